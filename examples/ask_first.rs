@@ -6,7 +6,6 @@
 //! ```
 
 use serde_json::{Value, json};
-use std::convert::Infallible;
 use toolyard::{
     Answer, ApprovalDesk, Call, Capabilities, Drain, Engine, ForkPolicy, Outcome, PolicyRules, Rule, Session,
     ToolContext, ToolSpec, tool_fn,
@@ -45,13 +44,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     ];
     let outcomes = tokio::select! {
         outcomes = session.dispatch(batch) => outcomes,
-        never = editor(&desk) => match never {},
+        () = editor(&desk) => unreachable!("the engine still asks"),
     };
     outcomes.iter().for_each(print);
 
     println!("the policy changes while a question is open");
     let (outcome, ()) = tokio::join!(ask_for_weather(&session), async {
-        let question = desk.next().await;
+        let question = desk.next().await.expect("the engine still asks");
         engine.set_policy(PolicyRules::new(Rule::host()).tool("post", Rule::Deny));
         println!("  (question {} is withdrawn)", question.id());
     });
@@ -61,10 +60,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Answers yes to sports, for good, and no to everything else, as long as there are questions.
-async fn editor(desk: &ApprovalDesk) -> Infallible {
-    loop {
-        let question = desk.next().await;
+/// Answers yes to sports, for good, and no to everything else, until the engine asks no more.
+async fn editor(desk: &ApprovalDesk) {
+    while let Some(question) = desk.next().await {
         let answer = if question.arguments()["channel"] == "sports" { Answer::Always } else { Answer::Deny };
         println!("  may it {}? {answer:?}", question.pattern());
         // The answer is for exactly what was asked: tool, arguments, session, policy. If an answer for the same pattern

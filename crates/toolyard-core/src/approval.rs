@@ -63,6 +63,13 @@ pub trait Approver: Send + Sync {
     /// The future is dropped, and the request withdrawn, when the call is cancelled, when the request expires, or when
     /// the answer to another request settles this one too.
     async fn ask(&self, request: &ApprovalRequest) -> Answer;
+
+    /// The engine has shut down or is gone, and asks nothing more: whoever waits for a question has waited enough. It
+    /// may be called more than once. Does nothing by default.
+    ///
+    /// # Panics
+    /// A panic is logged and goes no further.
+    fn no_more_questions(&self) {}
 }
 
 #[async_trait]
@@ -76,5 +83,9 @@ impl Approver for Answer {
 impl<A: Approver + ?Sized> Approver for Arc<A> {
     async fn ask(&self, request: &ApprovalRequest) -> Answer {
         (**self).ask(request).await
+    }
+
+    fn no_more_questions(&self) {
+        (**self).no_more_questions();
     }
 }

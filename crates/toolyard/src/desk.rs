@@ -46,7 +46,7 @@ pub enum AnswerError {
 /// let engine = Engine::builder().tool(save).approver(desk.clone()).build().await.unwrap();
 ///
 /// let person = async {
-///     let question = desk.next().await;
+///     let question = desk.next().await.expect("the engine still asks");
 ///     assert_eq!(&**question.tool(), "save");
 ///     desk.answer(question.id(), question.digest(), Answer::Allow).unwrap();
 ///     assert!(desk.answer(question.id(), question.digest(), Answer::Deny).is_err()); // the first counts
@@ -72,6 +72,8 @@ struct State {
     pending: BTreeMap<RequestId, Pending>,
     /// Settled questions, oldest first, and whether they were answered.
     settled: VecDeque<(RequestId, bool)>,
+    /// Whether the engine asks nothing more.
+    closed: bool,
 }
 
 struct Pending {
@@ -96,15 +98,20 @@ impl ApprovalDesk {
     }
 
     /// Waits for the oldest question that has not been taken, and takes it. A question that is asked anew, for
-    /// example after a change of policy, can be taken again.
+    /// example after a change of policy, can be taken again. `None` when the engine has
+    /// [shut down](crate::Engine::shutdown) or is gone.
     ///
     /// # Cancel safety
     /// If the future is dropped, no question has been taken.
-    pub async fn next(&self) -> ApprovalRequest {
+    pub async fn next(&self) -> Option<ApprovalRequest> {
         loop {
+            // Created before the checks, so that what happens in between is not missed.
             let new_question = self.shared.new_question.notified();
             if let Some(request) = self.take() {
-                return request;
+                return Some(request);
+            }
+            if self.state().closed {
+                return None;
             }
             new_question.await;
         }
@@ -202,6 +209,11 @@ impl Approver for ApprovalDesk {
             return Answer::Nobody;
         };
         (&mut open_question.wait).await.unwrap_or(Answer::Deny)
+    }
+
+    fn no_more_questions(&self) {
+        self.state().closed = true;
+        self.shared.new_question.notify_waiters();
     }
 }
 

@@ -98,6 +98,7 @@ pub(crate) struct EngineCore {
 impl Drop for EngineCore {
     fn drop(&mut self) {
         self.runners.close();
+        self.gate.no_more_questions();
     }
 }
 
@@ -201,6 +202,13 @@ impl EngineCore {
         }
     }
 
+    /// Ends what waits for events, for questions or for changes of the tools: there are none any more.
+    fn end_waits(&self) {
+        self.bus.end_subscriptions();
+        self.registry.end_watches();
+        self.gate.no_more_questions();
+    }
+
     /// Stops every batch, current and future.
     fn stop(&self, why: Stop) {
         self.sessions().stopped.get_or_insert(why);
@@ -210,7 +218,8 @@ impl EngineCore {
 
 /// Runs the tool calls of agents: concurrently, in the order the model meant, bounded, one result per call.
 ///
-/// Cheap to clone; all clones are the same engine. It lives in the tokio runtime in which it was built.
+/// Cheap to clone; all clones are the same engine. It lives in the tokio runtime in which it was built; its methods
+/// and those of its sessions may be called from anywhere: from another runtime, from one without timers, or from none.
 ///
 /// # Examples
 /// ```
@@ -265,13 +274,9 @@ impl Engine {
     }
 
     /// The tools that a session can call, by name: those that are not hidden from it and within its capabilities.
-    /// These are the tools to declare to its model (PO-1b).
+    /// The same as [`Session::definitions`].
     pub fn definitions_for(&self, session: &Session) -> Vec<Arc<ToolEntry>> {
-        let can_call =
-            |entry: &Arc<ToolEntry>| session.core.sees(entry) && session.core.permissions.calls(entry);
-        let mut entries = self.core.registry.list();
-        entries.retain(can_call);
-        entries
+        session.definitions()
     }
 
     /// Replaces the policy, for new calls and for waiting ones. A waiting call that the new policy does not allow
@@ -284,7 +289,8 @@ impl Engine {
         version
     }
 
-    /// Subscribes to the events from now on. A slow subscriber misses events and never slows the engine (OB-3).
+    /// Subscribes to the events from now on. A slow subscriber misses events and never slows the engine (OB-3). The
+    /// subscription ends when the engine has [shut down](Self::shutdown).
     pub fn subscribe(&self) -> Subscription {
         self.core.bus.subscribe()
     }
@@ -295,7 +301,7 @@ impl Engine {
     /// # Cancel safety
     /// Dropping the future loses nothing.
     pub async fn events_written(&self) -> bool {
-        self.core.bus.written().await
+        self.core.tasks.within(self.core.bus.written()).await
     }
 
     /// Reports the pools (width, state, running and queued calls), the breakers, and who waits for what. The list of
@@ -305,7 +311,7 @@ impl Engine {
     /// # Errors
     /// [`PoolError::Away`] when the engine has stopped or failed.
     pub async fn status(&self) -> Result<EngineStatus, PoolError> {
-        status::status(&self.core, &self.pools).await
+        self.core.tasks.within(status::status(&self.core, &self.pools)).await
     }
 
     /// Sets the width of a pool while calls are in flight, and returns the previous width. When the pool becomes
@@ -315,7 +321,7 @@ impl Engine {
     /// [`PoolError::Width`] for width 0 and for the serial lease, whose width is 1 (CL-6);
     /// [`PoolError::Away`] when the engine has stopped or failed.
     pub async fn resize(&self, class: ToolClass, width: usize) -> Result<usize, PoolError> {
-        let before = self.pools.resize(class, width).await?;
+        let before = self.core.tasks.within(self.pools.resize(class, width)).await?;
         self.core.emit(EventKind::PoolResized { class, from: before, to: width });
         Ok(before)
     }
@@ -325,7 +331,7 @@ impl Engine {
     /// # Errors
     /// [`PoolError::Away`] when the engine has stopped or failed.
     pub async fn pause(&self, class: ToolClass) -> Result<(), PoolError> {
-        self.pools.pause(class, true).await
+        self.core.tasks.within(self.pools.pause(class, true)).await
     }
 
     /// Starts calls of a paused class again.
@@ -333,17 +339,19 @@ impl Engine {
     /// # Errors
     /// [`PoolError::Away`] when the engine has stopped or failed.
     pub async fn resume(&self, class: ToolClass) -> Result<(), PoolError> {
-        self.pools.pause(class, false).await
+        self.core.tasks.within(self.pools.pause(class, false)).await
     }
 
     /// Stops the engine in the order of SC-8. New and waiting calls are answered `shutting_down`; running calls may
-    /// finish, then are cancelled, then abandoned. Every call gets its result. A second call of this method finds
-    /// nothing to do.
+    /// finish, then are cancelled, then abandoned. Every call gets its result. At the end, everything that waits for
+    /// this engine ends too: [subscriptions](Self::subscribe) once they have read the last event,
+    /// [`ApprovalDesk::next`](crate::ApprovalDesk::next), and those who [watch](Registry::watch) the registry. A second
+    /// call of this method finds nothing to do.
     ///
     /// # Cancel safety
     /// If the future is dropped, the engine stays at the step it has reached and keeps refusing new calls.
     pub async fn shutdown(&self, drain: Drain) -> DrainReport {
-        shutdown::shutdown(&self.core, &self.pools, drain).await
+        self.core.tasks.within(shutdown::shutdown(&self.core, &self.pools, drain)).await
     }
 }
 

@@ -34,6 +34,7 @@ use std::{
 };
 use subscription::SUBSCRIBER_LAG_MAX;
 use tokio::{sync::broadcast, time::timeout};
+use tokio_util::sync::CancellationToken;
 use toolyard_core::Event;
 
 /// How long an engine that shuts down waits for its writers.
@@ -47,6 +48,8 @@ pub(crate) struct EventBus {
     /// How many subscribers there are. The channel has a count of its own, but behind a lock, and this one is read
     /// several times per call.
     readers: Arc<AtomicUsize>,
+    /// Fires when subscribers have nothing more to wait for.
+    ended: CancellationToken,
 }
 
 impl EventBus {
@@ -61,7 +64,7 @@ impl EventBus {
         let queues = writers.into_iter().map(|writer| queue(writer, &hold)).collect();
         let subscribers = broadcast::Sender::new(SUBSCRIBER_LAG_MAX);
         let sinks = sinks.into_iter().map(Contained::new).collect();
-        Self { sinks, queues, hold, subscribers, readers: Arc::default() }
+        Self { sinks, queues, hold, subscribers, readers: Arc::default(), ended: CancellationToken::new() }
     }
 
     /// Tells whether calls have to be held back because events cannot be written.
@@ -71,7 +74,13 @@ impl EventBus {
 
     pub(crate) fn subscribe(&self) -> Subscription {
         self.readers.fetch_add(1, Ordering::Relaxed);
-        Subscription { events: self.subscribers.subscribe(), readers: self.readers.clone() }
+        let (events, readers) = (self.subscribers.subscribe(), self.readers.clone());
+        Subscription { events, readers, ended: self.ended.clone() }
+    }
+
+    /// Ends the subscriptions, once they have read what was published.
+    pub(crate) fn end_subscriptions(&self) {
+        self.ended.cancel();
     }
 
     /// Whether anything would read an event.

@@ -30,7 +30,7 @@ use crate::{
     registry::{Table, ToolEntry, not_found},
     session::{FORK_DEPTH_MAX, SessionCore},
     tasks::Tasks,
-    unwind::Contained,
+    unwind::{Contained, caught},
 };
 use serde_json::Value;
 use std::sync::{
@@ -147,6 +147,14 @@ impl Cleared {
 }
 
 impl Gate {
+    /// Tells the approver that the engine asks nothing more.
+    pub(crate) fn no_more_questions(&self) {
+        let Some(approver) = &self.approver else { return };
+        if caught(|| approver.no_more_questions()).is_err() {
+            tracing::error!("an approver panicked when it was told that the engine has ended");
+        }
+    }
+
     /// All checks except the hook.
     pub(crate) fn check(
         &self,

@@ -18,7 +18,11 @@ pub use schema::{Schema, SchemaError, SchemaWarning};
 
 use crate::{config::ToolConfig, gate::RulesInForce, guard::Guards, session::SessionCore};
 use foldhash::HashMap;
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 use tokio::sync::watch;
 use toolyard_core::{ToolFactory, wording};
 
@@ -86,8 +90,15 @@ pub struct Registry {
     /// The operator's settings, which apply to any tool of that name.
     configs: BTreeMap<String, ToolConfig>,
     guards: Guards,
-    /// How often the table has changed.
-    changes: watch::Sender<u64>,
+    changes: Mutex<Changes>,
+}
+
+/// How often the table has changed.
+enum Changes {
+    /// Watchers are told. Shared, so that they are woken outside of the lock.
+    Told(Arc<watch::Sender<u64>>),
+    /// The engine has shut down. What is left is the view of a watcher whose wait is over.
+    Over(watch::Receiver<u64>),
 }
 
 impl Default for Registry {
@@ -104,7 +115,7 @@ impl Registry {
         configs: BTreeMap<String, ToolConfig>,
         guards: Guards,
     ) -> Self {
-        Self { rules, configs, guards, changes: watch::Sender::new(0) }
+        Self { rules, configs, guards, changes: Mutex::new(Changes::Told(Arc::new(watch::Sender::new(0)))) }
     }
 
     /// The guards of its tools.
@@ -177,8 +188,28 @@ impl Registry {
     /// Changes the table, unless `change` fails.
     fn change<T, E>(&self, change: &mut dyn FnMut(&mut Table) -> Result<T, E>) -> Result<T, E> {
         let done = self.rules.change_tools(change)?;
-        self.changes.send_modify(|count| *count += 1);
+        let told = match &*self.changes() {
+            Changes::Told(watchers) => Some(watchers.clone()),
+            Changes::Over(_) => None,
+        };
+        if let Some(watchers) = told {
+            watchers.send_modify(|count| *count += 1);
+        }
         Ok(done)
+    }
+
+    fn changes(&self) -> MutexGuard<'_, Changes> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the wait of everyone who watches.
+    pub(crate) fn end_watches(&self) {
+        let mut changes = self.changes();
+        let Changes::Told(watchers) = &*changes else { return };
+        let over = Changes::Over(watchers.subscribe());
+        let told = std::mem::replace(&mut *changes, over);
+        drop(changes);
+        drop(told); // wakes the watchers
     }
 
     /// The tool of this name.
@@ -191,9 +222,13 @@ impl Registry {
         self.rules.current().tools.contains_key(name)
     }
 
-    /// Counts the changes to the registry, for code that keeps others informed of the tools.
+    /// Counts the changes to the registry, for code that keeps others informed of the tools. Once the engine has
+    /// [shut down](crate::Engine::shutdown), nothing is counted any more, and waiting for a change is an error.
     pub fn watch(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
+        match &*self.changes() {
+            Changes::Told(watchers) => watchers.subscribe(),
+            Changes::Over(over) => over.clone(),
+        }
     }
 
     /// All tools, sorted by name.

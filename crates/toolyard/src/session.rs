@@ -127,6 +127,16 @@ impl Session {
         OpenBatch::new(&self.core, Order::OneByOne)
     }
 
+    /// The tools that this agent can call, by name: those that are not hidden from it and within its capabilities.
+    /// These are the tools to declare to its model (PO-1b). A tool that needs the list of tools gets it here, or by
+    /// [`SubAgents::definitions`], and need not hold the engine that holds it.
+    pub fn definitions(&self) -> Vec<Arc<ToolEntry>> {
+        let can_call = |entry: &Arc<ToolEntry>| self.core.sees(entry) && self.core.permissions.calls(entry);
+        let mut entries = self.core.engine.registry.list();
+        entries.retain(can_call);
+        entries
+    }
+
     /// Starts a turn, which can be cancelled or resent on its own.
     pub fn turn(&self) -> Turn {
         Turn::new(self.core.clone())

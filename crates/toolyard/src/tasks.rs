@@ -1,7 +1,11 @@
 //! Where the tasks of calls are spawned.
 
 use futures::future::BoxFuture;
-use std::{future::Future, sync::Arc};
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::Arc,
+};
 use tokio::runtime::{EnterGuard, Handle};
 
 /// Where the tasks of calls run. Embedders can supply one, as they can supply the clock, so that a simulation can
@@ -34,5 +38,15 @@ impl Tasks {
     /// Enters the runtime until the guard is dropped, so that timers work even if the caller is outside of tokio.
     pub(crate) fn enter(&self) -> EnterGuard<'_> {
         self.runtime.enter()
+    }
+
+    /// Drives a future within the engine's runtime, wherever it is polled.
+    pub(crate) async fn within<T>(&self, future: impl Future<Output = T>) -> T {
+        let mut future = pin!(future);
+        poll_fn(|cx| {
+            let _runtime = self.enter();
+            future.as_mut().poll(cx)
+        })
+        .await
     }
 }

@@ -54,6 +54,7 @@ async fn t13_an_expired_question_takes_no_answer() {
         no_hang(async { tokio::join!(session.dispatch(vec![call("a", "serial", 0, "ok")]), desk.next()) })
             .await;
     assert_eq!(shape(&outcomes), "a confirmation_timeout");
+    let question = question.unwrap();
     let id = question.id();
     assert_eq!(desk.answer(id, question.digest(), Answer::Allow), Err(AnswerError::Withdrawn(id)));
     assert_eq!((desk.pending().len(), yard.log.started().len()), (0, 0));

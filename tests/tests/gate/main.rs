@@ -29,7 +29,7 @@ fn message(outcome: &Outcome) -> &str {
 async fn questions<const N: usize>(desk: &ApprovalDesk) -> [ApprovalRequest; N] {
     let mut taken = Vec::new();
     for _ in 0..N {
-        taken.push(no_hang(desk.next()).await);
+        taken.push(no_hang(desk.next()).await.unwrap());
     }
     taken.sort_by_key(|question| question.call_id().to_string());
     taken.try_into().unwrap()

@@ -148,7 +148,7 @@ async fn t13_a_revoked_policy_ends_the_question() {
             .await;
     let session = yard.engine.session("s");
     let revoke = async {
-        let question = desk.next().await;
+        let question = desk.next().await.unwrap();
         yard.engine.set_policy(deny("serial"));
         question
     };
@@ -172,9 +172,9 @@ async fn a_question_is_asked_again_under_a_new_policy() {
             .await;
     let session = yard.engine.session("s");
     let person = async {
-        let old = desk.next().await;
+        let old = desk.next().await.unwrap();
         yard.engine.set_policy(allow_all());
-        let new = desk.next().await;
+        let new = desk.next().await.unwrap();
         assert_eq!((old.id(), old.call_id()), (new.id(), new.call_id()));
         assert_ne!(old.digest(), new.digest());
         let refused = desk.answer(old.id(), old.digest(), Answer::Allow);

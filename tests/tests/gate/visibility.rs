@@ -1,7 +1,9 @@
 //! PO-1b, PO-5, CL-7: which agents know a tool, and which may call it.
 
 use super::message;
-use toolyard::{Capabilities, ForkPolicy, Session, SessionOptions, ToolSpec};
+use toolyard::{
+    Capabilities, ForkPolicy, Session, SessionOptions, SubAgents, ToolContext, ToolSpec, tool_fn,
+};
 use toolyard_tests::{Yard, call, scripted, shape, yard};
 
 async fn office() -> Yard {
@@ -38,6 +40,28 @@ async fn a_hidden_tool_does_not_exist() {
         "Tool 'deploy' not found. Available: [concurrent, help, read, salaries, serial]"
     );
     assert_eq!(shape(&reviewer.dispatch(batch()).await), "d ok, s not_found");
+    yard.events.check();
+}
+
+/// PO-1b: a tool lists what its own caller can call, and holds neither engine nor session for it.
+#[tokio::test(start_paused = true)]
+async fn a_handler_lists_the_tools_of_its_agent() {
+    let yard = yard(|builder, log| {
+        let lists = tool_fn(ToolSpec::pure("lists"), |(): (), cx: ToolContext| async move {
+            let names = |tools: Vec<std::sync::Arc<toolyard::ToolEntry>>| {
+                tools.iter().map(|entry| entry.name().to_owned()).collect::<Vec<_>>().join(" ")
+            };
+            let agent = cx.fork(ForkPolicy::default().only_tools(["read"]))?;
+            Ok(format!("{}; {}", names(cx.definitions()), names(agent.definitions())))
+        });
+        builder.tool(scripted(ToolSpec::write("deploy").hidden_from_sub_agents(), log)).tool(lists)
+    })
+    .await;
+    let root = yard.engine.session("root");
+    let fork = root.fork(ForkPolicy::default()).unwrap();
+    let list = || toolyard::Call::new("l", "lists", "{}");
+    assert_eq!(root.call(list()).await.to_text(), "concurrent deploy lists read serial; read");
+    assert_eq!(fork.call(list()).await.to_text(), "concurrent lists read serial; read");
     yard.events.check();
 }
 

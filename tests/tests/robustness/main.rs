@@ -9,6 +9,7 @@ mod bounds;
 mod busy;
 mod destructors;
 mod drain;
+mod ends;
 mod events;
 mod load;
 mod memory;

@@ -3,7 +3,7 @@
 use crate::soon;
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
-use toolyard::{Call, ErrorKind, Outcome, ToolConfig, ToolSpec};
+use toolyard::{Call, Drain, ErrorKind, Outcome, ToolClass, ToolConfig, ToolSpec};
 use toolyard_tests::{call, kinds, scripted, shape, yard};
 
 fn engines() -> Runtime {
@@ -188,4 +188,115 @@ async fn a_dropped_engine_drops_its_tasks() {
     while alive() > before {
         tokio::task::yield_now().await;
     }
+}
+
+/// SC-7: an engine is asked, changed and shut down from anywhere: outside of tokio, and in a runtime without timers.
+#[test]
+fn an_engine_is_managed_from_outside_its_runtime() {
+    let engines = engines();
+    let bare = Builder::new_current_thread().build().unwrap();
+    for outside in [true, false] {
+        let yard = engines.block_on(yard(|builder, _| builder));
+        let engine = yard.engine.clone();
+        let managed = async move {
+            assert_eq!(engine.status().await.unwrap()[ToolClass::Read].width, 20);
+            assert_eq!(engine.resize(ToolClass::Read, 3).await.unwrap(), 20);
+            engine.pause(ToolClass::Read).await.unwrap();
+            engine.resume(ToolClass::Read).await.unwrap();
+            assert!(engine.events_written().await);
+            let turn = engine.session("s").turn();
+            let batch =
+                vec![call("a", "read", 1, "ok"), call("b", "serial", 1, "ok"), call("c", "read", 1, "ok")];
+            assert_eq!(shape(&turn.dispatch(batch.clone()).await), "a ok, b ok, c ok");
+            assert_eq!(shape(&turn.resend(batch).await), "a ok, b ok, c ok");
+            let stream = engine.session("s").open_batch();
+            stream.push(call("d", "read", 1, "ok"));
+            assert_eq!(shape(&stream.finish().await), "d ok");
+            assert_eq!(engine.shutdown(Drain::default()).await.abandoned, 0);
+            assert!(engine.status().await.is_err());
+            assert!(engine.resize(ToolClass::Read, 4).await.is_err());
+            assert_eq!(engine.shutdown(Drain::default()).await.abandoned, 0);
+        };
+        if outside {
+            futures::executor::block_on(managed)
+        } else {
+            bare.block_on(managed)
+        }
+        yard.events.check();
+    }
+}
+
+/// CL-3, SC-3: a dispatch that waits for a zombie between two runs does so wherever it is driven.
+#[test]
+fn a_dispatch_is_driven_in_a_runtime_without_timers() {
+    let engines = engines();
+    let yard = engines.block_on(yard(|builder, _| builder));
+    let bare = Builder::new_current_thread().build().unwrap();
+    let tools = ["read", "serial", "concurrent", "serial", "nothing", "read"];
+    let batch: Vec<_> = (0..).zip(tools).map(|(n, tool)| call(&format!("c{n}"), tool, 1, "ok")).collect();
+    let outcomes = bare.block_on(yard.engine.session("s").dispatch(batch));
+    assert_eq!(shape(&outcomes), "c0 ok, c1 ok, c2 ok, c3 ok, c4 not_found, c5 ok");
+    yard.events.check();
+}
+
+/// PO-4: a person outside of tokio looks at a question, with what it would change, and answers it.
+#[test]
+fn a_question_is_shown_outside_of_tokio() {
+    struct Planned;
+    impl toolyard::ToolFactory for Planned {
+        fn spec(&self) -> ToolSpec {
+            ToolSpec::write("planned")
+        }
+
+        fn create(&self) -> std::sync::Arc<dyn toolyard::Tool> {
+            unreachable!("the person says no")
+        }
+
+        fn preview(&self, _: &serde_json::Value, _: &toolyard::Resources) -> Option<String> {
+            Some("- old\n+ new".to_owned())
+        }
+    }
+    let (engines, desk) = (engines(), toolyard::ApprovalDesk::default());
+    let yard = engines.block_on(yard(|builder, _| {
+        builder.tool(Planned).confirmations(toolyard::Confirmations::default()).approver(desk.clone())
+    }));
+    let session = yard.engine.session("s");
+    let person = async {
+        let question = desk.next().await.unwrap();
+        assert_eq!(question.changes().await.as_deref(), Some("- old\n+ new"));
+        desk.answer(question.id(), question.digest(), toolyard::Answer::Deny).unwrap();
+    };
+    let asked = session.dispatch(vec![Call::new("c", "planned", "{}")]);
+    let (outcomes, ()) = futures::executor::block_on(async { futures::join!(asked, person) });
+    assert_eq!(shape(&outcomes), "c user_denied");
+    yard.events.check();
+}
+
+/// SC-3: an engine whose runtime has shut down says so at once, and its shutdown ends.
+#[test]
+fn an_engine_without_its_runtime_is_managed_in_vain() {
+    let engines = engines();
+    let yard = engines.block_on(yard(|builder, _| builder));
+    let engine = &yard.engine;
+    engines.shutdown_timeout(crate::SECOND);
+    futures::executor::block_on(async {
+        assert!(engine.status().await.is_err());
+        assert!(engine.resize(ToolClass::Read, 3).await.is_err());
+        assert!(engine.pause(ToolClass::Read).await.is_err());
+        assert!(engine.resume(ToolClass::Read).await.is_err());
+        assert!(engine.events_written().await);
+        assert_eq!(engine.shutdown(Drain::default()).await.abandoned, 0);
+    });
+    yard.events.check();
+}
+
+/// SC-3: no engine is built where it could not keep time.
+#[test]
+fn an_engine_is_not_built_without_timers() {
+    let bare = Builder::new_current_thread().build().unwrap();
+    let refused = bare.block_on(toolyard::Engine::builder().build()).unwrap_err();
+    assert!(matches!(refused, toolyard::BuildError::NoTimers), "{refused}");
+    assert!(refused.to_string().contains("enable_time"), "{refused}");
+    let refused = futures::executor::block_on(toolyard::Engine::builder().build()).unwrap_err();
+    assert!(matches!(refused, toolyard::BuildError::NoRuntime), "{refused}");
 }

@@ -140,7 +140,7 @@ impl Gateway {
     /// Notifies a client whenever the tools change.
     async fn notify_tool_changes(&self, peer: Peer<RoleServer>) -> Infallible {
         let mut changes = self.engine.registry().watch();
-        // This always succeeds: the registry lives as long as the engine, which `self` holds.
+        // Ends when the engine has shut down: nothing changes any more.
         while changes.changed().await.is_ok() {
             // If the client is gone, that is noticed elsewhere.
             let _ = peer.notify_tool_list_changed().await;

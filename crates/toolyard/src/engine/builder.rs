@@ -17,7 +17,7 @@ use crate::{
     session::{Scopes, ToolUnits},
     tasks::{Spawner, Tasks},
     telemetry::Content,
-    unwind::Contained,
+    unwind::{Contained, caught},
 };
 use std::{
     collections::BTreeMap,
@@ -28,7 +28,7 @@ use std::{
     },
     time::Duration,
 };
-use tokio::runtime::Handle;
+use tokio::{runtime::Handle, time::sleep};
 use tokio_util::sync::CancellationToken;
 use toolyard_core::{
     AllowAll, Approver, BreakerPolicy, Capabilities, Confirmations, Hooks, PathScope, Resources, RetryPolicy,
@@ -59,6 +59,11 @@ pub enum BuildError {
     /// `build` was not called within a tokio runtime.
     #[error("an engine must be built inside a tokio runtime")]
     NoRuntime,
+    /// The tokio runtime has no timers. Build it with `enable_time` or `enable_all`.
+    #[error(
+        "an engine must be built inside a tokio runtime with timers: enable them with `enable_time` or `enable_all`"
+    )]
+    NoTimers,
     /// The actors could not be started.
     #[error("the pools could not be started")]
     Pools(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -308,9 +313,12 @@ impl EngineBuilder {
     /// Builds the engine and starts its actors in the current tokio runtime.
     ///
     /// # Errors
-    /// [`BuildError`] if a tool or a setting is invalid, or if the engine cannot be started.
+    /// [`BuildError`] if a tool or a setting is invalid, or if the engine cannot be started: outside of a tokio runtime,
+    /// or in one without timers.
     pub async fn build(mut self) -> Result<Engine, BuildError> {
         let runtime = Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
+        // A runtime does not say whether it has timers; one without panics when a timer is made.
+        caught(|| drop(sleep(Duration::ZERO))).map_err(|_panic| BuildError::NoTimers)?;
         check(&self.limits, self.waits)?;
         let clock = *self.clock.get_or_insert_default();
         let guards = Guards::new(self.policies, clock.now());

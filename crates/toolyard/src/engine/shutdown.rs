@@ -43,6 +43,7 @@ pub(super) async fn shutdown(engine: &EngineCore, pools: &Pools, drain: Drain) -
     pools.stop().await;
     step(DrainStep::Stopped);
     engine.bus.close(!written).await;
+    engine.end_waits();
     DrainReport { abandoned: engine.abandoned.load(Ordering::Relaxed) - abandoned_before }
 }
 

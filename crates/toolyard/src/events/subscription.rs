@@ -4,7 +4,8 @@ use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},
 };
-use tokio::sync::broadcast;
+use tokio::{select, sync::broadcast};
+use tokio_util::sync::CancellationToken;
 use toolyard_core::Event;
 
 /// An item of a [`Subscription`].
@@ -21,6 +22,8 @@ pub enum Received {
 pub struct Subscription {
     pub(super) events: broadcast::Receiver<Arc<Event>>,
     pub(super) readers: Arc<AtomicUsize>,
+    /// Fires when the engine has shut down: the channel may live on, with an engine that its own tools hold.
+    pub(super) ended: CancellationToken,
 }
 
 impl Drop for Subscription {
@@ -30,12 +33,18 @@ impl Drop for Subscription {
 }
 
 impl Subscription {
-    /// Waits for the next event; `None` when the engine is gone.
+    /// Waits for the next event; `None` when the engine has [shut down](crate::Engine::shutdown) or is gone, and every
+    /// event was read.
     ///
     /// # Cancel safety
     /// Dropping the future loses no event.
     pub async fn next(&mut self) -> Option<Received> {
-        match self.events.recv().await {
+        let received = select! {
+            biased;
+            received = self.events.recv() => received,
+            () = self.ended.cancelled() => return self.try_next(),
+        };
+        match received {
             Ok(event) => Some(Received::Event(event)),
             Err(broadcast::error::RecvError::Lagged(missed)) => Some(Received::Missed(missed)),
             Err(broadcast::error::RecvError::Closed) => None,

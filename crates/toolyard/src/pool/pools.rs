@@ -8,7 +8,7 @@ use crate::admission::Admission;
 use arc_swap::ArcSwap;
 use ractor::{Actor, ActorRef, RpcReplyPort, rpc::CallResult};
 use std::{
-    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
     time::Duration,
 };
 use tokio::{task::JoinHandle, time::Instant};
@@ -66,7 +66,13 @@ impl Pools {
     }
 
     fn is_unavailable(&self, class: ToolClass) -> bool {
-        self.setup.is_stopping() || self.setup.leases.get(class).state == PoolState::Failed
+        self.setup.is_stopping()
+            || self.setup.leases.get(class).state == PoolState::Failed
+            || self.guard().as_ref().is_some_and(JoinHandle::is_finished) // the runtime has shut down
+    }
+
+    fn guard(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
+        self.guard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sends a message to the pool of a class and returns the reply. Waits for a restart if one is under way.
@@ -125,9 +131,12 @@ impl Pools {
 
     /// Stops the actors, children first, and waits until they have stopped.
     pub(crate) async fn stop(&self) {
-        let guard = self.guard.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let guard = self.guard().take();
         if let Some(guard) = guard {
             self.setup.is_stopping.store(true, Ordering::SeqCst);
+            if guard.is_finished() {
+                return; // the actors have ended with their runtime, or were given up
+            }
             self.supervisor().stop_children_and_wait(None, Some(CALL_WITHIN)).await;
             self.supervisor().stop(None);
             let _ = guard.await;

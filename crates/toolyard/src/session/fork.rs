@@ -10,6 +10,7 @@ use super::{Session, SessionCore, permissions::Narrowing};
 use crate::{
     batch::BatchState,
     nesting::{CallGone, CallRef},
+    registry::ToolEntry,
 };
 use std::{error::Error, num::NonZeroUsize, sync::Arc};
 use toolyard_core::{Capabilities, ToolContext, ToolErrorKind, error::ForModel};
@@ -136,7 +137,7 @@ impl Session {
     }
 }
 
-/// Creates sub-agents from a handler's context.
+/// What a handler's context can do to make sub-agents and to tell them of their tools.
 pub trait SubAgents {
     /// Creates a sub-agent of the session that the handler's call belongs to; see [`Session::fork`].
     ///
@@ -153,15 +154,30 @@ pub trait SubAgents {
     /// }
     /// ```
     fn fork(&self, policy: ForkPolicy) -> Result<Session, ForkError>;
+
+    /// The tools that the agent of the handler's call can call; see [`Session::definitions`]. None for a context made
+    /// only for a tool's own test.
+    fn definitions(&self) -> Vec<Arc<ToolEntry>>;
 }
 
 impl SubAgents for ToolContext {
     fn fork(&self, policy: ForkPolicy) -> Result<Session, ForkError> {
-        let (scope, index) = self.place();
-        let batch = scope.into_any().downcast::<BatchState>().map_err(|_| ForkError::NoEngine)?;
+        let CallRef { batch, index } = call_of(self).ok_or(ForkError::NoEngine)?;
         let session = batch.session.clone();
         fork(&session, policy, Ok(Some(CallRef { batch, index })))
     }
+
+    fn definitions(&self) -> Vec<Arc<ToolEntry>> {
+        let session = |call: CallRef| Session { core: call.batch.session.clone() };
+        call_of(self).map_or_else(Vec::new, |call| session(call).definitions())
+    }
+}
+
+/// The call that a handler's context belongs to.
+fn call_of(cx: &ToolContext) -> Option<CallRef> {
+    let (scope, index) = cx.place();
+    let batch = scope.into_any().downcast::<BatchState>().ok()?;
+    Some(CallRef { batch, index })
 }
 
 fn fork(
