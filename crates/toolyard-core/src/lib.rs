@@ -12,6 +12,7 @@
 //! Ids such as `V4` or `CL-2` refer to the rules of behaviour that the engine keeps.
 
 mod approval;
+mod blank;
 mod call;
 mod capability;
 mod class;
@@ -37,6 +38,7 @@ pub use approval::{
     Answer, ApprovalParts, ApprovalPattern, ApprovalRequest, Approver, ConfirmationMode, Confirmations,
     LinkedPath, Preview, RequestId, Showing,
 };
+pub use blank::is_blank;
 pub use call::{Arguments, Batch, Call, CallId, TimeoutScope};
 pub use capability::{Capabilities, FsGrant, FsGrantError, Host, HostError, HostPattern, HostPatternError};
 pub use class::{Routing, SideEffects, ToolClass};

@@ -2,22 +2,10 @@
 //! without being seen.
 
 use std::{borrow::Cow, fmt::Write};
+use toolyard::is_blank;
 
 /// The number of combining marks shown on one character; more could cover the text around it.
 const MARKS_MAX: usize = 2;
-
-/// Characters that count as printable but show nothing.
-const BLANK: &[(char, char)] = &[
-    ('\u{34f}', '\u{34f}'),
-    ('\u{115f}', '\u{1160}'),
-    ('\u{17b4}', '\u{17b5}'),
-    ('\u{180b}', '\u{180f}'),
-    ('\u{2800}', '\u{2800}'),
-    ('\u{3164}', '\u{3164}'),
-    ('\u{fe00}', '\u{fe0f}'),
-    ('\u{ffa0}', '\u{ffa0}'),
-    ('\u{e0000}', '\u{e0fff}'),
-];
 
 /// How a character may be shown.
 enum Kind {
@@ -86,11 +74,10 @@ fn kind(char: char) -> Kind {
     if matches!(char, ' '..='~') {
         return Kind::Letter;
     }
-    let is_blank = BLANK.iter().any(|(first, last)| (*first..=*last).contains(&char));
     // The standard library knows what is printable: no control, format or private-use character, no odd space. It
     // accepts marks only after another character.
     let is_printable = !format!("x{char}").escape_debug().skip(1).any(|shown| shown == '\\');
-    match is_printable && !is_blank {
+    match is_printable && !is_blank(char) {
         false => Kind::Odd,
         true if char.escape_debug().len() > 1 => Kind::Mark,
         true => Kind::Letter,

@@ -1,20 +1,9 @@
 //! The names that a tool may have: a person who reads one sees all of it, in its order.
 
+use toolyard_core::is_blank;
+
 /// Maximum number of characters of a name.
 const CHARS_MAX: usize = 128;
-
-/// Characters that count as printable but show nothing.
-const BLANK: &[(char, char)] = &[
-    ('\u{34f}', '\u{34f}'),
-    ('\u{115f}', '\u{1160}'),
-    ('\u{17b4}', '\u{17b5}'),
-    ('\u{180b}', '\u{180f}'),
-    ('\u{2800}', '\u{2800}'),
-    ('\u{3164}', '\u{3164}'),
-    ('\u{fe00}', '\u{fe0f}'),
-    ('\u{ffa0}', '\u{ffa0}'),
-    ('\u{e0000}', '\u{e0fff}'),
-];
 
 /// Whether a tool may have this name.
 pub(super) fn is_valid(name: &str) -> bool {
@@ -33,10 +22,9 @@ pub(super) fn shown(name: &str) -> String {
 /// Whether a character is white space, or has another effect than being shown: it changes the reading order, moves the
 /// cursor, or is present without being seen.
 fn is_odd(char: char) -> bool {
-    let is_blank = BLANK.iter().any(|(first, last)| (*first..=*last).contains(&char));
     // After a letter, so that marks that belong on one are not taken for odd.
     let is_printable = |char: char| String::from_iter(['a', char]).escape_debug().count() == 2;
-    is_blank || char.is_whitespace() || !(matches!(char, '"' | '\'' | '\\') || is_printable(char))
+    is_blank(char) || char.is_whitespace() || !(matches!(char, '"' | '\'' | '\\') || is_printable(char))
 }
 
 #[cfg(test)]
