@@ -18,6 +18,9 @@ mod episodes;
 mod inn;
 #[path = "program/interrupt.rs"]
 mod interrupt;
+#[cfg(target_os = "linux")]
+#[path = "program/memory.rs"]
+mod memory;
 #[path = "program/permission.rs"]
 mod permission;
 #[cfg(unix)]
