@@ -182,7 +182,8 @@ impl Attempt {
     fn conclude(&mut self, (verdict, still_running): Executed, span: tracing::Span) -> Option<CallEnd> {
         let ended_at = self.engine().clock.now();
         let no_side_effect = verdict.has_no_side_effect();
-        let mut ending = self.ending(verdict, ended_at);
+        // What is logged of it belongs to the call.
+        let mut ending = span.in_scope(|| self.ending(verdict, ended_at));
         let held = if ending.status.is_ok() { ending.footprint() } else { 0 };
         if held > 0 {
             self.hold(&mut ending, held);

@@ -34,6 +34,12 @@
 //! | `dispatch.queue.duration` | calls with an attempt | seconds from ready to the first permits |
 //! | `dispatch.dedupe` | joined and replayed calls | `joined`, `replayed` |
 //!
+//! # Log lines
+//!
+//! A panic of a handler and an error that its tool did not classify are lines of level ERROR in the span of the call.
+//! They have the `tool`; of a panic its message (`panic`), `location` and `backtrace`; of an error its text and those of
+//! all its causes (`error`). An abandoned handler is a line of level WARN.
+//!
 //! # Metrics
 //!
 //! | metric | kind, unit | of | attributes |

@@ -3,6 +3,7 @@
 use futures::{executor::block_on, future::BoxFuture};
 use serde_json::Value;
 use std::{
+    error::Error,
     fmt::{Debug, Write as _},
     sync::{Arc, Mutex},
     thread,
@@ -115,6 +116,70 @@ async fn what_a_handler_logs_belongs_to_its_call() {
     for call in ["a", "b"] {
         let said = ["begins", "goes on"].map(|what| format!("WARN {call} message=the handler {what}"));
         assert_eq!(lines.of(call), said);
+    }
+}
+
+/// An error with a cause.
+#[derive(Debug)]
+struct Outer(std::io::Error);
+
+impl std::fmt::Display for Outer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("cannot book")
+    }
+}
+
+impl Error for Outer {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+/// A tool that fails as its call's id says.
+struct Fails;
+
+#[async_trait]
+impl Tool for Fails {
+    async fn execute(&self, _: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        tokio::task::yield_now().await;
+        let error = Outer(std::io::Error::other("no route"));
+        match cx.call_id().as_str() {
+            "text" => panic!("lost the thread"),
+            "error" => std::panic::panic_any::<Box<dyn Error + Send + Sync>>(error.into()),
+            _ => Err(error.into()),
+        }
+    }
+}
+
+/// V5: a panic is logged at ERROR with its place and its backtrace, an unclassified error with all its causes, both in
+/// the span of the call, whether the handler ran in a task or on a thread.
+#[tokio::test]
+async fn what_nobody_expects_is_logged_with_its_cause() {
+    let lines = Lines::default();
+    let _listening = listen(Registry::default().with(lines.clone()));
+    let threads = Threads(get_default(Dispatch::clone));
+    let yard = yard(|builder, _| {
+        let builder = builder.blocking(Arc::new(threads)).tool(from_fn(ToolSpec::read("task"), || Fails));
+        builder.tool(from_fn(ToolSpec::read("thread").blocking(), || Fails))
+    })
+    .await;
+    let session = yard.engine.session("s");
+    for tool in ["task", "thread"] {
+        for (id, told) in [
+            ("text", "panic=\"lost the thread\""),
+            ("error", "panic=\"cannot book: no route\""),
+            ("unclassified", "error=cannot book: no route"),
+        ] {
+            assert!(!session.call(Call::new(id, tool, "{}")).await.success());
+            let said = lines.of(id);
+            lines.0.lock().unwrap().clear();
+            assert!(said.len() == 1 && said[0].starts_with("ERROR ") && said[0].contains(told), "{said:?}");
+            assert!(said[0].contains(&format!(" tool=\"{tool}\"")), "{said:?}");
+            let is_panic = id != "unclassified";
+            for part in [" location=\"", "lines.rs:", " backtrace=", "0: "] {
+                assert_eq!(said[0].contains(part), is_panic, "{part} {said:?}");
+            }
+        }
     }
 }
 

@@ -8,15 +8,12 @@ use crate::{
     batch::{Ending, Stop},
     redact::{Marks, Redactor},
     registry::ToolEntry,
-    unwind::Panic,
+    unwind::{Panic, causes},
 };
-use std::{borrow::Cow, error::Error, iter};
+use std::borrow::Cow;
 use toolyard_core::{
     CallError, Effect, ErrorKind, Reason, ResourceLimits, ToolError, ToolErrorKind, ToolOutput, wording,
 };
-
-/// The number of causes of an error that are logged.
-const CAUSES_MAX: usize = 32;
 
 /// What the classification depends on beside the verdict.
 pub(super) struct Facts<'a> {
@@ -197,12 +194,6 @@ fn failed(tool_error: &ToolError, facts: &Facts<'_>) -> CallError {
     error
 }
 
-/// The texts of an error and of all its causes, in one line.
-fn causes(error: &(dyn Error + 'static)) -> String {
-    let chain = iter::successors(Some(error), |link| (*link).source()).take(CAUSES_MAX);
-    chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
-}
-
 fn panicked(facts: &Facts<'_>, panic: &Panic) -> CallError {
     if panic.is::<LostThread>() {
         tracing::error!(tool = facts.entry.name(), "the thread of a blocking handler was lost");
@@ -212,8 +203,13 @@ fn panicked(facts: &Facts<'_>, panic: &Panic) -> CallError {
             facts,
         );
     }
-    let message = panic.message().unwrap_or("not a string");
-    tracing::error!(tool = facts.entry.name(), panic = &*facts.shown(message), "a handler panicked");
+    tracing::error!(
+        tool = facts.entry.name(),
+        panic = &*facts.shown(&panic.told()),
+        location = panic.location(),
+        backtrace = panic.backtrace().map(tracing::field::display),
+        "a handler panicked"
+    );
     unknown_effect(ErrorKind::Panic, wording::INTERNAL_FAILURE.to_owned(), facts)
 }
 
@@ -224,19 +220,4 @@ fn unknown_effect(kind: ErrorKind, message: String, facts: &Facts<'_>) -> CallEr
     error.set_effect(if only_looks { Effect::Failed } else { Effect::Unknown });
     error.set_retryable(kind == ErrorKind::Timeout && facts.entry.spec().is_repeatable());
     error
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[derive(Debug, thiserror::Error)]
-    #[error("cannot book")]
-    struct Outer(#[source] std::io::Error);
-
-    /// V5: the log line of an unclassified error has the whole chain of its causes.
-    #[test]
-    fn every_cause_is_logged() {
-        assert_eq!(causes(&Outer(std::io::Error::other("no route"))), "cannot book: no route");
-    }
 }

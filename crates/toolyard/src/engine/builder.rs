@@ -17,7 +17,7 @@ use crate::{
     session::{Scopes, ToolUnits},
     tasks::{Spawner, Tasks},
     telemetry::Content,
-    unwind::{Contained, caught},
+    unwind::{self, Contained, caught},
 };
 use std::{
     collections::BTreeMap,
@@ -312,6 +312,10 @@ impl EngineBuilder {
 
     /// Builds the engine and starts its actors in the current tokio runtime.
     ///
+    /// The first engine of a process installs a panic hook in front of the present one, so that the log line of a
+    /// handler's panic has the place and the backtrace of it. The hook does nothing unless a subscriber wants errors;
+    /// with `RUST_BACKTRACE=0` or `RUST_LIB_BACKTRACE=0` it captures no backtrace.
+    ///
     /// # Errors
     /// [`BuildError`] if a tool or a setting is invalid, or if the engine cannot be started: outside of a tokio runtime,
     /// or in one without timers.
@@ -320,6 +324,7 @@ impl EngineBuilder {
         // A runtime does not say whether it has timers; one without panics when a timer is made.
         caught(|| drop(sleep(Duration::ZERO))).map_err(|_panic| BuildError::NoTimers)?;
         check(&self.limits, self.waits)?;
+        unwind::prepare();
         let clock = *self.clock.get_or_insert_default();
         let guards = Guards::new(self.policies, clock.now());
         let policy = self.policy.take().unwrap_or_else(|| Arc::new(AllowAll));
