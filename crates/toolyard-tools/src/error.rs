@@ -1,5 +1,6 @@
 //! The errors of the workspace.
 
+use crate::one_line::OneLine;
 use crate::workspace::Nearby;
 use std::{error::Error, fmt, io, path::PathBuf};
 use toolyard_core::{PathEscape, ToolErrorKind, error::ForModel};
@@ -162,14 +163,14 @@ pub enum RootError {
     },
 }
 
-/// A path as messages show it, shortened: the model wrote it, so it may be a megabyte long.
+/// A path as messages show it, on one line and shortened: the model wrote it, so it may be a megabyte long.
 struct Shown<'a>(&'a str);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.char_indices().nth(SHOWN_CHARS_MAX) {
-            Some((end, _)) => write!(f, "{}…", &self.0[..end]),
-            None => f.write_str(self.0),
+            Some((end, _)) => write!(f, "{}…", OneLine(&self.0[..end])),
+            None => OneLine(self.0).fmt(f),
         }
     }
 }

@@ -63,6 +63,7 @@
 
 mod context;
 mod error;
+mod one_line;
 #[cfg(unix)]
 pub mod shell;
 mod tools;

@@ -1,7 +1,7 @@
 //! `list_dir`: lists a directory.
 
 use super::file_tool::{FileTool, arguments};
-use crate::{Listing, Workspace};
+use crate::{Listing, Workspace, one_line::OneLine};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolyard_core::{FsMode, ToolError, ToolOutput, ToolSpec};
@@ -12,7 +12,8 @@ fn spec() -> ToolSpec {
     ToolSpec::read("list_dir")
         .describe(
             "Lists a directory of the workspace, sorted, one name per line. Directories end in '/', symbolic links \
-             in '@', pipes, devices and sockets in '|'.",
+             in '@', pipes, devices and sockets in '|'. Control and invisible characters of a \
+             name are written as \\uXXXX.",
         )
         .input_schema(json!({
             "type": "object",
@@ -37,8 +38,11 @@ fn run(workspace: &Workspace, args: &Value) -> Result<ToolOutput, ToolError> {
 }
 
 fn text(listing: &Listing) -> String {
-    let mut lines: Vec<_> =
-        listing.entries.iter().map(|entry| format!("{}{}", entry.name, entry.kind.sign())).collect();
+    let mut lines: Vec<_> = listing
+        .entries
+        .iter()
+        .map(|entry| format!("{}{}", OneLine(&entry.name), entry.kind.sign()))
+        .collect();
     match listing.left_out {
         0 if lines.is_empty() => lines.push("[the directory is empty]".to_owned()),
         0 => {}

@@ -46,6 +46,18 @@ fn run(tool: &dyn ToolFactory, args: Value, parts: ContextParts) -> Result<ToolO
     runtime.block_on(async { tool.create().execute(&args, &cx).await })
 }
 
+/// Each line of a listing is one entry, whatever its name contains; the data has the real name.
+#[cfg(unix)]
+#[test]
+fn a_listing_has_one_line_for_each_name() {
+    let fixture = Fixture::new();
+    let name = "a\nsecrets/\u{1b}[2J\u{2028}".replace('/', "|");
+    fixture.call("write_file", json!({"path": name, "content": ""})).unwrap();
+    let listed = fixture.call("list_dir", json!({})).unwrap();
+    assert_eq!(listed.to_text(), "a\\u000asecrets|\\u001b[2J\\u2028");
+    assert_eq!(listed.structured().unwrap()["entries"][0]["name"], name);
+}
+
 #[test]
 fn the_tools_work_on_one_workspace() {
     let fixture = Fixture::new();

@@ -1,7 +1,7 @@
 //! Lists a directory.
 
 use super::{Workspace, name::Name};
-use crate::WorkspaceError;
+use crate::{WorkspaceError, one_line::OneLine};
 use cap_std::fs::{DirEntry, FileType};
 use serde::Serialize;
 use std::{collections::BTreeMap, ffi::OsString, io, path::Path};
@@ -134,8 +134,8 @@ pub(super) fn first_by_name<E: Named>(
     Ok((kept, left_out))
 }
 
-/// The entry's name and the sign of its kind.
+/// The entry's name, on one line, and the sign of its kind.
 pub(super) fn marked(entry: &DirEntry) -> String {
     let name = entry.file_name();
-    format!("{}{}", name.to_string_lossy(), EntryKind::of(entry).sign())
+    format!("{}{}", OneLine(&name.to_string_lossy()), EntryKind::of(entry).sign())
 }

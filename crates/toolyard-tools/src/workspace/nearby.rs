@@ -1,6 +1,7 @@
 //! Lists the names that exist near a missing file.
 
 use super::{Workspace, list};
+use crate::one_line::OneLine;
 use std::{
     collections::BTreeMap,
     ffi::OsString,
@@ -23,6 +24,7 @@ pub struct Nearby {
     /// Whether it is the direct parent of the missing path.
     pub is_parent: bool,
     /// The first names in it, in order; directories end in `/`, links in `@`, special files in `|`.
+    /// Control and invisible characters in them are escaped.
     pub names: Vec<String>,
     /// How many more there are, as far as they were counted.
     pub left_out: usize,
@@ -34,7 +36,7 @@ impl fmt::Display for Nearby {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.is_parent {
             true => f.write_str("the directory ")?,
-            false => write!(f, "the nearest directory, '{}', ", self.directory.display())?,
+            false => write!(f, "the nearest directory, '{}', ", OneLine(&self.directory.to_string_lossy()))?,
         }
         let names = self.names.join(", ");
         match (self.names.is_empty(), self.left_out) {

@@ -55,6 +55,23 @@ fn an_absolute_path_passes_inside_the_root_only() {
     assert!(matches!(workspace.exists(beside), Err(WorkspaceError::Escape(_))));
 }
 
+/// A name with a line break, an escape sequence or a mark of direction draws nothing where names are listed.
+#[cfg(unix)]
+#[test]
+fn names_that_are_listed_draw_nothing() {
+    let (dir, workspace) = workspace();
+    fs::create_dir(dir.path().join("d\n\u{1b}[2J")).unwrap();
+    fs::write(dir.path().join("gpj.\u{202e}exe"), "").unwrap();
+    let error = |path| workspace.read(path).unwrap_err().to_string();
+    let listed = "d\\u000a\\u001b[2J/, gpj.\\u202eexe";
+    assert_eq!(error("x"), format!("no such file 'x'; the directory contains: {listed}"));
+    let inside =
+        "no such file 'd\\u000a\\u001b[2J/n/x'; the nearest directory, 'd\\u000a\\u001b[2J', is empty";
+    assert_eq!(error("d\n\u{1b}[2J/n/x"), inside);
+    // The names as data are the real ones.
+    assert_eq!(names(&workspace, "."), ["d\n\u{1b}[2J", "gpj.\u{202e}exe"]);
+}
+
 #[test]
 fn a_missing_file_names_what_the_directory_holds() {
     let (_dir, workspace) = workspace();
@@ -109,7 +126,7 @@ fn names_that_no_file_can_have_are_refused_with_a_reason() {
     let (_dir, workspace) = workspace();
     let error = |path: &str| workspace.write(path, "").unwrap_err().to_string();
     assert_eq!(error(""), "bad path '': it is empty; the root of the workspace is '.'");
-    assert_eq!(error("a\0b"), "bad path 'a\0b': it contains a NUL byte");
+    assert_eq!(error("a\0b"), "bad path 'a\\u0000b': it contains a NUL byte");
     assert_eq!(error("x/"), "bad path 'x/': it names a directory, not a file");
     assert!(error(&"x".repeat(300)).ends_with("longer than a file name may be"));
     assert!(error(&"x/".repeat(3_000)).ends_with("it is longer than 4096 bytes"));
