@@ -1,5 +1,5 @@
-//! Bounds the long messages that all servers of a program send at once: memory that each server alone could fill must
-//! not be filled by all of them together.
+//! Bounds the long messages that all servers of a program send over stdio at once: memory that each server alone could
+//! fill must not be filled by all of them together.
 //!
 //! ```text
 //!   pipe ─► Paced ─► lines ─► parsed        a short message passes
