@@ -142,9 +142,7 @@ pub struct Call {
     /// [`IdempotencyKey`](crate::IdempotencyKey).
     pub idempotency_key: Option<Arc<str>>,
     /// Overrides the tool's attempt timeout (V3). Zero is `invalid_input`.
-    pub timeout: Option<Duration>,
-    /// What that timeout bounds.
-    pub timeout_scope: TimeoutScope,
+    pub timeout: Option<CallTimeout>,
     /// The time from the start of the call's run to its result, all waits included, after which it is
     /// `deadline_exceeded` (V3). `None` uses the engine's default. Zero is `invalid_input`.
     pub deadline: Option<Duration>,
@@ -152,14 +150,59 @@ pub struct Call {
     pub passthrough: Option<Box<Map<String, Value>>>,
 }
 
+/// A call's own timeout, and what it bounds (V3). No larger than the time alone, because a batch holds one for each of
+/// its calls.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use toolyard_core::{CallTimeout, TimeoutScope};
+/// let timeout = CallTimeout::of_call(Duration::from_secs(5));
+/// assert_eq!((timeout.duration(), timeout.scope()), (Duration::from_secs(5), TimeoutScope::Call));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallTimeout {
+    nanos: u64,
+    scope: TimeoutScope,
+}
+
 /// What a call's own timeout bounds (V3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeoutScope {
     /// Each attempt.
-    #[default]
     Attempt,
     /// All attempts together, from the start of the first.
     Call,
+}
+
+impl CallTimeout {
+    /// A timeout of each attempt. More than 500 years are 500 years.
+    #[must_use]
+    pub fn of_attempt(timeout: Duration) -> Self {
+        Self::new(timeout, TimeoutScope::Attempt)
+    }
+
+    /// A timeout of all attempts together, with the waits between them. More than 500 years are 500 years.
+    #[must_use]
+    pub fn of_call(timeout: Duration) -> Self {
+        Self::new(timeout, TimeoutScope::Call)
+    }
+
+    fn new(timeout: Duration, scope: TimeoutScope) -> Self {
+        Self { nanos: u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX), scope }
+    }
+
+    /// How long it is.
+    #[must_use]
+    pub const fn duration(self) -> Duration {
+        Duration::from_nanos(self.nanos)
+    }
+
+    /// What it bounds.
+    #[must_use]
+    pub const fn scope(self) -> TimeoutScope {
+        self.scope
+    }
 }
 
 impl Call {
@@ -172,7 +215,6 @@ impl Call {
             arguments: arguments.into(),
             idempotency_key: None,
             timeout: None,
-            timeout_scope: TimeoutScope::Attempt,
             deadline: None,
             passthrough: None,
         }
@@ -189,14 +231,14 @@ impl Call {
     /// (V3). The attempt that is cut off then ends as `timeout`.
     #[must_use]
     pub fn timeout_in_all(mut self, timeout: Duration) -> Self {
-        (self.timeout, self.timeout_scope) = (Some(timeout), TimeoutScope::Call);
+        self.timeout = Some(CallTimeout::of_call(timeout));
         self
     }
 
     /// Sets the call's attempt timeout (V3).
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
+        self.timeout = Some(CallTimeout::of_attempt(timeout));
         self
     }
 }

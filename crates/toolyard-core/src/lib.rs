@@ -39,7 +39,7 @@ pub use approval::{
     LinkedPath, Preview, RequestId, Showing,
 };
 pub use blank::is_blank;
-pub use call::{Arguments, Batch, Call, CallId, TimeoutScope};
+pub use call::{Arguments, Batch, Call, CallId, CallTimeout, TimeoutScope};
 pub use capability::{Capabilities, FsGrant, FsGrantError, Host, HostError, HostPattern, HostPatternError};
 pub use class::{Routing, SideEffects, ToolClass};
 pub use context::{CallScope, ContextParts, Dispatching, ToolContext};

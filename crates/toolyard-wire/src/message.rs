@@ -7,7 +7,7 @@ use crate::{
     ids::Ids,
 };
 use std::sync::Arc;
-use toolyard_core::{Batch, Call};
+use toolyard_core::{Batch, Call, CallTimeout};
 
 /// The facts about a call on the wire that the [`Call`] itself does not keep.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,7 +86,7 @@ impl Message {
         let mut call = Call::new(id, draft.name, draft.arguments);
         call.provider_id = draft.provider_id.map(Into::into);
         call.idempotency_key = draft.idempotency_key.map(Into::into);
-        call.timeout = draft.timeout;
+        call.timeout = draft.timeout.map(CallTimeout::of_attempt);
         call.passthrough = (!draft.passthrough.is_empty()).then(|| Box::new(draft.passthrough));
         self.origins.push(Origin {
             id: draft.id.map(Into::into),

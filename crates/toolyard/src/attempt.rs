@@ -47,7 +47,9 @@ use std::{
 };
 use supervise::{Verdict, supervise};
 use tokio::{sync::oneshot, time::Instant};
-use toolyard_core::{CallError, Dedupe, Effect, ErrorKind, EventKind, Grant, Placement, ToolContext};
+use toolyard_core::{
+    CallError, CallTimeout, Dedupe, Effect, ErrorKind, EventKind, Grant, Placement, ToolContext,
+};
 use watch::{Bounds, DetachReason};
 use zombie::{Zombie, a_zombie_keeps};
 
@@ -320,7 +322,8 @@ impl Attempt {
     fn bounds(&self) -> Bounds {
         let CallRef { batch, index } = &self.call;
         let work = self.work();
-        let timeout = batch.call(*index).timeout.unwrap_or_else(|| work.entry.attempt_timeout());
+        let timeout =
+            batch.call(*index).timeout.map_or_else(|| work.entry.attempt_timeout(), CallTimeout::duration);
         let timeout = self.grant().limits.wall_time.map_or(timeout, |wall| wall.min(timeout));
         let (first_ready_at, first_granted_at) = self.first_times();
         let cut_at =

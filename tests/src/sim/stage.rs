@@ -30,8 +30,9 @@ use std::{
     time::{Duration, SystemTime},
 };
 use toolyard::{
-    Budgets, Call, CallId, Clock, ConfirmationMode, Confirmations, Engine, HostBackend, KeyConflict, Limits,
-    OnSerialFailure, PoolWidths, RetryPolicy, SideEffects, ToolContext, ToolSpec, from_fn,
+    Budgets, Call, CallId, CallTimeout, Clock, ConfirmationMode, Confirmations, Engine, HostBackend,
+    KeyConflict, Limits, OnSerialFailure, PoolWidths, RetryPolicy, SideEffects, ToolContext, ToolSpec,
+    from_fn,
 };
 
 /// The state that the parts of one run share.
@@ -137,7 +138,7 @@ fn engine_call(program: &Program, call: &CallPlan, first: Option<u32>) -> Call {
     };
     made.idempotency_key = call.key.map(|key| format!("key{}", key.key).into());
     made.deadline = call.deadline_ms.map(Duration::from_millis);
-    made.timeout = call.timeout_ms.map(Duration::from_millis);
+    made.timeout = call.timeout_ms.map(|ms| CallTimeout::of_attempt(Duration::from_millis(ms)));
     made
 }
 

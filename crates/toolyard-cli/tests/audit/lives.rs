@@ -22,6 +22,15 @@ fn run(events: &Path, calls: usize, more: &[&str]) -> Done {
     toolyard(&[&args, more].concat(), &calls.to_string())
 }
 
+/// The options of a gateway that serves one tool and records in this file.
+fn gateway(events: &Path) -> [String; 5] {
+    let config = events.with_file_name("toolyard.toml");
+    fs::write(&config, "[builtin]\nenable = [\"echo\"]\n").unwrap();
+    let [config, events] =
+        [config, events.to_owned()].map(|path| path.into_os_string().into_string().unwrap());
+    ["mcp".to_owned(), "--config".to_owned(), config, "--events".to_owned(), events]
+}
+
 fn audit(events: &Path) -> Done {
     toolyard(&["audit", events.to_str().unwrap()], "")
 }
@@ -60,7 +69,7 @@ fn a_restarted_gateway_keeps_the_record() {
     let events = dir("lives-gateway").join("log.jsonl");
     assert_eq!(run(&events, 1, &[]).code, Some(0));
     for life in 2..=3 {
-        toolyard(&["mcp", "--events", events.to_str().unwrap()], "");
+        toolyard(&gateway(&events).each_ref().map(String::as_str), "");
         let text = fs::read_to_string(&events).unwrap();
         assert_eq!((starts(&text), text.contains("tool.completed")), (life, true), "{text}");
     }
@@ -102,7 +111,7 @@ struct Holder(Child);
 impl Holder {
     /// Starts it, and waits until it has the log.
     fn of(events: &Path) -> Self {
-        let mut holder = Self(program(&["mcp", "--events", events.to_str().unwrap()]).spawn().unwrap());
+        let mut holder = Self(program(&gateway(events).each_ref().map(String::as_str)).spawn().unwrap());
         let lock = events.with_extension("jsonl.lock");
         let id = holder.0.id().to_string();
         while !fs::read_to_string(&lock).is_ok_and(|text| text.trim() == id) || !events.exists() {

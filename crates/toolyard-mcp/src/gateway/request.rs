@@ -68,6 +68,7 @@ mod tests {
     use super::*;
     use rmcp::model::{ErrorCode, MetaObject};
     use serde_json::json;
+    use toolyard::CallTimeout;
 
     fn read_json(meta: Value) -> Result<Call, ErrorData> {
         let meta = RequestMetaObject(MetaObject(meta.as_object().unwrap().clone()));
@@ -81,7 +82,7 @@ mod tests {
                           "progressToken": 1, "com.example/x": 1});
         let call = read_json(meta).unwrap();
         assert_eq!((call.id.as_str(), call.idempotency_key.as_deref()), ("7", Some("k")));
-        assert_eq!(call.timeout, Some(Duration::from_secs(1)));
+        assert_eq!(call.timeout, Some(CallTimeout::of_call(Duration::from_secs(1))));
         assert_eq!(call.deadline, Some(Duration::from_millis(9)));
     }
 

@@ -2,7 +2,7 @@
 
 use crate::{Format, Message, encode::Answer, found::Text};
 use serde_json::{Map, Value, json};
-use toolyard_core::Arguments;
+use toolyard_core::{Arguments, CallTimeout};
 
 /// The extra fields of a Gemini call that stand in the call itself; the others stand in the part around it.
 const IN_FUNCTION_CALL: [&str; 2] = ["willContinue", "partialArgs"];
@@ -144,7 +144,7 @@ fn neutral(answer: &Answer<'_>) -> Value {
     if let Some(key) = &call.idempotency_key {
         fields["idempotency_key"] = key.as_ref().into();
     }
-    if let Some(timeout) = call.timeout {
+    if let Some(timeout) = call.timeout.map(CallTimeout::duration) {
         fields["timeout_ms"] = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX).into();
     }
     if let Some(rest) = &call.passthrough {

@@ -2,6 +2,7 @@ use super::*;
 use crate::SseDecoder;
 use serde_json::json;
 use std::time::Duration;
+use toolyard_core::CallTimeout;
 
 /// Checks the calls of a text, as `[id, name, arguments as received]`.
 #[track_caller]
@@ -86,7 +87,7 @@ fn neutral_takes_a_batch_a_list_and_one_call() {
         let call = &message.calls()[0];
         assert_eq!(call.provider_id.as_deref(), Some("p"));
         assert_eq!(call.idempotency_key.as_deref(), Some("k"));
-        assert_eq!(call.timeout, Some(Duration::from_millis(1500)));
+        assert_eq!(call.timeout.map(CallTimeout::duration), Some(Duration::from_millis(1500)));
         assert_eq!(call.passthrough.as_ref().unwrap()["colour"], "red");
     }
 }
@@ -98,7 +99,8 @@ fn keys_and_limits_of_a_neutral_call_go_to_the_engine_as_they_are() {
     for key in odd {
         let text = json!({"calls": [{"name": "f", "idempotency_key": key, "timeout_ms": 0}]}).to_string();
         let call = &decode(&text, None).unwrap().into_calls()[0];
-        assert_eq!((call.idempotency_key.as_deref(), call.timeout), (Some(key), Some(Duration::ZERO)));
+        let timeout = call.timeout.map(CallTimeout::duration);
+        assert_eq!((call.idempotency_key.as_deref(), timeout), (Some(key), Some(Duration::ZERO)));
     }
     let nulls = r#"{"calls":[{"name":"f","idempotency_key":null,"timeout_ms":null}]}"#;
     let call = &decode(nulls, None).unwrap().into_calls()[0];
@@ -253,7 +255,10 @@ fn what_cannot_be_read_says_where_and_what_to_do() {
         "calls[0].timeout_ms: expected a whole number of milliseconds, found a string",
     );
     let written = r#"{"calls":[{"name":"f","timeout_ms":1e3}]}"#;
-    assert_eq!(decode(written, None).unwrap().calls()[0].timeout, Some(Duration::from_secs(1)));
+    assert_eq!(
+        decode(written, None).unwrap().calls()[0].timeout,
+        Some(CallTimeout::of_attempt(Duration::from_secs(1)))
+    );
     for (wrong, found) in [("-1", "a number"), ("1.5", "a number"), ("true", "a boolean")] {
         let wanted = "calls[0].timeout_ms: expected a whole number of milliseconds";
         fails(

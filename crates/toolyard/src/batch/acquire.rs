@@ -24,7 +24,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::Instant;
-use toolyard_core::{CallError, ErrorKind, wording};
+use toolyard_core::{CallError, CallTimeout, ErrorKind, wording};
 
 impl BatchState {
     /// Takes a rate token and then permits; returns the attempt if both are available now. The caller has just
@@ -186,7 +186,7 @@ impl BatchState {
     #[cold]
     fn ask_breakers(&self, index: u32, now: Instant) -> Result<Slots, Box<CallError>> {
         let entry = &self.work(index).entry;
-        let timeout = self.call(index).timeout.unwrap_or_else(|| entry.attempt_timeout());
+        let timeout = self.call(index).timeout.map_or_else(|| entry.attempt_timeout(), CallTimeout::duration);
         let (slots, moves) = entry.guard().admit(entry.name(), || now, timeout);
         self.session.engine.emit_transitions(entry, &moves);
         slots.map_err(Box::new)

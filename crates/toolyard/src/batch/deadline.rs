@@ -153,10 +153,10 @@ impl BatchState {
 
     /// The instant by which the last attempt of a call is cut off whose own timeout bounds all attempts together.
     pub(crate) fn last_cut_at(&self, index: u32, first_granted_at: Instant) -> Option<Instant> {
-        let call = self.call(index);
-        match call.timeout_scope {
+        let timeout = self.call(index).timeout?;
+        match timeout.scope() {
             TimeoutScope::Attempt => None,
-            TimeoutScope::Call => first_granted_at.checked_add(call.timeout?),
+            TimeoutScope::Call => first_granted_at.checked_add(timeout.duration()),
         }
     }
 

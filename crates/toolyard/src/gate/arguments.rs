@@ -35,7 +35,7 @@ impl Args {
 
 /// Parses the arguments within their bounds, and checks the call's own fields.
 pub(super) fn parse(call: &Call, limits: &Limits) -> Result<Args, CallError> {
-    if call.timeout == Some(Duration::ZERO) {
+    if call.timeout.is_some_and(|timeout| timeout.duration().is_zero()) {
         return Err(invalid("the call's timeout must not be zero"));
     }
     if call.deadline == Some(Duration::ZERO) {
