@@ -1,10 +1,12 @@
 //! The output of a tool that has run.
 
 pub(crate) mod of_error;
+mod written;
 
 use crate::ToolError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::{borrow::Cow, iter};
 
 /// One part of a tool's output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,7 +54,7 @@ impl Content {
 /// assert!(output.success);
 /// assert_eq!(output.to_text(), "12 files");
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[non_exhaustive]
 pub struct ToolOutput {
     /// `false` if the tool ran but reports a failure; the call then ends as `execution_error` with this content (V5).
@@ -60,19 +62,22 @@ pub struct ToolOutput {
     /// The parts that the model reads.
     pub content: Vec<Content>,
     /// Fields that most outputs do not have, boxed because thousands of outputs may wait for their batch.
-    #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
+    #[serde(flatten, default)]
     extras: Option<Box<Extras>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 struct Extras {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     structured: Option<Value>,
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    /// The field of `structured` that is the text of the first part, which is not kept twice.
+    #[serde(skip)]
+    text_field: Option<Cow<'static, str>>,
+    #[serde(default)]
     metadata: Map<String, Value>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     files_modified: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     command_executed: Option<String>,
 }
 
@@ -104,7 +109,31 @@ impl ToolOutput {
     /// Sets the output as data.
     #[must_use]
     pub fn with_structured(mut self, value: Value) -> Self {
-        self.extras().structured = Some(value);
+        let extras = self.extras();
+        (extras.structured, extras.text_field) = (Some(value), None);
+        self
+    }
+
+    /// Sets the output as data: an object of which one field is the text of the first part, and these are the others.
+    /// The text is kept once, and copied for whoever reads the data. If the first part is no text, there is no such
+    /// field.
+    ///
+    /// # Examples
+    /// ```
+    /// use serde_json::{Map, json};
+    /// use toolyard_core::ToolOutput;
+    /// let others = Map::from_iter([("size".to_owned(), json!(5))]);
+    /// let output = ToolOutput::text("hello").with_structured_text("content", others);
+    /// assert_eq!(*output.structured().unwrap(), json!({"content": "hello", "size": 5}));
+    /// ```
+    #[must_use]
+    pub fn with_structured_text(
+        mut self,
+        field: impl Into<Cow<'static, str>>,
+        others: Map<String, Value>,
+    ) -> Self {
+        let extras = self.extras();
+        (extras.structured, extras.text_field) = (Some(Value::Object(others)), Some(field.into()));
         self
     }
 
@@ -144,9 +173,22 @@ impl ToolOutput {
         extras.files_modified.iter_mut().chain(&mut extras.command_executed).for_each(text);
     }
 
-    /// The output as data.
-    pub fn structured(&self) -> Option<&Value> {
-        self.extras.as_ref()?.structured.as_ref()
+    /// The output as data, put together if it has a field that is [the text](Self::with_structured_text).
+    pub fn structured(&self) -> Option<Cow<'_, Value>> {
+        let extras = self.extras.as_ref()?;
+        let kept = extras.structured.as_ref()?;
+        Some(match (&extras.text_field, kept, self.content.first()) {
+            (Some(field), Value::Object(others), Some(Content::Text { text })) => {
+                let text = (field.clone().into_owned(), Value::String(text.clone()));
+                Cow::Owned(Value::Object(iter::once(text).chain(others.clone()).collect()))
+            }
+            _ => Cow::Borrowed(kept),
+        })
+    }
+
+    /// Whether there is an output as data.
+    pub fn has_structured(&self) -> bool {
+        self.extras.as_ref().is_some_and(|extras| extras.structured.is_some())
     }
 
     /// The files this call changed, as far as the tool knows.
@@ -174,33 +216,38 @@ impl ToolOutput {
         self.extras.as_ref()?.metadata.get(key)
     }
 
-    /// The text the model reads: the text parts, one per line; if there are no parts, the JSON text of `structured`;
+    /// The text the model reads: the text parts, each from the start of a line; if there are no parts, the JSON text of `structured`;
     /// otherwise nothing.
     pub fn to_text(&self) -> String {
-        match (self.content.as_slice(), self.structured()) {
-            ([], Some(value)) => value.to_string(),
-            ([], None) => String::new(),
-            ([Content::Text { text }], _) => text.clone(),
-            (parts, _) => join_text(parts),
+        match self.content.as_slice() {
+            [] => self.structured().map(|value| value.to_string()).unwrap_or_default(),
+            [Content::Text { text }] => text.clone(),
+            parts => join_text(parts),
         }
     }
 
     /// The output as JSON: `structured` if there is any, otherwise the text.
     pub fn to_value(&self) -> Value {
-        self.structured().cloned().unwrap_or_else(|| Value::String(self.to_text()))
+        self.structured().map(Cow::into_owned).unwrap_or_else(|| Value::String(self.to_text()))
     }
 
-    /// How much memory it takes, in bytes, more or less; for engines.
+    /// How much memory it takes, in bytes, more or less, when its data have been read; for engines.
     #[doc(hidden)]
     pub fn footprint(&self) -> usize {
         let content: usize = self.content.iter().map(|part| size_of::<Content>() + part.size()).sum();
-        content + self.extras.as_ref().map_or(0, |extras| extras.footprint())
+        content + self.shared_text() + self.extras.as_ref().map_or(0, |extras| extras.footprint())
     }
 
-    /// The approximate size of this output in bytes.
+    /// The length of the text that is kept once and put into the data of whoever reads them.
+    fn shared_text(&self) -> usize {
+        let is_shared = self.extras.as_ref().is_some_and(|extras| extras.text_field.is_some());
+        self.content.first().filter(|_| is_shared).map_or(0, Content::size)
+    }
+
+    /// The approximate size of this output in bytes. A text that is content and data counts as both.
     pub fn size(&self) -> usize {
         let content: usize = self.content.iter().map(Content::size).sum();
-        content + self.extras.as_ref().map_or(0, |extras| extras.size())
+        content + self.shared_text() + self.extras.as_ref().map_or(0, |extras| extras.size())
     }
 }
 
@@ -219,7 +266,8 @@ impl Extras {
             self.metadata.iter().map(|(key, value)| field_footprint(key) + value_footprint(value)).sum();
         let files: usize = self.files_modified.iter().map(|file| size_of::<String>() + file.len()).sum();
         let command = self.command_executed.as_ref().map_or(0, String::len);
-        size_of::<Self>() + structured + metadata + files + command
+        let text_field = self.text_field.as_deref().map_or(0, str::len);
+        size_of::<Self>() + structured + text_field + metadata + files + command
     }
 
     fn size(&self) -> usize {
@@ -248,13 +296,19 @@ fn field_footprint(key: &str) -> usize {
     size_of::<String>() + 2 * size_of::<usize>() + key.len()
 }
 
-/// Joins the parts of `content`, one per line; a part that is not text is named.
+/// Joins the parts of `content`, each from the start of a line; a part that is not text is named.
 fn join_text(content: &[Content]) -> String {
-    let part = |part: &Content| match part {
-        Content::Text { text } => text.clone(),
-        Content::Image { media_type, .. } => format!("[image {media_type}]"),
-    };
-    content.iter().map(part).collect::<Vec<_>>().join("\n")
+    let mut joined = String::new();
+    for (at, part) in content.iter().enumerate() {
+        if at > 0 && !joined.ends_with('\n') {
+            joined.push('\n');
+        }
+        match part {
+            Content::Text { text } => joined.push_str(text),
+            Content::Image { media_type, .. } => joined.extend(["[image ", media_type, "]"]),
+        }
+    }
+    joined
 }
 
 /// The approximate length of the value's JSON text, without writing it.
@@ -337,6 +391,40 @@ mod tests {
             let text = serde_json::to_string(&output).unwrap();
             let read: ToolOutput = serde_json::from_str(&text).unwrap();
             assert_eq!(serde_json::to_string(&read).unwrap(), text);
+            assert_eq!(read, output);
         }
+    }
+
+    fn file(text: &str) -> ToolOutput {
+        let hint = Content::text("[lines 1 to 2 of 3]");
+        let others = Map::from_iter([("size".to_owned(), json!(9))]);
+        ToolOutput::parts(vec![Content::text(text), hint]).with_structured_text("content", others)
+    }
+
+    /// A text that is content and data is kept once, and counted as what is made of it.
+    #[test]
+    fn a_text_that_is_data_too_is_kept_once() {
+        let text = "x".repeat(1 << 20);
+        let mut output = file(&text);
+        assert_eq!(*output.structured().unwrap(), json!({"content": text, "size": 9}));
+        let whole = output.clone().with_structured(output.to_value());
+        let differ = |one: usize, other: usize| one.abs_diff(other) > 1000;
+        assert!(!differ(output.size(), whole.size()) && !differ(output.footprint(), whole.footprint()));
+        output.extras_mut(&mut |_| {}, &mut |kept| assert_eq!(*kept, json!({"size": 9})));
+    }
+
+    /// Nobody who reads an output can tell how it keeps its data.
+    #[test]
+    fn data_that_shares_its_text_is_like_any_other() {
+        let shared = file("a\nb\n");
+        let whole = shared.clone().with_structured(json!({"content": "a\nb\n", "size": 9}));
+        assert_eq!((&shared, shared.to_value()), (&whole, whole.to_value()));
+        assert_eq!(serde_json::to_string(&shared).unwrap(), serde_json::to_string(&whole).unwrap());
+        assert_eq!(shared.to_text(), "a\nb\n[lines 1 to 2 of 3]");
+        assert_ne!(shared, file("a\nc\n"));
+        assert_ne!(shared, ToolOutput::parts(shared.content.clone()));
+        let mut redacted = shared;
+        redacted.content[0] = Content::text("[redacted]");
+        assert_eq!(redacted.structured().unwrap()["content"], "[redacted]");
     }
 }

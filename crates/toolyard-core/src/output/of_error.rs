@@ -1,7 +1,7 @@
 //! Serialises the output of a failed call inside its error: the fields of the output stand among those of the error,
 //! without `success`.
 
-use super::{Content, Extras, ToolOutput};
+use super::{Content, Extras, ToolOutput, written::Fields};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 #[derive(Serialize)]
@@ -9,7 +9,7 @@ struct Written<'a> {
     #[serde(skip_serializing_if = "<[Content]>::is_empty")]
     content: &'a [Content],
     #[serde(flatten)]
-    extras: &'a Option<Box<Extras>>,
+    fields: Option<Fields<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -29,7 +29,7 @@ pub(crate) fn kept(output: ToolOutput) -> Option<Box<ToolOutput>> {
 
 pub(crate) fn serialize<S: Serializer>(output: &Option<Box<ToolOutput>>, to: S) -> Result<S::Ok, S::Error> {
     match output {
-        Some(output) => Written { content: &output.content, extras: &output.extras }.serialize(to),
+        Some(output) => Written { content: &output.content, fields: output.fields() }.serialize(to),
         None => to.serialize_none(),
     }
 }

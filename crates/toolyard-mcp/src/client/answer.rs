@@ -191,7 +191,7 @@ mod tests {
         let output = read_json(answer).unwrap();
         assert!(!output.success);
         assert_eq!(output.to_text(), "a\n[image image/png]\nbody\n[resource y file:///y]\nb");
-        assert_eq!(output.structured(), Some(&json!({"n": 1})));
+        assert_eq!(output.structured().as_deref(), Some(&json!({"n": 1})));
         let others = output.metadata(PARTS).and_then(Value::as_array).unwrap();
         assert_eq!(
             (&others[0]["at"], &others[0]["part"]["resource"]["uri"]),

@@ -6,6 +6,7 @@ use rmcp::{
     model::{CallToolResult, ContentBlock, MetaObject},
 };
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use toolyard::{CallError, Content, ErrorKind, Outcome, Routing, ToolOutput, wording};
 
 /// The `_meta` key under which a result says how the call went.
@@ -73,7 +74,7 @@ fn failure(error: &CallError) -> CallToolResult {
 /// The content for the model, each part in its original form and place.
 fn blocks(output: &ToolOutput) -> Vec<ContentBlock> {
     let mut content: Vec<ContentBlock> = output.content.iter().map(part).collect();
-    if content.is_empty() && output.structured().is_some() {
+    if content.is_empty() && output.has_structured() {
         content.push(ContentBlock::text(output.to_text()));
     }
     restore(output, &mut content);
@@ -82,7 +83,7 @@ fn blocks(output: &ToolOutput) -> Vec<ContentBlock> {
 
 /// The structured content, if it is an object: clients of older protocols accept nothing else.
 fn data(output: &ToolOutput) -> Option<Value> {
-    output.structured().filter(|data| data.is_object()).cloned()
+    output.structured().filter(|data| data.is_object()).map(Cow::into_owned)
 }
 
 fn part(content: &Content) -> ContentBlock {

@@ -38,7 +38,7 @@ async fn a_tool_that_says_no_is_an_execution_error_with_its_content() {
     assert_eq!((error.kind, error.message.as_str()), (ErrorKind::ExecutionError, "it says no"));
     let output = error.output().unwrap();
     assert_eq!(
-        (output.to_text().as_str(), output.structured()),
+        (output.to_text().as_str(), output.structured().as_deref()),
         ("it says no\nfor a reason", Some(&json!({"code": 7})))
     );
     yard.servers.shutdown().await;

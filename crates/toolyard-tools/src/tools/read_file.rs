@@ -3,9 +3,9 @@
 use super::file_tool::{FileTool, arguments};
 use crate::Workspace;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::num::NonZeroUsize;
-use toolyard_core::{FsMode, ToolError, ToolOutput, ToolSpec};
+use toolyard_core::{Content, FsMode, ToolError, ToolOutput, ToolSpec};
 
 /// The most lines that `read_file` returns, which is also the default of `limit`.
 pub const READ_FILE_LINES_MAX: usize = 2_000;
@@ -99,15 +99,14 @@ impl<'a> Part<'a> {
 
     fn output(&self, size: usize) -> ToolOutput {
         let (content, first, last, lines) = (self.content, self.first, self.last, self.lines);
-        let structured = json!({"content": content, "size": size});
-        if self.is_whole {
-            return ToolOutput::text(content).with_structured(structured);
+        let mut parts = vec![Content::text(content)];
+        let mut others = Map::from_iter([("size".to_owned(), json!(size))]);
+        if !self.is_whole {
+            let range = json!({"first_line": first, "last_line": last, "lines": lines});
+            others.insert("truncated".to_owned(), range);
+            parts.push(Content::text(format!("[lines {first} to {last} of {lines}{}]", self.hint())));
         }
-        let mut structured = structured;
-        structured["truncated"] = json!({"first_line": first, "last_line": last, "lines": lines});
-        let gap = if content.ends_with('\n') { "" } else { "\n" };
-        let text = format!("{content}{gap}[lines {first} to {last} of {lines}{}]", self.hint());
-        ToolOutput::text(text).with_structured(structured)
+        ToolOutput::parts(parts).with_structured_text("content", others)
     }
 
     fn hint(&self) -> String {
@@ -142,6 +141,17 @@ mod tests {
         assert_eq!(text, "a\nb\n[lines 1 to 2 of 3; read on with offset 3]");
         let text = Part::of("a\nb\nc", 2, 2).output(5).to_text();
         assert_eq!(text, "b\nc\n[lines 2 to 3 of 3]");
+    }
+
+    /// The text of a whole file and of a part of one is kept once.
+    #[test]
+    fn the_text_is_kept_once() {
+        let text = format!("{}\n", "x".repeat(99)).repeat(2000);
+        for part in [Part::of(&text, 1, 2000), Part::of(&text, 1, 1999)] {
+            let mut output = part.output(text.len());
+            assert_eq!(output.structured().unwrap()["content"], part.content);
+            output.extras_mut(&mut |_| {}, &mut |kept| assert!(kept.to_string().len() < 200));
+        }
     }
 
     #[test]

@@ -62,23 +62,26 @@ fn a_listing_has_one_line_for_each_name() {
 fn the_tools_work_on_one_workspace() {
     let fixture = Fixture::new();
     let wrote = fixture.call("write_file", json!({"path": "./a/b.txt", "content": "one\ntwo\n"})).unwrap();
-    assert_eq!(wrote.structured(), Some(&json!({"size": 8})));
+    assert_eq!(wrote.structured().as_deref(), Some(&json!({"size": 8})));
     assert_eq!(wrote.files_modified(), ["a/b.txt"]);
     let patch = json!({"path": "a/b.txt", "old": "two", "new": "three"});
     let patched = fixture.call("patch_file", patch).unwrap();
     assert_eq!(
-        (patched.structured(), patched.files_modified()),
+        (patched.structured().as_deref(), patched.files_modified()),
         (Some(&json!({"size": 10})), ["a/b.txt".to_owned()].as_slice())
     );
     let read = fixture.call("read_file", json!({"path": "a/b.txt"})).unwrap();
     assert_eq!(read.to_text(), "one\nthree\n");
-    assert_eq!(read.structured(), Some(&json!({"content": "one\nthree\n", "size": 10})));
+    assert_eq!(read.structured().as_deref(), Some(&json!({"content": "one\nthree\n", "size": 10})));
     let listed = fixture.call("list_dir", json!({})).unwrap();
     assert_eq!(listed.to_text(), "a/");
     let entries = json!({"entries": [{"name": "a", "kind": "directory"}], "left_out": 0});
-    assert_eq!(listed.structured(), Some(&entries));
+    assert_eq!(listed.structured().as_deref(), Some(&entries));
     let echo = fixture.call("echo", json!({"text": "hi"})).unwrap();
-    assert_eq!((echo.to_text(), echo.structured()), ("hi".to_owned(), Some(&json!({"text": "hi"}))));
+    assert_eq!(
+        (echo.to_text(), echo.structured().as_deref()),
+        ("hi".to_owned(), Some(&json!({"text": "hi"})))
+    );
 }
 
 #[test]
@@ -88,7 +91,8 @@ fn a_part_of_a_file_says_that_it_is_one() {
     fixture.call("write_file", json!({"path": "f", "content": content})).unwrap();
     let read = fixture.call("read_file", json!({"path": "f"})).unwrap();
     assert!(read.to_text().ends_with("\n2000\n[lines 1 to 2000 of 3000; read on with offset 2001]"));
-    let truncated = &read.structured().unwrap()["truncated"];
+    let structured = read.structured().unwrap();
+    let truncated = &structured["truncated"];
     assert_eq!(*truncated, json!({"first_line": 1, "last_line": 2000, "lines": 3000}));
     let error = fixture.call("read_file", json!({"path": "f", "offset": 3_001})).unwrap_err();
     assert_eq!(error.message(), "offset 3001 is past the end: the file has 3000 lines");

@@ -20,8 +20,8 @@ fn result(answer: &Answer<'_>) -> Value {
     put("name", answer.call.name.as_ref().into());
     put("status", if answer.is_error() { "error" } else { "ok" }.into());
     put("content", content(answer));
-    if let Some(value) = answer.output().and_then(|output| output.structured().cloned()) {
-        put("structured", value);
+    if let Some(value) = answer.output().and_then(ToolOutput::structured) {
+        put("structured", value.into_owned());
     }
     if let Some(output) = answer.output() {
         facts(output, &mut put);
@@ -51,7 +51,7 @@ fn facts(output: &ToolOutput, put: &mut impl FnMut(&str, Value) -> Option<Value>
 /// The content that the model reads, as parts: those of the output, or a single text part.
 fn content(answer: &Answer<'_>) -> Value {
     match answer.output() {
-        Some(output) if output.structured().is_none() || !output.content.is_empty() => {
+        Some(output) if !output.has_structured() || !output.content.is_empty() => {
             output.content.iter().map(part).collect()
         }
         _ => json!([part(&Content::text(answer.text()))]),
