@@ -257,7 +257,7 @@ pub(crate) struct ToolsArgs {
     /// A table for people, or the declarations for a provider's request: a list, or with gemini an object that holds it
     #[arg(long = "as", value_name = "FORMAT", default_value = "table")]
     pub(crate) shape: Shape,
-    /// Only the tools that `toolyard mcp` serves: built-in ones only if [builtin] enable names them
+    /// Only the tools that `toolyard mcp` serves: built-in ones only if the configuration enables them
     #[arg(long)]
     pub(crate) served: bool,
 }
