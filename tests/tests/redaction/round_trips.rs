@@ -10,7 +10,7 @@ use toolyard_tests::{Yard, listen, yard};
 const SOURCE: &str = r#"password="correct-horse-9"
 api_key = 'k3yK3yK3y'
 url = "postgres://ada:swordfish@db/x"  # password: https://example.org/reset7
-PWD=/work/site
+PWD=/srv/site
 token = "ghp_aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3"
 -----BEGIN PRIVATE KEY-----
 MIIEvQIBADANBg
@@ -122,7 +122,7 @@ async fn patterns_in_results_are_a_choice() {
     let session = yard.engine.session("s");
     let seen = read(&session).await;
     assert!(seen.starts_with("password=\"[redacted: password]\""), "{seen}");
-    assert!(seen.contains("PWD=/work/site") && seen.contains("https://example.org/reset7"), "{seen}");
+    assert!(seen.contains("PWD=/srv/site") && seen.contains("https://example.org/reset7"), "{seen}");
     let written = call(&session, "write_file", json!({"path": "app.py", "content": seen})).await;
     assert!(!written.success());
     assert_eq!(app(root.path()), SOURCE);

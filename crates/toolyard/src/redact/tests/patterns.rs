@@ -91,7 +91,7 @@ fn near_misses_stay() {
         "http://host:8080/a@b and mailto:ada@example.org",
         "Authorization: required",
         "secretary=ada",
-        "PWD=/work/site OLDPWD=/ pwd=/tmp/a1 PWD=C:\\Users\\ada7",
+        "PWD=/srv/site OLDPWD=/ pwd=/tmp/a1 PWD=C:\\Users\\ada7",
         "PWD: src2/lib9, 'PWD': 'project7', \"OLDPWD\": \"a1\"",
         "password: https://example.org/reset1?for=ada2",
         "\"password\": \"https://example.org/reset1\"",
