@@ -279,7 +279,7 @@ impl Attempt {
             Ok(execution) => Contained::new(execution),
             Err(panic) => return (Verdict::Panicked(panic), None),
         };
-        let (executed, panic) = {
+        let (verdict, stopped) = {
             // Destructured at once: the scrutinee of a match lives as long as the match, and would take room in the
             // task.
             let (result, stopped) = match self.engine().backend.execute(&execution) {
@@ -293,13 +293,10 @@ impl Attempt {
             }
             // A handler that was withdrawn does not start any more.
             let stopped = if matches!(verdict, Verdict::NotTaken(_)) { None } else { stopped.after() };
-            ((verdict, stopped), handler.end())
+            (verdict.after_drop(handler.end()), stopped)
         };
-        // The tool is dropped after its handler, each in a catch of its own: the first panic of the two is the call's.
-        match panic.or(execution.end()) {
-            None => executed,
-            Some(panic) => (Verdict::Panicked(panic), executed.1),
-        }
+        // The tool is dropped after its handler, each in a catch of its own.
+        (verdict.after_drop(execution.end()), stopped)
     }
 
     /// A fresh tool and what it is to execute; the panic if its factory panics.

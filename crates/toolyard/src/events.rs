@@ -22,6 +22,7 @@ pub use subscription::{Received, Subscription};
 
 use crate::{
     clock::Clock,
+    redact::Redactor,
     unwind::{Contained, caught},
 };
 use std::{
@@ -43,6 +44,8 @@ const FLUSH_WITHIN: Duration = Duration::from_secs(10);
 pub(crate) struct EventBus {
     sinks: Vec<Contained<Arc<dyn EventSink>>>,
     queues: Vec<Queue>,
+    /// Keeps secrets out of log lines.
+    redactor: Option<Redactor>,
     hold: Arc<Hold>,
     subscribers: broadcast::Sender<Arc<Event>>,
     /// How many subscribers there are. The channel has a count of its own, but behind a lock, and this one is read
@@ -58,13 +61,15 @@ impl EventBus {
     pub(crate) fn new(
         sinks: Vec<Arc<dyn EventSink>>,
         writers: Vec<Box<dyn EventWriter>>,
+        redactor: Option<Redactor>,
         queue: impl Fn(Box<dyn EventWriter>, &Arc<Hold>) -> Queue,
     ) -> Self {
         let hold = Arc::<Hold>::default();
         let queues = writers.into_iter().map(|writer| queue(writer, &hold)).collect();
         let subscribers = broadcast::Sender::new(SUBSCRIBER_LAG_MAX);
         let sinks = sinks.into_iter().map(Contained::new).collect();
-        Self { sinks, queues, hold, subscribers, readers: Arc::default(), ended: CancellationToken::new() }
+        let (readers, ended) = (Arc::default(), CancellationToken::new());
+        Self { sinks, queues, redactor, hold, subscribers, readers, ended }
     }
 
     /// Tells whether calls have to be held back because events cannot be written.
@@ -124,8 +129,8 @@ impl EventBus {
     /// Calls every sink. A sink that panics loses only its own event.
     fn to_sinks(&self, call: impl Fn(&dyn EventSink)) {
         for sink in &self.sinks {
-            if caught(|| call(sink.as_ref())).is_err() {
-                tracing::error!("an event sink panicked and lost an event");
+            if let Err(panic) = caught(|| call(sink.as_ref())) {
+                panic.log("an event sink panicked and lost an event", None, self.redactor.as_ref());
             }
         }
     }

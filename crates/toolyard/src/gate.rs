@@ -27,6 +27,7 @@ use crate::{
     batch::{KeptResult, KeyOf, already_executed, mismatch},
     config::Limits,
     keys::{Fingerprint, Peek},
+    redact::Redactor,
     registry::{Table, ToolEntry, not_found},
     session::{FORK_DEPTH_MAX, SessionCore},
     tasks::Tasks,
@@ -53,6 +54,8 @@ pub(crate) struct Gate {
     pub(crate) requests: AtomicU64,
     pub(crate) hooks: Option<Contained<Arc<dyn Hooks>>>,
     pub(crate) limits: Limits,
+    /// Keeps secrets out of log lines.
+    pub(crate) redactor: Option<Redactor>,
     /// Where hooks run.
     pub(crate) tasks: Tasks,
     /// Where arguments are validated that take long.
@@ -150,8 +153,9 @@ impl Gate {
     /// Tells the approver that the engine asks nothing more.
     pub(crate) fn no_more_questions(&self) {
         let Some(approver) = &self.approver else { return };
-        if caught(|| approver.no_more_questions()).is_err() {
-            tracing::error!("an approver panicked when it was told that the engine has ended");
+        if let Err(panic) = caught(|| approver.no_more_questions()) {
+            let what = "an approver panicked when it was told that the engine has ended";
+            panic.log(what, None, self.redactor.as_ref());
         }
     }
 
@@ -166,7 +170,7 @@ impl Gate {
     ) -> Result<Cleared, NotCleared> {
         let (entry, parsed, Allowed { grant, policy }) = self.allow(call, tools, policy, session, fit)?;
         let args = parsed.of(call);
-        let class = entry.class_for(args);
+        let class = entry.class_for(args, self.redactor.as_ref());
         let now = || session.engine.clock.now();
         let key = match key_of(call, entry, args) {
             None => None,
@@ -206,7 +210,7 @@ impl Gate {
         let parsed = arguments::parse(call, &self.limits)?;
         let args = parsed.of(call);
         arguments::without_marks(args, session.given_marks().get())?;
-        let granted = policy.ask(entry.spec(), args, &session.caller())?;
+        let granted = policy.ask(entry.spec(), args, &session.caller(), self.redactor.as_ref())?;
         if fit == Fit::Unknown {
             arguments::validate(entry, args)?;
         }
@@ -221,7 +225,7 @@ impl Gate {
         args: &Value,
         session: &SessionCore,
     ) -> Result<Allowed, CallError> {
-        self.rules.current().policy.ask(entry.spec(), args, &session.caller())
+        self.rules.current().policy.ask(entry.spec(), args, &session.caller(), self.redactor.as_ref())
     }
 }
 

@@ -13,7 +13,7 @@ mod name;
 mod schema;
 
 pub use entry::ToolEntry;
-pub(crate) use schema::Exhausted;
+pub(crate) use schema::{Exhausted, Validated};
 pub use schema::{Schema, SchemaError, SchemaWarning};
 
 use crate::{config::ToolConfig, gate::RulesInForce, guard::Guards, session::SessionCore};

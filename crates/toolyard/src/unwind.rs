@@ -3,18 +3,19 @@
 //! A panic that meets another on its way ends the process. So two values of an embedder are never dropped in one
 //! unwinding: each has a catch of its own, and so has the payload of a panic, whose destructor is the embedder's too.
 
+mod log;
 mod trace;
 
+pub(crate) use log::log_unclassified;
+#[cfg(test)]
+pub(crate) use log::logged;
 pub(crate) use trace::prepare;
 
 use std::{
     any::Any,
-    backtrace::Backtrace,
-    borrow::Cow,
-    error::Error,
     fmt,
     future::Future,
-    iter, mem,
+    mem,
     ops::{Deref, DerefMut},
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
@@ -22,9 +23,6 @@ use std::{
 };
 
 use trace::Trace;
-
-/// The number of causes of an error that are logged.
-const CAUSES_MAX: usize = 32;
 
 /// A panic that was caught. Dropping it drops the payload, whatever that does.
 pub(crate) struct Panic {
@@ -53,34 +51,10 @@ impl Panic {
         text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
     }
 
-    /// What it was raised with, for a log line: the message, or an error with its causes.
-    pub(crate) fn told(&self) -> Cow<'_, str> {
-        let error = || {
-            let payload = self.payload.as_deref()?;
-            payload.downcast_ref::<Box<dyn Error + Send + Sync>>().map(|error| causes(error.as_ref()))
-        };
-        let told = self.message().map(Cow::Borrowed).or_else(|| error().map(Cow::Owned));
-        told.unwrap_or(Cow::Borrowed("not a string"))
-    }
-
-    /// Where in the source it was raised, if that was noted.
-    pub(crate) fn location(&self) -> Option<&str> {
-        self.trace.as_ref().map(|trace| trace.location())
-    }
-
-    /// The stack on which it was raised, if that was noted.
-    pub(crate) fn backtrace(&self) -> Option<&Backtrace> {
-        self.trace.as_ref()?.backtrace()
-    }
-
-    /// Logs a panic of a destructor that ends here.
-    pub(crate) fn log_drop(&self) {
-        tracing::error!(
-            panic = &*self.told(),
-            location = self.location(),
-            backtrace = self.backtrace().map(tracing::field::display),
-            "a destructor panicked"
-        );
+    /// This panic, after which `second` was raised: it is logged, and nothing else comes of it.
+    pub(crate) fn before(self, second: Self) -> Self {
+        second.log_drop();
+        self
     }
 
     /// Raises it again.
@@ -107,16 +81,18 @@ impl fmt::Debug for Panic {
     }
 }
 
-/// The texts of an error and of all its causes, in one line.
-pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
-    let chain = iter::successors(Some(error), |link| (*link).source()).take(CAUSES_MAX);
-    let texts = caught(|| chain.map(ToString::to_string).collect::<Vec<_>>().join(": "));
-    texts.unwrap_or_else(|_| "an error whose text cannot be written".to_owned())
-}
-
 /// Runs code of the embedder.
 pub(crate) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, Panic> {
     catch_unwind(AssertUnwindSafe(run)).map_err(Panic::new)
+}
+
+/// What has come of code, once what it ran on was dropped, maybe with a panic. The first panic is the one that counts.
+pub(crate) fn after_drop<T>(done: Result<T, Panic>, panic: Option<Panic>) -> Result<T, Panic> {
+    match (done, panic) {
+        (done, None) => done,
+        (Ok(_), Some(panic)) => Err(panic),
+        (Err(first), Some(second)) => Err(first.before(second)),
+    }
 }
 
 /// A value of the embedder. A panic of its destructor goes no further than here.
@@ -193,10 +169,7 @@ impl<F: Future + Unpin> Future for Caught<F> {
             Ok(Poll::Ready(output)) => Ok(output),
             Err(panic) => Err(panic),
         };
-        Poll::Ready(match (done, self.end()) {
-            (Ok(_), Some(panic)) => Err(panic),
-            (done, _) => done,
-        })
+        Poll::Ready(after_drop(done, self.end()))
     }
 }
 
@@ -207,20 +180,5 @@ impl<F> Drop for Caught<F> {
         {
             panic.log_drop();
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[derive(Debug, thiserror::Error)]
-    #[error("cannot book")]
-    struct Outer(#[source] std::io::Error);
-
-    /// V5: the log line of an unclassified error has the whole chain of its causes.
-    #[test]
-    fn every_cause_is_logged() {
-        assert_eq!(causes(&Outer(std::io::Error::other("no route"))), "cannot book: no route");
     }
 }

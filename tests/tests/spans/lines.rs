@@ -1,80 +1,10 @@
 //! Log lines of handlers, and about them, belong to the span of their call.
 
-use futures::{executor::block_on, future::BoxFuture};
+use crate::heard::{Lines, Threads};
 use serde_json::Value;
-use std::{
-    error::Error,
-    fmt::{Debug, Write as _},
-    sync::{Arc, Mutex},
-    thread,
-    time::Duration,
-};
-use toolyard::{
-    Blocking, Call, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
-    telemetry::TOOL_CALL_ID,
-};
-use toolyard_tests::{listen, yard};
-use tracing::{
-    Dispatch, Event, Subscriber,
-    dispatcher::{get_default, with_default},
-    field::{Field, Visit},
-    span::{Attributes, Id},
-};
-use tracing_subscriber::{
-    Registry,
-    layer::{Context, Layer, SubscriberExt},
-    registry::LookupSpan,
-};
-
-/// The log lines of this crate and the engine: level, call, fields.
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<String>>>);
-
-impl Lines {
-    fn of(&self, call: &str) -> Vec<String> {
-        let lines = self.0.lock().unwrap();
-        let of = |line: &&String| line.split(' ').nth(1) == Some(call);
-        lines.iter().filter(of).cloned().collect()
-    }
-}
-
-/// The call of a span.
-struct CallOf(String);
-
-#[derive(Default)]
-struct Fields(String, Option<CallOf>);
-
-impl Visit for Fields {
-    fn record_str(&mut self, field: &Field, value: &str) {
-        if field.name() == TOOL_CALL_ID {
-            self.1 = Some(CallOf(value.to_owned()));
-        }
-        self.record_debug(field, &value);
-    }
-
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        write!(self.0, " {}={value:?}", field.name()).unwrap();
-    }
-}
-
-impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
-    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, cx: Context<'_, S>) {
-        let mut fields = Fields::default();
-        attributes.record(&mut fields);
-        if let Some(call) = fields.1 {
-            cx.span(id).unwrap().extensions_mut().insert(call);
-        }
-    }
-
-    fn on_event(&self, event: &Event<'_>, cx: Context<'_, S>) {
-        let mut fields = Fields::default();
-        event.record(&mut fields);
-        let span = cx.event_span(event);
-        let call = span.and_then(|span| span.extensions().get::<CallOf>().map(|call| call.0.clone()));
-        let line = format!("{} {}{}", event.metadata().level(), call.as_deref().unwrap_or("-"), fields.0);
-        self.0.lock().unwrap().push(line);
-    }
-}
+use std::{env, error::Error, process::Command, time::Duration};
+use toolyard::{Call, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn, wording};
+use toolyard_tests::yard;
 
 /// A tool that logs, and stops when it is told to.
 struct Logs;
@@ -89,24 +19,12 @@ impl Tool for Logs {
     }
 }
 
-/// Threads that listen as the test does.
-struct Threads(Dispatch);
-
-impl Blocking for Threads {
-    fn spawn(&self, job: BoxFuture<'static, ()>) {
-        let dispatch = self.0.clone();
-        thread::spawn(move || with_default(&dispatch, || block_on(job)));
-    }
-}
-
 /// OB-4: what a handler logs belongs to the span of its call, in a task and on a blocking thread.
 #[tokio::test]
 async fn what_a_handler_logs_belongs_to_its_call() {
-    let lines = Lines::default();
-    let _listening = listen(Registry::default().with(lines.clone()));
-    let threads = Threads(get_default(Dispatch::clone));
+    let (lines, _listening) = Lines::listen();
     let yard = yard(|builder, _| {
-        let builder = builder.blocking(Arc::new(threads)).tool(from_fn(ToolSpec::read("task"), || Logs));
+        let builder = builder.blocking(Threads::listening()).tool(from_fn(ToolSpec::read("task"), || Logs));
         builder.tool(from_fn(ToolSpec::read("thread").blocking(), || Logs))
     })
     .await;
@@ -155,31 +73,50 @@ impl Tool for Fails {
 /// the span of the call, whether the handler ran in a task or on a thread.
 #[tokio::test]
 async fn what_nobody_expects_is_logged_with_its_cause() {
-    let lines = Lines::default();
-    let _listening = listen(Registry::default().with(lines.clone()));
-    let threads = Threads(get_default(Dispatch::clone));
+    let (lines, _listening) = Lines::listen();
     let yard = yard(|builder, _| {
-        let builder = builder.blocking(Arc::new(threads)).tool(from_fn(ToolSpec::read("task"), || Fails));
+        let builder = builder.blocking(Threads::listening()).tool(from_fn(ToolSpec::read("task"), || Fails));
         builder.tool(from_fn(ToolSpec::read("thread").blocking(), || Fails))
     })
     .await;
     let session = yard.engine.session("s");
+    let asked = env::var("RUST_LIB_BACKTRACE").or_else(|_| env::var("RUST_BACKTRACE")).ok();
     for tool in ["task", "thread"] {
         for (id, told) in [
             ("text", "panic=\"lost the thread\""),
             ("error", "panic=\"cannot book: no route\""),
             ("unclassified", "error=cannot book: no route"),
         ] {
-            assert!(!session.call(Call::new(id, tool, "{}")).await.success());
+            let outcome = session.call(Call::new(id, tool, "{}")).await;
+            assert_eq!(outcome.error().unwrap().message, wording::INTERNAL_FAILURE);
             let said = lines.of(id);
-            lines.0.lock().unwrap().clear();
+            lines.take();
             assert!(said.len() == 1 && said[0].starts_with("ERROR ") && said[0].contains(told), "{said:?}");
             assert!(said[0].contains(&format!(" tool=\"{tool}\"")), "{said:?}");
             let is_panic = id != "unclassified";
-            for part in [" location=\"", "lines.rs:", " backtrace=", "0: "] {
-                assert_eq!(said[0].contains(part), is_panic, "{part} {said:?}");
+            assert_eq!(said[0].contains(" location=\"tests/tests/spans/lines.rs:"), is_panic, "{said:?}");
+            let has_stack = if is_panic {
+                asked.as_deref() != Some("0")
+            } else {
+                asked.as_deref().is_some_and(|it| it != "0")
+            };
+            for part in [" backtrace=", "0: ", "lines::Fails"] {
+                assert_eq!(said[0].contains(part), has_stack, "{part} {said:?}");
             }
         }
+    }
+}
+
+/// V5: an unclassified error has the backtrace of its conversion where the environment asks for one; a panic has its
+/// own, unless the environment forbids it.
+#[test]
+fn backtraces_are_as_the_environment_says() {
+    for asked in ["0", "1"] {
+        let mut again = Command::new(env::current_exe().unwrap());
+        again.args(["--exact", "lines::what_nobody_expects_is_logged_with_its_cause"]);
+        let done = again.env("RUST_LIB_BACKTRACE", asked).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stdout);
+        assert!(done.status.success() && said.contains("1 passed"), "{asked}: {said}");
     }
 }
 
@@ -201,12 +138,11 @@ impl Tool for Answers {
 /// SC-5: what a tool answers to `cancel` is logged in the span of the call, and so is its panic.
 #[tokio::test(start_paused = true)]
 async fn the_answer_to_a_cancel_is_logged() {
-    let lines = Lines::default();
-    let _listening = listen(Registry::default().with(lines.clone()));
+    let (lines, _listening) = Lines::listen();
     for (answer, level, told) in [
         (Some(true), "INFO", "tool=\"t\" attempt=1 stopped_cleanly=true"),
         (Some(false), "INFO", "tool=\"t\" attempt=1 stopped_cleanly=false"),
-        (None, "ERROR", "tool=\"t\" attempt=1"),
+        (None, "ERROR", "tool=\"t\" panic=\"no answer\""),
     ] {
         let yard =
             yard(|builder, _| builder.tool(from_fn(ToolSpec::read("t"), move || Answers(answer)))).await;
@@ -217,7 +153,7 @@ async fn the_answer_to_a_cancel_is_logged() {
         };
         assert!(tokio::join!(session.call(Call::new("a", "t", "{}")), cancel).0.success());
         let said = lines.of("a");
-        assert!(said.len() == 1 && said[0].starts_with(level) && said[0].ends_with(told), "{said:?}");
-        lines.0.lock().unwrap().clear();
+        assert!(said.len() == 1 && said[0].starts_with(level) && said[0].contains(told), "{said:?}");
+        lines.take();
     }
 }

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod ends;
+mod heard;
 mod lines;
+mod panics;
 mod parents;
 mod seen;

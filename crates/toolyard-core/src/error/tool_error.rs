@@ -3,6 +3,7 @@
 use super::{ErrorKind, ForModel};
 use crate::{Content, PathEscape, ToolOutput, resilience};
 use std::{
+    backtrace::{Backtrace, BacktraceStatus},
     error::Error,
     fmt, iter,
     sync::Arc,
@@ -56,7 +57,8 @@ impl From<ToolErrorKind> for ErrorKind {
 /// A message that the handler wrote itself (`HTTP 500: connection refused`) reaches the model unchanged (V5). `?`
 /// turns any `std::error::Error` into an [`Unclassified`](ToolErrorKind::Unclassified) one: its text is logged and the
 /// model reads a fixed sentence, because such texts may hold paths, addresses and secrets. The exceptions are
-/// [`PathEscape`] and errors whose source chain ends in [`ForModel`].
+/// [`PathEscape`] and errors whose source chain ends in [`ForModel`]. Where `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE`
+/// asks for backtraces, an unclassified error has the one of its conversion, which is logged with it.
 ///
 /// # Examples
 /// ```
@@ -78,6 +80,7 @@ pub struct ToolError {
     no_side_effect: bool,
     outcome_unknown: bool,
     source: Option<Arc<dyn Error + Send + Sync>>,
+    backtrace: Option<Arc<Backtrace>>,
 }
 
 impl ToolError {
@@ -92,6 +95,7 @@ impl ToolError {
             no_side_effect: false,
             outcome_unknown: false,
             source: None,
+            backtrace: None,
         }
     }
 
@@ -225,6 +229,12 @@ impl ToolError {
         self.source.as_ref()
     }
 
+    /// The stack on which an error was converted into this unclassified one, for logs; `None` unless the standard
+    /// library's variables ask for backtraces.
+    pub fn backtrace(&self) -> Option<&Backtrace> {
+        self.backtrace.as_deref()
+    }
+
     /// The content produced before the fault.
     pub fn content(&self) -> &[Content] {
         self.output().map_or(&[], |output| &output.content)
@@ -245,10 +255,19 @@ impl<E: Error + Send + Sync + 'static> From<E> for ToolError {
     fn from(error: E) -> Self {
         match classified(&error) {
             Some((kind, text)) => Self::new(kind, text),
-            None => Self::new(ToolErrorKind::Unclassified, crate::wording::INTERNAL_FAILURE),
+            None => Self {
+                backtrace: captured(),
+                ..Self::new(ToolErrorKind::Unclassified, crate::wording::INTERNAL_FAILURE)
+            },
         }
         .with_source(error)
     }
+}
+
+/// The stack, if it is wanted; whether it is, the standard library looks up once.
+fn captured() -> Option<Arc<Backtrace>> {
+    let backtrace = Backtrace::capture();
+    (backtrace.status() == BacktraceStatus::Captured).then(|| Arc::new(backtrace))
 }
 
 /// The kind and text of the first error in the source chain that has a class. Wrapping such an error in another text

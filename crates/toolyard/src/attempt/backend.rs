@@ -3,7 +3,7 @@
 use super::{Attempt, Blocking, blocking::TakeUp, supervise::Withdrawn};
 use crate::{
     nesting::within,
-    unwind::{Contained, Panic, caught},
+    unwind::{Contained, Panic, after_drop, caught},
 };
 use futures::future::BoxFuture;
 use serde_json::Value;
@@ -141,7 +141,7 @@ impl HostBackend {
                 Ok(handler) => within(&call, handler).await,
                 Err(panic) => Err(panic),
             };
-            let done = tool.end().map_or(done, Err);
+            let done = after_drop(done, tool.end());
             let ok = matches!(done, Ok(Ok(_)));
             // The stop is sent first, so that whoever has the result need not wait for it. The receivers may be gone.
             let _ = tell_stopped.send(ok);

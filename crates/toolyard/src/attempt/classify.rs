@@ -8,9 +8,8 @@ use crate::{
     batch::{Ending, Stop},
     redact::{Marks, Redactor},
     registry::ToolEntry,
-    unwind::{Panic, causes},
+    unwind::{Panic, log_unclassified},
 };
-use std::borrow::Cow;
 use toolyard_core::{
     CallError, Effect, ErrorKind, Reason, ResourceLimits, ToolError, ToolErrorKind, ToolOutput, wording,
 };
@@ -26,12 +25,6 @@ pub(super) struct Facts<'a> {
     pub(super) attempt: u32,
     /// Keeps secrets out of log lines.
     pub(super) redactor: Option<&'a Redactor>,
-}
-
-impl Facts<'_> {
-    fn shown<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        self.redactor.map_or(Cow::Borrowed(text), |redactor| redactor.text(text))
-    }
 }
 
 /// The result of an attempt. Handler code has started, unless the verdict says otherwise.
@@ -176,9 +169,7 @@ fn failed(tool_error: &ToolError, facts: &Facts<'_>) -> CallError {
         return error;
     }
     if tool_error.kind() == ToolErrorKind::Unclassified {
-        let source = tool_error.source().map(|source| causes(source.as_ref()));
-        let error = source.as_deref().map(|source| tracing::field::display(facts.shown(source)));
-        tracing::error!(tool = facts.entry.name(), error, "a handler failed with an unclassified error");
+        log_unclassified(tool_error, facts.entry.name(), facts.redactor);
     }
     let mut error = CallError::new(tool_error.kind().into(), tool_error.message()).with_output(output());
     // A handler that stopped midway does not know what it has changed.
@@ -203,13 +194,7 @@ fn panicked(facts: &Facts<'_>, panic: &Panic) -> CallError {
             facts,
         );
     }
-    tracing::error!(
-        tool = facts.entry.name(),
-        panic = &*facts.shown(&panic.told()),
-        location = panic.location(),
-        backtrace = panic.backtrace().map(tracing::field::display),
-        "a handler panicked"
-    );
+    panic.log("a handler panicked", Some(facts.entry.name()), facts.redactor);
     unknown_effect(ErrorKind::Panic, wording::INTERNAL_FAILURE.to_owned(), facts)
 }
 

@@ -127,7 +127,9 @@ impl Runner {
                 let next = attempt.run().await.and_then(Next::taken);
                 // Dropped now, so as not to keep its batch while the runner is idle. This may drop code of the
                 // embedder, whose panic must not hit the next attempt.
-                let _ = caught(|| self.attempt = None);
+                if let Err(panic) = caught(|| self.attempt = None) {
+                    panic.log_drop();
+                }
                 self.attempt = next;
                 // Without this, attempts that are done at once would keep other tasks off this worker.
                 tokio::task::coop::consume_budget().await;

@@ -62,6 +62,15 @@ impl Verdict {
         matches!(self, Self::TimedOut(..) | Self::PastDeadline | Self::Starved | Self::Abandoned(_))
     }
 
+    /// The verdict once something of the handler's was dropped. The first panic is the call's.
+    pub(super) fn after_drop(self, panic: Option<Panic>) -> Self {
+        match (self, panic) {
+            (verdict, None) => verdict,
+            (Self::Panicked(first), Some(second)) => Self::Panicked(first.before(second)),
+            (_, Some(panic)) => Self::Panicked(panic),
+        }
+    }
+
     fn from_result(result: HandlerResult) -> Self {
         match result {
             Ok(done) => Self::Done(done.map_err(Box::new)),
@@ -179,7 +188,10 @@ impl Execution<'_> {
             Ok(stopped_cleanly) => {
                 tracing::info!(tool, attempt, stopped_cleanly, "a tool was asked to stop its handler");
             }
-            Err(_) => tracing::error!(tool, attempt, "a tool panicked when it was asked to stop its handler"),
+            Err(panic) => {
+                let redactor = self.attempt.engine().redactor.as_ref();
+                panic.log("a tool panicked when it was asked to stop its handler", Some(tool), redactor);
+            }
         }
     }
 }

@@ -66,7 +66,7 @@ pub(crate) fn plan(session: &SessionCore, batch: &Batch) -> Plan {
                 (class.into(), "a result is kept under its key".to_owned(), None)
             }
             Err(NotCleared::Unvalidated(it)) => {
-                let class = it.entry().class_for(it.args());
+                let class = it.entry().class_for(it.args(), session.engine.redactor.as_ref());
                 (class.into(), "its arguments take long to validate, which is not done here".to_owned(), None)
             }
         };

@@ -215,8 +215,19 @@ impl Question {
     }
 
     async fn answer(&self) -> Settled {
-        let Ok(answer) = caught(|| self.approver.ask(&self.request)) else { return Settled::Panicked };
-        Caught::new(answer).await.map_or(Settled::Panicked, Settled::Answered)
+        let answered = match caught(|| self.approver.ask(&self.request)) {
+            Ok(answer) => Caught::new(answer).await,
+            Err(panic) => Err(panic),
+        };
+        answered.map_or_else(
+            |panic| {
+                let tool = &*self.batch.call(self.index).name;
+                let redactor = self.batch.session.engine.redactor.as_ref();
+                panic.log("the approver panicked; the call is refused", Some(tool), redactor);
+                Settled::Panicked
+            },
+            Settled::Answered,
+        )
     }
 
     /// Ends the question: for those who share it, for those it is remembered for, and for its own call.

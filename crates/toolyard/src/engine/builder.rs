@@ -371,6 +371,7 @@ impl EngineBuilder {
                 requests: AtomicU64::new(0),
                 hooks: self.hooks.map(Contained::new),
                 limits: self.limits,
+                redactor: self.redactor.clone(),
                 tasks: tasks.clone(),
                 lengthy: Lengthy::default(),
             },
@@ -384,8 +385,9 @@ impl EngineBuilder {
             tools: ToolUnits::new(admission.clone(), Reach::Engine),
             admission,
             leases,
-            bus: EventBus::new(self.sinks, self.writers, |writer, hold| {
-                Queue::new(writer, self.limits.events_queue_max, hold.clone(), blocking.clone())
+            bus: EventBus::new(self.sinks, self.writers, self.redactor.clone(), |writer, hold| {
+                let capacity = self.limits.events_queue_max;
+                Queue::new(writer, capacity, hold.clone(), blocking.clone(), self.redactor.clone())
             }),
             results_redactor: self.redactor.as_ref().and_then(Redactor::for_results),
             redactor: self.redactor,

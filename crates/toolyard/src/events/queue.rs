@@ -6,6 +6,7 @@
 use super::{EventWriter, Hold};
 use crate::{
     attempt::Blocking,
+    redact::Redactor,
     unwind::{Contained, caught},
 };
 use std::{
@@ -31,6 +32,8 @@ struct Shared {
     capacity: usize,
     hold: Arc<Hold>,
     blocking: Arc<dyn Blocking>,
+    /// Keeps secrets out of log lines.
+    redactor: Option<Redactor>,
     /// Notified when a pump has ended.
     pump_ended: Notify,
 }
@@ -53,10 +56,11 @@ impl Queue {
         capacity: usize,
         hold: Arc<Hold>,
         blocking: Arc<dyn Blocking>,
+        redactor: Option<Redactor>,
     ) -> Self {
         let (state, writer, pump_ended) =
             (Mutex::default(), Mutex::new(Contained::new(writer)), Notify::new());
-        Self(Arc::new(Shared { state, writer, capacity, hold, blocking, pump_ended }))
+        Self(Arc::new(Shared { state, writer, capacity, hold, blocking, redactor, pump_ended }))
     }
 
     /// Takes an event. Never waits, even if the queue is full.
@@ -130,11 +134,12 @@ struct Pump {
 
 impl Pump {
     fn start(self) {
-        let blocking = self.queue.blocking.clone();
+        let (blocking, redactor) = (self.queue.blocking.clone(), self.queue.redactor.clone());
         // The threads may be gone or unavailable from here. A pump that is lost with them reports it in its drop.
         let started = caught(|| blocking.spawn_writer(Box::pin(async move { self.run() })));
-        if started.is_err() {
-            tracing::error!("could not start a thread to write events; they stay queued");
+        if let Err(panic) = started {
+            let what = "could not start a thread to write events; they stay queued";
+            panic.log(what, None, redactor.as_ref());
         }
     }
 
@@ -170,8 +175,20 @@ impl Shared {
                 return Ok(());
             }
             flushed = events.is_empty();
-            write(&mut ***writer, &events)?;
+            self.write(&mut ***writer, &events)?;
         }
+    }
+
+    /// Writes these events, or flushes if there are none.
+    fn write(&self, writer: &mut dyn EventWriter, events: &[Arc<Event>]) -> io::Result<()> {
+        let written = caught(|| match events {
+            [] => writer.flush(),
+            events => events.iter().try_for_each(|event| writer.write(event)),
+        });
+        written.unwrap_or_else(|panic| {
+            panic.log("a writer of events panicked", None, self.redactor.as_ref());
+            Err(io::Error::other("the writer panicked"))
+        })
     }
 
     /// Takes waiting events. If there are none and all taken ones are flushed, the pump ends.
@@ -203,15 +220,6 @@ impl Shared {
             self.hold.emptied();
         }
     }
-}
-
-/// Writes these events, or flushes if there are none.
-fn write(writer: &mut dyn EventWriter, events: &[Arc<Event>]) -> io::Result<()> {
-    let written = caught(|| match events {
-        [] => writer.flush(),
-        events => events.iter().try_for_each(|event| writer.write(event)),
-    });
-    written.unwrap_or_else(|_| Err(io::Error::other("the writer panicked")))
 }
 
 impl Drop for Shared {

@@ -1,7 +1,11 @@
 //! Runs an embedder's hooks: each is bounded in time, and a panic in one does not end the turn (V1).
 
 use super::Gate;
-use crate::{nesting::outside, tasks::Tasks, unwind::Caught};
+use crate::{
+    nesting::outside,
+    tasks::Tasks,
+    unwind::{Caught, Panic},
+};
 use std::{
     future::{Future, poll_fn},
     pin::pin,
@@ -20,7 +24,7 @@ const HOOK_WITHIN: Duration = Duration::from_secs(5);
 /// How a hook ended.
 enum HookResult<T> {
     Done(T),
-    Panicked,
+    Panicked(Panic),
     TooSlow,
 }
 
@@ -33,7 +37,7 @@ async fn bounded<T, F: Future<Output = T>>(tasks: &Tasks, hook: impl FnOnce() ->
         let _runtime = tasks.enter();
         let had_budget = has_budget_remaining();
         if let Poll::Ready(done) = pin!(&mut hook).poll(cx) {
-            return Poll::Ready(done.map_or(HookResult::Panicked, HookResult::Done));
+            return Poll::Ready(done.map_or_else(HookResult::Panicked, HookResult::Done));
         }
         // Made only now, because most hooks finish at their first poll and need no timer.
         let timer = timer.get_or_insert_with(|| Box::pin(sleep(HOOK_WITHIN)));
@@ -53,7 +57,11 @@ impl Gate {
         let message = match bounded(&self.tasks, || hooks.on_tool_call(call, caller)).await {
             HookResult::Done(Ok(())) => return Ok(()),
             HookResult::Done(Err(abort)) => abort.message,
-            HookResult::Panicked => "the hook before this call panicked".to_owned(),
+            HookResult::Panicked(panic) => {
+                let what = "the hook on_tool_call panicked; the call is refused";
+                panic.log(what, Some(&call.name), self.redactor.as_ref());
+                "the hook before this call panicked".to_owned()
+            }
             HookResult::TooSlow => {
                 format!("the hook before this call took longer than {}s", HOOK_WITHIN.as_secs())
             }
@@ -64,30 +72,27 @@ impl Gate {
     /// Runs the hook right before the permits. It cannot refuse the call.
     pub(crate) async fn starting(&self, call: &Call, caller: &Caller<'_>) {
         if let Some(hooks) = &self.hooks {
-            warn_unless_done(
-                "on_tool_start",
-                &call.name,
-                &bounded(&self.tasks, || hooks.on_tool_start(call, caller)).await,
-            );
+            let result = bounded(&self.tasks, || hooks.on_tool_start(call, caller)).await;
+            self.log_unless_done("on_tool_start", &call.name, &result);
         }
     }
 
     /// Runs the hook at the call's end. It cannot change the outcome.
     pub(crate) async fn ended(&self, outcome: &Outcome, caller: &Caller<'_>) {
         if let Some(hooks) = &self.hooks {
-            warn_unless_done(
-                "on_tool_end",
-                &outcome.tool,
-                &bounded(&self.tasks, || hooks.on_tool_end(outcome, caller)).await,
-            );
+            let result = bounded(&self.tasks, || hooks.on_tool_end(outcome, caller)).await;
+            self.log_unless_done("on_tool_end", &outcome.tool, &result);
         }
     }
-}
 
-fn warn_unless_done(hook: &str, tool: &str, result: &HookResult<()>) {
-    match result {
-        HookResult::Done(()) => {}
-        HookResult::Panicked => tracing::warn!(hook, tool, "a hook panicked; the call continues"),
-        HookResult::TooSlow => tracing::warn!(hook, tool, "a hook took too long; the call continues"),
+    fn log_unless_done(&self, hook: &str, tool: &str, result: &HookResult<()>) {
+        match result {
+            HookResult::Done(()) => {}
+            HookResult::Panicked(panic) => {
+                let what = format_args!("the hook {hook} panicked; the call continues");
+                panic.log(what, Some(tool), self.redactor.as_ref());
+            }
+            HookResult::TooSlow => tracing::warn!(hook, tool, "a hook took too long; the call continues"),
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The rules in force: the registered tools, and the policy with its version.
 
 use crate::{
+    redact::Redactor,
     registry::{Table, ToolEntry},
     unwind::{Contained, caught},
 };
@@ -142,6 +143,7 @@ impl VersionedPolicy {
         tool: &ToolSpec,
         args: &Value,
         caller: &Caller<'_>,
+        redactor: Option<&Redactor>,
     ) -> Result<Allowed, CallError> {
         match caught(|| self.policy.check(tool, args, caller)) {
             Ok(Ok(grant)) => Ok(Allowed { grant, policy: self.version }),
@@ -149,8 +151,8 @@ impl VersionedPolicy {
                 Err(CallError::new(ErrorKind::PermissionDenied, wording::disabled_by_policy(&tool.name)))
             }
             Ok(Err(Denied::Because(why))) => Err(CallError::new(ErrorKind::PermissionDenied, why)),
-            Err(_) => {
-                tracing::error!(tool = tool.name, "the policy panicked; the call is refused");
+            Err(panic) => {
+                panic.log("the policy panicked; the call is refused", Some(&tool.name), redactor);
                 let error = CallError::new(ErrorKind::Internal, "the policy check failed");
                 Err(error.not_started())
             }

@@ -14,7 +14,7 @@
 
 use super::{Gate, arguments};
 use crate::{
-    registry::{Exhausted, ToolEntry},
+    registry::{Exhausted, ToolEntry, Validated},
     unwind::caught,
 };
 use serde_json::Value;
@@ -100,8 +100,9 @@ fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
 fn work_on(state: &Mutex<State>, first: Work) {
     let mut next = Some(first);
     while let Some(work) = next {
-        // What waits for the answer learns of a panic by the lost sender.
-        drop(caught(work));
+        if let Err(panic) = caught(work) {
+            panic.log_drop(); // of what the work has let go of
+        }
         let mut state = locked(state);
         next = state.waiting.pop_front();
         state.threads -= usize::from(next.is_none());
@@ -136,14 +137,22 @@ impl Gate {
         until: Option<Instant>,
     ) -> Result<(), CallError> {
         let Unvalidated { entry, args } = unvalidated;
+        let validated = entry.clone();
+        let validate = move |given_up| validated.schema().validate_at_length(&args, Some(given_up));
+        self.at_length(&entry, until, validate).await
+    }
+
+    async fn at_length(
+        &self,
+        entry: &ToolEntry,
+        until: Option<Instant>,
+        validate: impl FnOnce(Arc<AtomicBool>) -> Validated + Send + 'static,
+    ) -> Result<(), CallError> {
         let give_up = GiveUp(Arc::new(AtomicBool::new(false)));
         let (answer, answered) = oneshot::channel();
-        let work = {
-            let (entry, given_up) = (entry.clone(), give_up.0.clone());
-            move || {
-                let validated = entry.schema().validate_at_length(&args, Some(given_up));
-                let _ = answer.send(validated); // the call may be gone
-            }
+        let given_up = give_up.0.clone();
+        let work = move || {
+            let _ = answer.send(caught(|| validate(given_up))); // the call may be gone
         };
         if !self.lengthy.start(Box::new(work)) {
             let message = "too many calls wait for the validation of their arguments";
@@ -157,19 +166,20 @@ impl Gate {
                     let _runtime = self.tasks.enter();
                     timeout_at(until, answered)
                 };
-                answered.await.unwrap_or(Ok(Err(Exhausted)))
+                answered.await.unwrap_or(Ok(Ok(Err(Exhausted))))
             }
         };
         match validated {
-            Ok(Ok(Ok(()))) => Ok(()),
-            Ok(Ok(Err(misfits))) => Err(arguments::misfit(&entry, misfits)),
-            Ok(Err(Exhausted)) => Err(self.took_too_long(&entry)),
-            Err(_lost) => {
-                tracing::error!(tool = entry.name(), "the validation of arguments panicked");
-                Err(CallError::new(ErrorKind::Internal, "the validation of the arguments failed")
-                    .not_started())
+            Ok(Ok(Ok(Ok(())))) => return Ok(()),
+            Ok(Ok(Ok(Err(misfits)))) => return Err(arguments::misfit(entry, misfits)),
+            Ok(Ok(Err(Exhausted))) => return Err(self.took_too_long(entry)),
+            Ok(Err(panic)) => {
+                let what = "the validation of arguments panicked";
+                panic.log(what, Some(entry.name()), self.redactor.as_ref());
             }
+            Err(_lost) => tracing::error!(tool = entry.name(), "the thread of a validation was lost"),
         }
+        Err(CallError::new(ErrorKind::Internal, "the validation of the arguments failed").not_started())
     }
 
     fn took_too_long(&self, entry: &ToolEntry) -> CallError {
@@ -185,7 +195,9 @@ impl Gate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Engine, Redactor, guard::Guards, tool_fn, unwind::logged};
     use std::sync::mpsc;
+    use toolyard_core::ToolSpec;
 
     /// CC-4: two at a time, sixty-four in line, and no thread when there is nothing to do.
     #[test]
@@ -216,5 +228,26 @@ mod tests {
         while locked(&lengthy.state).threads > 0 {
             thread::yield_now();
         }
+    }
+
+    /// V5, PO-7: a validation that panics ends its call as `internal`, and is logged with its message, whose secrets are
+    /// replaced.
+    #[test]
+    fn a_validation_that_panics_is_logged() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let spec = ToolSpec::read("t");
+        let factory = tool_fn(spec.clone(), |(): (), _| async { Ok(()) });
+        let entry = ToolEntry::new(Arc::new(factory), spec, &Guards::default()).unwrap();
+        let redactor = Redactor::new().with_secret("swordfish-1984").unwrap();
+        let (done, lines) = logged(|| {
+            runtime.block_on(async {
+                let engine = Engine::builder().redact(redactor).build().await.unwrap();
+                let panics = |_| panic!("lost swordfish-1984");
+                engine.session("s").core.engine.gate.at_length(&entry, None, panics).await
+            })
+        });
+        assert_eq!(done.unwrap_err().kind, ErrorKind::Internal);
+        let line = "ERROR message=the validation of arguments panicked tool=\"t\" panic=\"lost [redacted]\" location=";
+        assert!(lines.contains(line), "{lines}");
     }
 }

@@ -27,7 +27,7 @@ impl Preview for PreviewOf {
         let (entry, args, resources) = (self.entry.clone(), self.args.clone(), self.resources.clone());
         let redactor = self.redactor.clone();
         let look = async move {
-            let preview = entry.preview(&args, &resources);
+            let preview = entry.preview(&args, &resources, redactor.as_ref());
             let shown = |text: String| match &redactor {
                 None => text,
                 Some(redactor) => redactor.text(&text).into_owned(),

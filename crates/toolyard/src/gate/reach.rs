@@ -214,11 +214,10 @@ impl Reach<'_> {
         match caught(ask) {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(escape)) => Err(CallError::new(ErrorKind::PermissionDenied, escape.to_string())),
-            Err(_) => {
-                tracing::error!(
-                    tool = self.entry.name(),
-                    "the workspace's check panicked; the call is refused"
-                );
+            Err(panic) => {
+                let redactor = self.session.engine.redactor.as_ref();
+                let what = "the workspace's check panicked; the call is refused";
+                panic.log(what, Some(self.entry.name()), redactor);
                 let error = CallError::new(ErrorKind::Internal, "the workspace check failed");
                 Err(error.not_started())
             }

@@ -66,7 +66,13 @@ impl<H: Future + Unpin> Future for Within<'_, H> {
 impl<H: Future + Unpin> Drop for Within<'_, H> {
     fn drop(&mut self) {
         if let Some(panic) = self.end() {
-            panic.log_drop();
+            let batch = &self.call.batch;
+            let tool = &*batch.call(self.call.index).name;
+            panic.log(
+                "a handler panicked when it was dropped",
+                Some(tool),
+                batch.session.engine.redactor.as_ref(),
+            );
         }
     }
 }

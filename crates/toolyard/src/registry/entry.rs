@@ -3,6 +3,7 @@
 use super::{RegisterError, Schema, name};
 use crate::{
     guard::{Guard, Guards},
+    redact::Redactor,
     unwind::{Contained, caught},
 };
 use serde_json::Value;
@@ -91,12 +92,16 @@ impl ToolEntry {
 
     /// The class of a call with these arguments (CL-1): the tool's own answer, or its declared class if it gives none
     /// or panics. A recursive tool is always concurrent (CL-2).
-    pub(crate) fn class_for(&self, args: &Value) -> ToolClass {
+    pub(crate) fn class_for(&self, args: &Value, redactor: Option<&Redactor>) -> ToolClass {
         if self.spec.recursive {
             return ToolClass::Concurrent;
         }
-        let classified = caught(|| self.factory.class_for(args));
-        classified.unwrap_or_default().unwrap_or(self.class)
+        let classified = caught(|| self.factory.class_for(args)).unwrap_or_else(|panic| {
+            let what = "a tool panicked when it was asked for the class of a call; it has the declared one";
+            panic.log(what, Some(self.name()), redactor);
+            None
+        });
+        classified.unwrap_or(self.class)
     }
 
     /// Why a call of this tool has this class, in a few words.
@@ -117,8 +122,17 @@ impl ToolEntry {
     }
 
     /// What a call with these arguments would change; `None` if the tool does not say or panics.
-    pub(crate) fn preview(&self, args: &Value, resources: &Resources) -> Option<String> {
-        caught(|| self.factory.preview(args, resources)).unwrap_or_default()
+    pub(crate) fn preview(
+        &self,
+        args: &Value,
+        resources: &Resources,
+        redactor: Option<&Redactor>,
+    ) -> Option<String> {
+        caught(|| self.factory.preview(args, resources)).unwrap_or_else(|panic| {
+            let what = "a tool panicked when it was asked what a call would change";
+            panic.log(what, Some(self.name()), redactor);
+            None
+        })
     }
 
     /// Makes this entry the successor of `old`: they are retired together.
