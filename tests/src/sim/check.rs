@@ -3,6 +3,7 @@
 //! Each check reads only the program and the journal, so each is tested with hand-made journals.
 
 mod approvals;
+mod at_gate;
 mod breakers;
 mod budgets;
 mod cancels;
@@ -18,7 +19,7 @@ mod policies;
 mod quiet;
 mod rates;
 mod reach;
-mod refused;
+
 mod remembered;
 mod results;
 mod retries;
@@ -68,7 +69,7 @@ const SLACK_US: u64 = 300_000;
 
 /// Returns every violation of a rule in the journal `entries` of a run of this program.
 pub fn check(program: &Program, entries: &[Entry]) -> Vec<Violation> {
-    let index = Index::new(program, refused::refused(entries));
+    let index = Index::new(program, at_gate::at_gate(entries));
     let traces = Traces::new(&index, entries);
     let checks = [
         quiet::check,

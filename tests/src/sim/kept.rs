@@ -6,8 +6,8 @@ use super::{
     check::tests::{READ, SERIAL, UNKNOWN, call, program, tool, turn},
     play,
     program::{
-        Act, BatchPlan, CallPlan, Consent, Cut, CutBy, DispatchMode, End, ForkPlan, KeyPlan, Nested, Order,
-        Placement, Step, TurnPlan,
+        Act, BatchPlan, BreakerOwner, CallPlan, Consent, Cut, CutBy, DispatchMode, End, ForkPlan, KeyPlan,
+        Nested, Order, Placement, Step, TurnPlan,
     },
 };
 use std::num::NonZeroU32;
@@ -184,4 +184,19 @@ fn a_call_that_takes_over_a_flight_goes_on_counting() {
     let report = passes(&program);
     assert_eq!(end(&report, 0), (2_000, Some(ErrorKind::DeadlineExceeded)));
     assert_eq!(end(&report, 1).1, Some(ErrorKind::Transient));
+}
+
+/// CL-2, I7: a call of a forbidden tool finds the breaker open before anybody would be asked, and so keeps the routing
+/// of its tool: it does not split the run around it.
+#[test]
+fn a_forbidden_call_behind_an_open_breaker_does_not_split_a_run() {
+    let mut program = program(1, &[&[CONCURRENT, UNKNOWN, CONCURRENT]]);
+    program.tools.push(tool(ToolClass::Concurrent, Consent::Forbidden));
+    let forbidden = program.tools.len() - 1;
+    let turn = &mut program.sessions[0].turns[0];
+    (turn.gap_ms, turn.batch.calls[1].tool) = (5, forbidden);
+    program.orders.push(Order { at_ms: 0, act: Act::ForceOpen(BreakerOwner::Tool(forbidden)) });
+    let report = passes(&program);
+    assert_eq!(end(&report, 1), (5, Some(ErrorKind::CircuitOpen)));
+    assert_eq!([0, 2].map(|node| end(&report, node)), [(15, None); 2]);
 }

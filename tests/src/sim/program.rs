@@ -25,7 +25,7 @@ pub use consent::{AnswerPlan, Consent};
 pub use generate::Bounds;
 pub use guards::{BreakerOwner, Guards, KeyPlan};
 pub(crate) use index::call_id;
-pub use index::{Agent, Group, Index, Node, Owner, Scope};
+pub use index::{Agent, AtGate, Group, Index, Node, Owner, Scope};
 pub use policy::PolicyPlan;
 pub use script::{End, Nested, OnCancel, Script, Step};
 pub use secret::Secret;

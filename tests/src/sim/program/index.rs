@@ -3,7 +3,7 @@
 use super::{
     BatchPlan, CallPlan, Consent, DispatchMode, End, ForkPlan, HookPlan, Program, Step, ToolPlan, TurnPlan,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use toolyard::{Routing, ToolClass};
 
 /// An index over a program. A batch is identified by the number of its first call.
@@ -19,8 +19,17 @@ pub struct Index<'p> {
     pub agents: Vec<Agent>,
     /// Its calls that could run, grouped by what makes at most one of them run at a time.
     groups: BTreeMap<Group, Vec<u32>>,
-    /// Its calls that were refused at the gate.
-    refused: BTreeSet<u32>,
+    /// How the gate answered calls, for reasons that only the run decides.
+    at_gate: BTreeMap<u32, AtGate>,
+}
+
+/// How the gate answered a call for a reason that only the run decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AtGate {
+    /// It was refused.
+    Refused,
+    /// Its breaker was open.
+    BreakerOpen,
 }
 
 /// Identifies calls of which at most one runs at a time (ID-1).
@@ -98,16 +107,16 @@ pub struct Agent {
 }
 
 impl<'p> Index<'p> {
-    /// Indexes a program. `refused` are the calls that the gate refused for reasons that only the run decides: the
-    /// policy in force and remembered answers.
-    pub fn new(program: &'p Program, refused: BTreeSet<u32>) -> Self {
+    /// Indexes a program. `at_gate` says how the gate answered calls for reasons that only the run decides: the policy
+    /// in force, remembered answers, and breakers.
+    pub fn new(program: &'p Program, at_gate: BTreeMap<u32, AtGate>) -> Self {
         let mut index = Self {
             program,
             nodes: BTreeMap::new(),
             batches: BTreeMap::new(),
             agents: Vec::new(),
             groups: BTreeMap::new(),
-            refused,
+            at_gate,
         };
         for (root, session) in program.sessions.iter().enumerate() {
             let cap = session.cap.or(program.cap);
@@ -138,12 +147,13 @@ impl<'p> Index<'p> {
         let mut run = 0;
         let mut last = None;
         for (at, call) in plan.calls.iter().enumerate() {
+            let answered = self.at_gate.get(&call.node).copied();
             let may_not = self.agents[agent].hidden.contains(&call.tool)
                 || self.bars(agent, call.tool)
-                || self.refused.contains(&call.node);
+                || answered == Some(AtGate::Refused);
             let routing = match may_not {
                 true => Routing::ShortCircuit,
-                false => self.program.routing(call, at),
+                false => self.program.routing(call, at, answered),
             };
             let joins = !one_by_one && last == Some(routing) && routing != Routing::Serial;
             run += usize::from(at > 0 && !joins);
@@ -279,11 +289,14 @@ impl BatchPlan {
 
 impl Program {
     /// The routing of a call at this index of its batch (CL-2).
-    fn routing(&self, call: &CallPlan, at: usize) -> Routing {
+    fn routing(&self, call: &CallPlan, at: usize, answered: Option<AtGate>) -> Routing {
         let is_twin = call.twin && at > 0;
         let is_aborted = self.hooks && !matches!(call.hook, HookPlan::Go(_));
-        match self.tools.get(call.tool) {
-            Some(tool) if !is_twin && !is_aborted && !call.broken && tool.consent != Consent::Forbidden => {
+        // The breaker is checked before the approver is asked.
+        let allows =
+            |tool: &&ToolPlan| tool.consent != Consent::Forbidden || answered == Some(AtGate::BreakerOpen);
+        match self.tools.get(call.tool).filter(allows) {
+            Some(tool) if !is_twin && !is_aborted && !call.broken => {
                 Routing::from(if tool.recursive { ToolClass::Concurrent } else { tool.class })
             }
             _ => Routing::ShortCircuit,
