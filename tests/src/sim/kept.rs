@@ -2,12 +2,12 @@
 //! changes and their seeds mean other programs.
 
 use super::{
-    Fact, Program, Report,
+    Fact, HandlerStep, Program, Report,
     check::tests::{READ, SERIAL, UNKNOWN, call, program, tool, turn},
     play,
     program::{
-        Act, BatchPlan, BreakerOwner, CallPlan, Consent, Cut, CutBy, DispatchMode, End, ForkPlan, KeyPlan,
-        Nested, Order, Placement, Step, TurnPlan,
+        Act, BatchPlan, BreakerOwner, CallPlan, Chaos, Consent, Cut, CutBy, DispatchMode, End, ForkPlan,
+        KeyPlan, Nested, Order, Placement, Step, TurnPlan,
     },
 };
 use std::num::NonZeroU32;
@@ -199,4 +199,25 @@ fn a_forbidden_call_behind_an_open_breaker_does_not_split_a_run() {
     let report = passes(&program);
     assert_eq!(end(&report, 1), (5, Some(ErrorKind::CircuitOpen)));
     assert_eq!([0, 2].map(|node| end(&report, node)), [(15, None); 2]);
+}
+
+/// CC-6b: a handler drops a stream that has not taken its call in yet, and dispatches a call that is answered at once;
+/// it does not go on before the call of the stream has ended, for which it is parked.
+#[test]
+fn a_dispatch_waits_for_what_a_dropped_stream_has_yet_to_take_in() {
+    let mut program = program(1, &[&[READ]]);
+    program.chaos = Chaos { seed: 600_004_339, yields: 200, naps: 0 };
+    let mut streamed = turn_of(DispatchMode::Streamed(0), vec![call(1, CONCURRENT)]);
+    streamed.cut = Some(Cut { after_ms: 0, by: CutBy::Drop });
+    let Step::Fork(mut agent) = fork(streamed) else { unreachable!("a fork") };
+    agent.turns.push(turn_of(DispatchMode::Runs, vec![call(2, UNKNOWN)]));
+    program.sessions[0].turns[0].batch.calls[0].script.steps = vec![Step::Fork(agent)];
+    let report = passes(&program);
+    let place = |found: &dyn Fn(&Fact) -> bool| report.entries.iter().position(|entry| found(&entry.fact));
+    let resumed = place(&|fact| matches!(fact, Fact::Handler(0, HandlerStep::Resumed)));
+    let ended = place(&|fact| {
+        let Fact::Event(event) = fact else { return false };
+        event.kind.is_terminal() && event.call_id.as_ref().is_some_and(|id| id.as_str() == "c1")
+    });
+    assert!(ended.is_some() && ended < resumed, "c1 ended at {ended:?}, c0 resumed at {resumed:?}");
 }

@@ -178,6 +178,32 @@ async fn a_stream_after_a_dropped_one_waits_for_its_calls() {
     yard.events.check();
 }
 
+/// CC-6b: a handler drops a stream before its call is taken in; its next dispatch, whose call is answered at once, does
+/// not return before the stream's call has ended too, and a stream that is still open is waited for likewise.
+#[tokio::test(start_paused = true)]
+async fn a_call_counts_as_dispatched_from_its_push() {
+    for drops in [true, false] {
+        let yard = yard(|builder, _| {
+            let pushes = tool_fn(ToolSpec::read("pushes"), move |(): (), cx: ToolContext| async move {
+                let stream = cx.fork(ForkPolicy::default())?.open_batch();
+                stream.push(call("a", "read", 5, "ok"));
+                let stream = (!drops).then_some(stream);
+                let refused = shape(&cx.dispatch(vec![call("b", "unknown", 0, "ok")]).await);
+                let ended = stream.and_then(|stream| stream.finished().pop().flatten());
+                Ok(format!("{refused}, {:?}", ended.map(|outcome| outcome.success())))
+            });
+            builder.tool(pushes)
+        })
+        .await;
+        let outcomes = yard.engine.session("s").dispatch(vec![Call::new("1", "pushes", "{}")]).await;
+        let seen = if drops { "b not_found, None" } else { "b not_found, Some(true)" };
+        assert_eq!(outcomes[0].to_text(), seen);
+        let ends = yard.events.ended();
+        assert_eq!(ends.last().map(String::as_str), Some("1"), "{ends:?}");
+        yard.events.check();
+    }
+}
+
 /// Hooks that delay every call.
 struct Slow;
 

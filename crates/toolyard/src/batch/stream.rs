@@ -85,6 +85,9 @@ struct State {
     /// from here (SC-3).
     pushed: Vec<Call>,
     pieces: Vec<Piece>,
+    /// Stands for the calls that have been pushed and not taken in: what the handler dispatches meanwhile returns no
+    /// earlier than they (CC-6).
+    ahead: Option<Entered>,
     stopped: Option<Stop>,
     /// Its results are no longer awaited.
     left: bool,
@@ -125,11 +128,14 @@ impl OpenBatch {
     /// A call whose arguments are cut off, because the stream broke, is answered `invalid_input`. Calls over the
     /// bound of a batch are answered `overloaded` (CC-4).
     pub fn push(&self, call: Call) {
-        if let Ok(Some(caller)) = &self.stream.caller {
-            // From here on the handler has dispatched calls, even if they are taken in after its end (RT-7).
-            let _ = caller.batch.nest(caller.index);
-        }
-        self.stream.state().pushed.push(call.clone());
+        // From here on the handler has dispatched calls, even if they are taken in after its end (RT-7).
+        let ahead = self.stream.enter_ahead();
+        let surplus = {
+            let mut state = self.stream.state();
+            state.pushed.push(call.clone());
+            if state.ahead.is_none() { std::mem::replace(&mut state.ahead, ahead) } else { ahead }
+        };
+        drop(surplus); // outside of the lock
         if let Some(feed) = &self.feed {
             let _ = feed.send(call); // if the task is gone, `collect` answers it
         }
@@ -229,21 +235,38 @@ impl Stream {
         pieces.iter().for_each(|batch| batch.stop(why));
     }
 
+    /// Enters a dispatch for calls to be pushed, unless one stands for earlier ones that have not been taken in yet.
+    fn enter_ahead(&self) -> Option<Entered> {
+        let caller = self.caller.as_ref().ok()?.as_ref()?;
+        if self.state().ahead.is_some() {
+            return None;
+        }
+        Entered::new(caller).ok() // otherwise the calls are refused when they are taken in
+    }
+
     /// Notes that its results are no longer awaited: the handler's next dispatch waits until its calls have settled
-    /// (CC-6b).
+    /// (CC-6b), those that have yet to be taken in included.
     fn leave(&self) {
-        let entered: Vec<_> = {
+        let (entered, ahead): (Vec<_>, _) = {
             let mut state = self.state();
             state.left = true;
-            state.pieces.iter_mut().map(|piece| piece.entered.take()).collect()
+            let ahead = state.ahead.as_ref().map(|ahead| (ahead.call().clone(), ahead.child()));
+            (state.pieces.iter_mut().map(|piece| piece.entered.take()).collect(), ahead)
         };
         drop(entered); // outside of the lock
+        if let Some((call, child)) = ahead {
+            call.batch.entered_nest(call.index).cancel_child(child);
+        }
     }
 
     /// Makes up for a task that was dropped: ends waiting calls, and waits for the running ones to end (SC-3).
     async fn recover_from_loss(&self) {
         self.stop(Stop::Failed);
-        let pieces: Vec<_> = self.state().pieces.iter().map(|piece| piece.batch.clone()).collect();
+        let (ahead, pieces): (_, Vec<_>) = {
+            let mut state = self.state();
+            (state.ahead.take(), state.pieces.iter().map(|piece| piece.batch.clone()).collect())
+        };
+        drop(ahead); // outside of the lock; nothing takes its calls in any more
         for batch in pieces {
             for run in 0..batch.runs() {
                 batch.run_ended(run).await;
@@ -265,18 +288,20 @@ impl Stream {
             Some(Err(why)) => (Origin::Refused(*why), Some(*why)),
         };
         if let Some(Ok(entered)) = &entered {
-            entered.nest().until_dropped_settled().await;
+            // What has been stopped does not start and need not wait; it may itself be what others wait for.
+            entered.nest().until_dropped_settled_or(|| self.stopped().is_some()).await;
         }
         let turn = TurnOf { number: self.turn, is_whole: false, allowance: self.allowance.clone() };
         let (session, order, span) = (&self.session, self.order, self.span.clone());
         let dispatch = Dispatch { session, turn, order, watch: None, origin, span };
         let batch = dispatch.launch(Batch::new(calls), Some(earlier)).await;
-        if let Some(Ok(entered)) = &entered {
-            entered.park();
-        }
         earlier.ids.extend(ids);
         earlier.calls += index(batch.slots.len());
         earlier.last_run = batch.last_run();
+        drop(self.ahead_of(earlier.calls));
+        if let Some(Ok(entered)) = &entered {
+            entered.park();
+        }
         let mut entered = entered.and_then(Result::ok);
         let stopped = {
             let mut state = self.state();
@@ -289,6 +314,12 @@ impl Stream {
             batch.stop(why);
         }
         batch
+    }
+
+    /// What stands for the calls that have not been taken in, if there are none once this many have been.
+    fn ahead_of(&self, taken_in: u32) -> Option<Entered> {
+        let mut state = self.state();
+        if state.pushed.len() > taken_in as usize { None } else { state.ahead.take() }
     }
 
     /// The outcome of a call that was never taken in.

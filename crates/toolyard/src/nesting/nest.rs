@@ -200,10 +200,11 @@ impl Nest {
     }
 
     /// Notes that a dispatch was dropped, and cancels its calls.
-    pub(super) fn cancel_child(&self, child: usize) {
+    pub(crate) fn cancel_child(&self, child: usize) {
         if let Some(child) = self.state().children.get_mut(&child) {
             child.unawaited = true;
         }
+        self.changed.notify_waiters(); // calls that are taken in for it no longer wait
         self.stop_child(child, Stop::Cancelled);
     }
 
@@ -231,6 +232,17 @@ impl Nest {
         let holds = |state: &State| matches!(state.units, Units::Held) && state.unsettled == 0;
         let is_over = |state: &State| matches!(state.units, Units::Over) && state.children.is_empty();
         self.until(|state| holds(state) || is_over(state)).await;
+    }
+
+    /// The same for calls that may be stopped meanwhile, and then wait no longer.
+    pub(crate) async fn until_dropped_settled_or(&self, are_stopped: impl Fn() -> bool) {
+        loop {
+            let changed = self.changed.notified(); // as below
+            if are_stopped() || self.dropped_have_settled() {
+                return;
+            }
+            changed.await;
+        }
     }
 
     async fn until(&self, is_so: impl Fn(&State) -> bool) {
