@@ -221,3 +221,29 @@ fn a_dispatch_waits_for_what_a_dropped_stream_has_yet_to_take_in() {
     });
     assert!(ended.is_some() && ended < resumed, "c1 ended at {ended:?}, c0 resumed at {resumed:?}");
 }
+
+/// ID-3a, I16: the leader of a flight is cancelled together with the serial call that dispatched it, while it runs or
+/// between two attempts. The call that takes over needs the lease of that serial call.
+#[test]
+fn a_successor_does_not_wait_for_the_lease_above_its_predecessor() {
+    for cancelled_ms in [3, 50] {
+        let mut program = program(1, &[&[SERIAL]]);
+        program.tools.push(tool(ToolClass::Serial, Consent::Free));
+        let retried = program.tools.len() - 1;
+        program.tools[retried].guards.retry =
+            RetryPolicy::default().with_max_attempts(NonZeroU32::new(2).expect("not zero"));
+        let key = Some(KeyPlan { key: 0, args: 0 });
+        let mut leads = CallPlan { key, ..call(1, retried) };
+        leads.script.first_ends = vec![End::Harmless];
+        let nested = Nested { batch: BatchPlan { calls: vec![leads] }, dropped_ms: None };
+        let first = &mut program.sessions[0].turns[0];
+        first.batch.calls[0].script.steps = vec![Step::Nest(vec![nested])];
+        (first.cut, first.overlaps_next) = (Some(Cut { after_ms: cancelled_ms, by: CutBy::Drop }), true);
+        let mut second = turn_of(DispatchMode::Runs, vec![CallPlan { key, ..call(2, retried) }]);
+        second.gap_ms = 1;
+        program.sessions[0].turns.push(second);
+        let report = passes(&program);
+        assert_eq!(end(&report, 1).1, Some(ErrorKind::Cancelled), "{cancelled_ms} ms");
+        assert_eq!(end(&report, 2).1, None, "{cancelled_ms} ms");
+    }
+}

@@ -128,3 +128,30 @@ async fn a_joiner_under_a_serial_handler_does_not_wait() {
     assert!(leader.success());
     yard.events.check();
 }
+
+/// ID-3a: a leader under a serial handler leaves between two attempts; the call that takes over needs the lease of that
+/// handler, which ends without waiting for it.
+#[tokio::test(start_paused = true)]
+async fn a_lease_does_not_wait_for_a_flight_that_was_passed_on() {
+    let yard = yard(|builder, log| {
+        let again = ToolSpec::write("again").idempotent();
+        builder.tool(from_fn(ToolSpec::write("serial_nests"), || Nests)).tool(scripted(again, log))
+    })
+    .await;
+    let session = yard.engine.session("s");
+    let flaky = json!({"ms": 10, "ends": ["transient", "ok"]});
+    let inner = json!({"tool": "again", "args": flaky, "key": "k"});
+    let outer = Call::new("outer", "serial_nests", json!({"before_ms": 0, "inner": inner}));
+    let successor = async {
+        sleep(Duration::from_millis(5)).await;
+        session.call(keyed("k", Call::new("successor", "again", flaky.clone()))).await
+    };
+    let turn = session.turn();
+    let outer = async {
+        let dropped = tokio::time::timeout(Duration::from_millis(7), turn.dispatch(vec![outer])).await;
+        assert!(dropped.is_err(), "the turn is given up while its inner call runs");
+    };
+    let ((), successor) = no_hang(async { tokio::join!(outer, successor) }).await;
+    assert_eq!((successor.to_text().as_str(), successor.attempts), ("successor", 2));
+    yard.events.check();
+}

@@ -183,8 +183,9 @@ impl Flight {
         others
     }
 
-    /// Passes the flight from the call that ran it, and has ended, to the oldest follower.
-    pub(super) fn pass_on(&self, batch: &BatchState, index: u32) -> PassedOn {
+    /// Passes the flight from the call that ran it, and has ended, to the oldest follower. If the call waits and
+    /// something has run for it, it becomes quiescent with the flight.
+    pub(super) fn pass_on(&self, batch: &BatchState, index: u32, waits: bool) -> PassedOn {
         let mut state = self.state();
         // A call that ends while it takes over is passed on twice, by its end and by its `HandOver`: the first one
         // counts.
@@ -193,7 +194,7 @@ impl Flight {
         };
         state.runs_in = state.followers.pop_front();
         state.detached = false;
-        if state.attempts > 0 && state.runs_in.is_some() {
+        if waits && state.attempts > 0 && state.runs_in.is_some() {
             state.ended.push(before);
         }
         state.runs_in.clone().map_or(PassedOn::ToNobody, PassedOn::To)

@@ -71,10 +71,10 @@ impl BatchState {
     /// Whether waiting for a flight could mean waiting for itself: an ancestor holds a serial lease, or leads a
     /// flight of its own (ID-3a).
     fn would_deadlock(&self) -> bool {
-        let mut above = self.nested.as_deref();
-        if above.is_some_and(|nested| nested.is_under_lease) {
+        if self.is_under_lease() {
             return true;
         }
+        let mut above = self.nested.as_deref();
         while let Some(nested) = above {
             if nested.call.batch.flight_run_by(nested.call.index).is_some() {
                 return true;
@@ -82,6 +82,11 @@ impl BatchState {
             above = nested.call.batch.nested.as_deref();
         }
         false
+    }
+
+    /// Whether a call above this batch has a lease entry.
+    fn is_under_lease(&self) -> bool {
+        self.nested.as_deref().is_some_and(|nested| nested.is_under_lease)
     }
 
     /// Whether this batch, whose session is cancelled, must be left to the last caller of a flight: it was dispatched
@@ -180,11 +185,17 @@ impl BatchState {
     /// for it.
     pub(super) fn pass_on(&self, index: u32, progress: Option<Box<Progress>>) {
         let Some(flight) = self.flight(index).cloned() else { return };
-        match flight.pass_on(self, index) {
+        // The next one may need the lease above, which this one would keep until the flight is over (ID-3a).
+        let waits = !self.is_under_lease();
+        match flight.pass_on(self, index, waits) {
             PassedOn::Already => {}
             PassedOn::To(next) => {
+                let has_run = progress.is_some();
                 let hand_over = HandOver { flight, next, progress, done: false };
                 self.session.engine.tasks.spawn(async move { hand_over.run() });
+                if has_run && !waits {
+                    self.report_up(index, Report::Quiescent);
+                }
             }
             PassedOn::ToNobody => {
                 let has_run = progress.is_some();
