@@ -2,6 +2,7 @@
 
 use super::{
     Execution, SandboxError,
+    backend::LostThread,
     watch::{BoundReached, Signal, Watch},
 };
 use crate::unwind::{Caught, Panic, caught};
@@ -62,11 +63,13 @@ impl Verdict {
         matches!(self, Self::TimedOut(..) | Self::PastDeadline | Self::Starved | Self::Abandoned(_))
     }
 
-    /// The verdict once something of the handler's was dropped. The first panic is the call's.
+    /// The verdict once something of the handler's was dropped. The first panic is the call's; a lost thread is none.
     pub(super) fn after_drop(self, panic: Option<Panic>) -> Self {
         match (self, panic) {
             (verdict, None) => verdict,
-            (Self::Panicked(first), Some(second)) => Self::Panicked(first.before(second)),
+            (Self::Panicked(first), Some(second)) if !first.is::<LostThread>() => {
+                Self::Panicked(first.before(second))
+            }
             (_, Some(panic)) => Self::Panicked(panic),
         }
     }
