@@ -16,6 +16,12 @@ mod log;
 #[cfg(target_os = "linux")]
 #[path = "client/memory.rs"]
 mod memory;
+#[allow(dead_code, reason = "not all of it is used on every system")]
+#[path = "client/much.rs"]
+mod much;
+#[cfg(target_os = "linux")]
+#[path = "client/peak.rs"]
+mod peak;
 #[cfg(target_os = "linux")]
 #[path = "client/restarts.rs"]
 mod restarts;

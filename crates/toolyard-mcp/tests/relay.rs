@@ -8,6 +8,9 @@ mod asks;
 mod client;
 #[path = "relay/failures.rs"]
 mod failures;
+#[allow(dead_code, reason = "shared with tests that look at more of it")]
+#[path = "client/much.rs"]
+mod much;
 #[path = "client/server.rs"]
 mod server;
 #[path = "relay/shown.rs"]

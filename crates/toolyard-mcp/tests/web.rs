@@ -8,6 +8,19 @@ mod calls;
 mod changes;
 #[path = "web/eras.rs"]
 mod eras;
+#[cfg(target_os = "linux")]
+#[path = "web/memory.rs"]
+mod memory;
+#[cfg(target_os = "linux")]
+#[path = "client/much.rs"]
+mod much;
+#[cfg(target_os = "linux")]
+#[path = "client/peak.rs"]
+mod peak;
+#[path = "web/places.rs"]
+mod places;
+#[path = "web/refusals.rs"]
+mod refusals;
 #[path = "web/server.rs"]
 mod server;
 #[path = "web/start.rs"]

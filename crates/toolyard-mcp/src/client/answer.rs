@@ -12,7 +12,14 @@ use rmcp::{
 use serde_json::{Value, json};
 use toolyard::{Content, ToolError, ToolErrorKind, ToolOutput};
 #[cfg(feature = "http")]
-use {super::describe, rmcp::transport::DynamicTransportError, std::time::Duration};
+use {
+    super::{
+        describe,
+        web::{Fault, WebFault},
+    },
+    rmcp::transport::DynamicTransportError,
+    std::time::Duration,
+};
 
 /// Maximum number of characters of a server's error message.
 const MESSAGE_MAX: usize = 4000;
@@ -93,11 +100,10 @@ pub(super) fn lost_answer(id: RequestId, why: &str) -> ServerJsonRpcMessage {
 /// The error for a request that MCP did not answer. Some faults say that the call was not made.
 #[cfg(feature = "http")]
 fn unsent(server: &str, error: &DynamicTransportError) -> ToolError {
-    use describe::Fault;
     let why = describe::causes(error.error.as_ref());
     let message = format!("the server '{server}' did not accept the call: {why}");
     match describe::find(error.error.as_ref()) {
-        Some(Fault::AuthRequired(_) | Fault::InsufficientScope(_)) => {
+        Some(Fault::AuthRequired(_) | Fault::Client(WebFault::Forbidden(_))) => {
             ToolError::new(ToolErrorKind::PermissionDenied, message).no_side_effect()
         }
         Some(Fault::HttpStatus(answer)) if answer.status == 429 => {
@@ -106,7 +112,9 @@ fn unsent(server: &str, error: &DynamicTransportError) -> ToolError {
             seconds.map(Duration::from_secs).into_iter().fold(error, ToolError::retry_after)
         }
         Some(Fault::SessionExpired) => ToolError::transient(message).no_side_effect(),
-        Some(Fault::Client(error)) if error.is_connect() => ToolError::transient(message).no_side_effect(),
+        Some(Fault::Client(WebFault::Http(error))) if error.is_connect() => {
+            ToolError::transient(message).no_side_effect()
+        }
         _ => lost_call(server, &why),
     }
 }

@@ -1,17 +1,16 @@
 //! Describes why a server cannot be spoken to.
 
+#[cfg(feature = "http")]
+use super::{
+    clean,
+    web::{Fault, WebFault},
+};
 use rmcp::service::ServiceError;
 use std::error::Error;
-#[cfg(feature = "http")]
-use {super::clean, rmcp::transport::streamable_http_client::StreamableHttpError};
 
 /// Maximum number of characters of a server's own words in a description.
 #[cfg(feature = "http")]
 const WORDS_MAX: usize = 200;
-
-/// rmcp's error for a request over HTTP.
-#[cfg(feature = "http")]
-pub(super) type Fault = StreamableHttpError<reqwest::Error>;
 
 /// Describes why a request has no result.
 pub(super) fn service(error: &ServiceError) -> String {
@@ -47,7 +46,7 @@ pub(super) fn find<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Fault> {
 pub(super) fn fault(fault: &Fault) -> String {
     let words = |text: &str| clean::text(text, WORDS_MAX);
     match fault {
-        Fault::Client(error) => {
+        Fault::Client(WebFault::Http(error)) => {
             let why = error.source().map_or_else(|| error.to_string(), chain);
             // The one certificate error whose cause is more often on this side.
             let who = match why.ends_with("UnknownIssuer") {
@@ -62,9 +61,10 @@ pub(super) fn fault(fault: &Fault) -> String {
                 words(&wanted.www_authenticate_header)
             )
         }
-        Fault::InsufficientScope(wanted) => {
-            format!("its token lacks permission (HTTP 403: {})", words(&wanted.www_authenticate_header))
+        Fault::Client(WebFault::Forbidden(wanted)) => {
+            format!("its token lacks permission (HTTP 403: {})", words(wanted))
         }
+        Fault::Client(other) => words(&other.to_string()),
         Fault::HttpStatus(answer) => format!("it answered HTTP {}", answer.status),
         Fault::UnexpectedContentType(Some(kind)) => {
             format!("it answered with {}, which is not MCP: is this its URL?", words(kind))
@@ -82,9 +82,6 @@ pub(super) fn fault(fault: &Fault) -> String {
 /// Rewords rmcp's description of an answer, without the names of its types.
 #[cfg(feature = "http")]
 fn unexpected(text: &str) -> String {
-    if let Some((_, why)) = text.strip_prefix("could not parse JSON").and_then(|rest| rest.split_once(": ")) {
-        return format!("its answer is not an MCP message: {why}");
-    }
     match text.starts_with("expect ") {
         true => "its answer is empty".to_owned(),
         false => format!("it answered {text}"),

@@ -3,6 +3,7 @@
 use super::{
     greeting::AnswerTimeouts,
     inspect::Disconnect,
+    intake::Intake,
     remote::{Header, Remote},
     web::Web,
 };
@@ -44,6 +45,7 @@ pub(super) fn connect(
     timeouts: AnswerTimeouts,
     disconnect: Disconnect,
     changed: Arc<Notify>,
+    intake: Intake,
 ) -> Result<impl Transport<RoleClient> + 'static, String> {
     let url = url(&remote.url)?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
@@ -55,7 +57,7 @@ pub(super) fn connect(
     config.retry_config = Arc::new(retry);
     config.auth_header = remote.bearer.as_ref().map(|token| token.0.clone());
     config.custom_headers = remote.headers.iter().map(header).collect::<Result<HashMap<_, _>, _>>()?;
-    let web = Web::new(client(&url, remote)?, timeouts, disconnect, changed);
+    let web = Web::new(client(&url, remote)?, timeouts, disconnect, changed, intake);
     Ok(StreamableHttpClientTransport::with_client(web, config))
 }
 

@@ -1,25 +1,26 @@
-//! Bounds the long messages that all servers of a program send over stdio at once: memory that each server alone could
-//! fill must not be filled by all of them together.
+//! Bounds the long messages that all servers of a program send at once, over either transport: memory that each server
+//! alone could fill must not be filled by all of them together.
 //!
 //! ```text
 //!   pipe ─► Paced ─► lines ─► parsed        a short message passes
-//!             │                             a long one takes one of a few places, until it is parsed
-//!             └── no place: the pipe is not read, so the server waits
+//!   body ─► Pace ─► chunks ─► parsed        a long one takes one of a few places, until it is parsed
+//!             │
+//!             └── no place: the pipe or the body is not read, so the server waits
 //! ```
 
-use std::{
-    io,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll, ready},
-    time::Duration,
-};
+#[cfg(feature = "http")]
+mod pace;
+mod paced;
+
+#[cfg(feature = "http")]
+pub(super) use self::pace::Pace;
+pub(super) use self::paced::Paced;
+
+use std::{sync::Arc, time::Duration};
 use tokio::{
-    io::{AsyncRead, ReadBuf},
     sync::{OwnedSemaphorePermit, Semaphore},
-    time::{Sleep, sleep},
+    time::Instant,
 };
-use tokio_util::sync::PollSemaphore;
 
 /// Size up to which a message needs no place, in bytes.
 const SHORT_BYTES: usize = 256 << 10;
@@ -29,6 +30,11 @@ const PLACES: usize = 4;
 
 /// How long a server may take to send the rest of a long message: others may be waiting for its place.
 const REST_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A server took too long to send the rest of a long message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it took more than {} s to send one message", REST_TIMEOUT.as_secs())]
+pub(super) struct Slow;
 
 /// The places for long messages, shared by all servers.
 #[derive(Debug, Clone)]
@@ -40,126 +46,15 @@ impl Default for Intake {
     }
 }
 
-/// The output of a server, read no further than there is a place for it.
-pub(super) struct Paced<R> {
-    inner: R,
-    places: PollSemaphore,
-    place: Option<Place>,
-    /// The bytes of the current line that were read so far.
-    line_bytes: usize,
-    /// Whether the last read had the end of a line, which is parsed before the next read.
-    has_ended: bool,
-}
-
 /// A place, and the end of its time.
+#[derive(Debug)]
 struct Place {
-    deadline: Pin<Box<Sleep>>,
+    deadline: Instant,
     _permit: OwnedSemaphorePermit,
 }
 
-impl<R> Paced<R> {
-    pub(super) fn new(inner: R, intake: &Intake) -> Self {
-        let places = PollSemaphore::new(intake.0.clone());
-        Self { inner, places, place: None, line_bytes: 0, has_ended: false }
-    }
-
-    /// Counts what was read.
-    fn count(&mut self, bytes: &[u8]) {
-        match bytes.iter().rposition(|byte| *byte == b'\n') {
-            Some(end) => (self.line_bytes, self.has_ended) = (bytes.len() - end - 1, true),
-            None => self.line_bytes = self.line_bytes.saturating_add(bytes.len()),
-        }
-    }
-
-    /// Waits for a place if the line needs one; fails if the time of the place is over.
-    fn poll_place(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if std::mem::take(&mut self.has_ended) {
-            self.place = None;
-        }
-        if self.place.is_none() && self.line_bytes > SHORT_BYTES {
-            let permit = ready!(self.places.poll_acquire(cx)).expect("the places are never closed");
-            self.place = Some(Place { deadline: Box::pin(sleep(REST_TIMEOUT)), _permit: permit });
-        }
-        let is_over = self.place.as_mut().is_some_and(|place| place.deadline.as_mut().poll(cx).is_ready());
-        if is_over {
-            let what = format!("it took more than {} s to send one message", REST_TIMEOUT.as_secs());
-            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, what)));
-        }
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl<R: AsyncRead + Unpin> AsyncRead for Paced<R> {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let this = self.get_mut();
-        ready!(this.poll_place(cx))?;
-        let filled = buffer.filled().len();
-        ready!(Pin::new(&mut this.inner).poll_read(cx, buffer))?;
-        this.count(&buffer.filled()[filled..]);
-        Poll::Ready(Ok(()))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::frame::{LINE_BYTES_MAX, Lines};
-    use futures::FutureExt;
-    use tokio::{
-        io::{AsyncWriteExt, DuplexStream},
-        time::advance,
-    };
-
-    /// A server's end of a pipe, and its lines.
-    fn server(intake: &Intake) -> (DuplexStream, Lines<Paced<DuplexStream>>) {
-        let (write, read) = tokio::io::duplex(1 << 20);
-        (write, Lines::new(Paced::new(read, intake), LINE_BYTES_MAX))
-    }
-
-    /// Sends this many bytes without the end of a line.
-    async fn send(write: &mut DuplexStream, bytes: usize) {
-        write.write_all(&vec![b'x'; bytes]).await.unwrap();
-    }
-
-    /// Only so many long messages are in memory at once; short ones pass, and a place is free when its message is read.
-    #[tokio::test(start_paused = true)]
-    async fn long_messages_wait_for_a_place_and_short_ones_do_not() {
-        let intake = Intake::default();
-        let mut servers: Vec<_> = (0..PLACES).map(|_| server(&intake)).collect();
-        for (write, lines) in &mut servers {
-            send(write, 2 * SHORT_BYTES).await;
-            assert!(lines.next().now_or_never().is_none());
-        }
-        let (mut write, mut waiting) = server(&intake);
-        write.write_all(b"short\n").await.unwrap();
-        assert_eq!(waiting.next().await.unwrap(), Some(&b"short"[..]));
-        send(&mut write, 2 * SHORT_BYTES).await;
-        write.write_all(b"\n").await.unwrap();
-        assert!(waiting.next().now_or_never().is_none(), "there was a fifth place");
-        let (first, lines) = &mut servers[0];
-        first.write_all(b"\n").await.unwrap();
-        assert_eq!(lines.next().await.unwrap().unwrap().len(), 2 * SHORT_BYTES);
-        assert!(waiting.next().now_or_never().is_none(), "the message is still being parsed");
-        assert!(lines.next().now_or_never().is_none());
-        assert_eq!(waiting.next().await.unwrap().unwrap().len(), 2 * SHORT_BYTES);
-    }
-
-    /// A server that holds a place and sends no more loses its connection, and the others go on.
-    #[tokio::test(start_paused = true)]
-    async fn a_place_is_not_held_for_ever() {
-        let intake = Intake::default();
-        let (mut write, mut lines) = server(&intake);
-        send(&mut write, 2 * SHORT_BYTES).await;
-        assert!(lines.next().now_or_never().is_none());
-        assert_eq!(intake.0.available_permits(), PLACES - 1);
-        advance(REST_TIMEOUT).await;
-        let fault = lines.next().await.unwrap_err().to_string();
-        assert_eq!(fault, "reading from it failed: it took more than 60 s to send one message");
-        drop(lines);
-        assert_eq!(intake.0.available_permits(), PLACES);
+impl Place {
+    fn new(permit: OwnedSemaphorePermit) -> Self {
+        Self { deadline: Instant::now() + REST_TIMEOUT, _permit: permit }
     }
 }

@@ -14,6 +14,10 @@ use rmcp::{
 /// How many lines in a row that are not messages end the reading: a banner is ignored, a flood is not.
 const STRAY_MAX: usize = 1000;
 
+/// How many characters of a body that is no message are shown.
+#[cfg(feature = "http")]
+const SHOWN_CHARS: usize = 256;
+
 /// Why a server's lines are not read any further.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum LineFault {
@@ -54,10 +58,23 @@ impl Reader {
 pub(super) fn parse(text: &str) -> Result<Option<ServerJsonRpcMessage>, LineFault> {
     match scan::check(text) {
         Ok(()) => Ok(serde_json::from_str(text).ok().or_else(|| invalid_answer(text))),
-        Err(why) => match answered_id(text) {
-            Some(id) => Ok(Some(answer::too_large(id, why))),
-            None => Err(LineFault::TooMany(why)),
-        },
+        Err(why) => too_large(text, why).map(Some).map_err(LineFault::TooMany),
+    }
+}
+
+/// The message in the body of an answer over HTTP. An answer that is too large to be parsed is replaced with an error.
+///
+/// # Errors
+/// Why it is no message.
+#[cfg(feature = "http")]
+pub(super) fn body(body: &[u8]) -> Result<ServerJsonRpcMessage, String> {
+    let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
+    match scan::check(text) {
+        Ok(()) => serde_json::from_str(text).map_err(|error| {
+            let begin: String = text.chars().take(SHOWN_CHARS).collect();
+            format!("{error}: {begin}")
+        }),
+        Err(why) => too_large(text.trim(), why).map_err(|why| format!("it has {why}")),
     }
 }
 
@@ -66,8 +83,13 @@ pub(super) fn parse(text: &str) -> Result<Option<ServerJsonRpcMessage>, LineFaul
 #[cfg(feature = "http")]
 pub(super) fn bounded(data: String) -> Option<String> {
     let Err(why) = scan::check(&data) else { return Some(data) };
-    let answer = answer::too_large(answered_id(data.trim())?, why);
+    let answer = too_large(data.trim(), why).ok()?;
     serde_json::to_string(&answer).ok()
+}
+
+/// The error that stands in for an answer which is too large to be parsed. Another message has none.
+fn too_large(text: &str, why: TooMany) -> Result<ServerJsonRpcMessage, TooMany> {
+    answered_id(text).map(|id| answer::too_large(id, why)).ok_or(why)
 }
 
 /// The id of the request that a text answers.
@@ -119,7 +141,8 @@ mod tests {
         {
             let short = bounded(answer).unwrap();
             assert!(short.len() < 200 && short.contains("\"id\":7") && short.contains("100000"), "{short}");
-            assert_eq!((bounded(note), bounded("{}".to_owned())), (None, Some("{}".to_owned())));
+            assert_eq!((bounded(note.clone()), bounded("{}".to_owned())), (None, Some("{}".to_owned())));
+            assert_eq!(body(note.as_bytes()).unwrap_err(), "it has more than 100000 keys and values");
         }
     }
 

@@ -104,7 +104,8 @@ impl Starter {
         #[cfg(feature = "http")]
         if let Some(remote) = &config.remote {
             let changed = handler.changed.clone();
-            let transport = super::http::connect(remote, timeouts, disconnect.clone(), changed)
+            let intake = self.intake.clone();
+            let transport = super::http::connect(remote, timeouts, disconnect.clone(), changed, intake)
                 .map_err(StartFailure::because)?;
             return self.greet(handler, transport, None, handshake, deadline, disconnect).await;
         }

@@ -1,9 +1,10 @@
 //! The events of one answer, up to its end.
 //!
-//! rmcp resumes a stream that broke off if its events are numbered. If they are not, or if an event is too large, it
-//! says only that the stream ended; if the answer never arrives, it says nothing. Then an answer of ours stands in for
-//! the missing one.
+//! rmcp resumes a stream that broke off if its events are numbered. If they are not, it says only that the stream ended;
+//! if the answer never arrives, it says nothing; if an event is too large or too slow, it would ask for it again. Then
+//! an answer of ours stands in for the missing one.
 
+use super::web::Cut;
 use futures::{StreamExt, stream, stream::BoxStream};
 use rmcp::{model::ServerJsonRpcMessage, transport::streamable_http_client::SseError};
 use sse_stream::Sse;
@@ -54,9 +55,7 @@ impl<F: Fn(&str) -> ServerJsonRpcMessage + Send + 'static> Tail<F> {
                 self.is_numbered |= event.id.is_some();
                 Some(Ok(event))
             }
-            Some(Err(SseError::Body(error))) if is_too_large(error.as_ref()) => {
-                Some(self.end(&format!("it sent an event that is too large: {error}")))
-            }
+            Some(Err(SseError::Body(error))) if error.is::<Cut>() => Some(self.end(&error.to_string())),
             // A numbered stream is resumed, so the rest is still to come.
             event if self.is_numbered => event,
             Some(Err(error)) => Some(self.end(&format!("its answer cannot be read: {error}"))),
@@ -76,11 +75,6 @@ impl<F: Fn(&str) -> ServerJsonRpcMessage + Send + 'static> Tail<F> {
 fn is_message(event: &Sse) -> bool {
     let data = event.data.as_deref().unwrap_or_default().trim();
     data.is_empty() || serde_json::from_str::<ServerJsonRpcMessage>(data).is_ok()
-}
-
-/// Whether this is rmcp's error for an event beyond its bound. Its type is private, so the text is compared.
-fn is_too_large(error: &(dyn std::error::Error + 'static)) -> bool {
-    error.to_string().contains("exceeded the maximum size")
 }
 
 #[cfg(test)]

@@ -1,29 +1,40 @@
-//! Between rmcp and HTTP: bounds the wait for answers, and says what is wrong when they fail.
+//! Between rmcp and HTTP: sends messages, reads what is answered within bounds, bounds the wait for it, and says what is
+//! wrong when it fails.
 
+mod body;
+mod events;
+mod fault;
+mod meter;
+mod post;
+mod refusal;
+mod request;
+mod streams;
+
+pub(super) use self::fault::{Cut, Fault, WebFault};
+
+use self::{
+    request::{Address, Headers},
+    streams::CutOff,
+};
 use super::{
     answer, describe,
     greeting::{AnswerTimeouts, unanswered},
     inspect::Disconnect,
+    intake::Intake,
     line,
     tail::{Events, Tail},
 };
 use crate::frame::LINE_BYTES_MAX;
 use futures::StreamExt;
-use http::{HeaderName, HeaderValue};
-use reqwest::Client;
+use reqwest::{Client, StatusCode};
 use rmcp::{
     model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
-    transport::streamable_http_client::{
-        StreamableHttpClient, StreamableHttpError as Fault, StreamableHttpPostResponse as Answer,
-    },
+    transport::streamable_http_client::{StreamableHttpClient, StreamableHttpPostResponse as Answer},
 };
 use sse_stream::Sse;
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 use tokio::{
     sync::Notify,
@@ -33,8 +44,6 @@ use tokio::{
 /// The reason given when a server does not answer.
 const NO_ANSWER: &str = "it did not answer";
 
-type Headers = HashMap<HeaderName, HeaderValue>;
-
 /// A client of one server.
 #[derive(Debug, Clone)]
 pub(super) struct Web {
@@ -43,6 +52,8 @@ pub(super) struct Web {
     disconnect: Disconnect,
     /// Notified when the list of tools may have changed.
     changed: Arc<Notify>,
+    intake: Intake,
+    cut_off: CutOff,
     was_greeted: Arc<AtomicBool>,
 }
 
@@ -66,8 +77,10 @@ impl Web {
         timeouts: AnswerTimeouts,
         disconnect: Disconnect,
         changed: Arc<Notify>,
+        intake: Intake,
     ) -> Self {
-        Self { client, timeouts, disconnect, changed, was_greeted: Arc::default() }
+        let (cut_off, was_greeted) = (CutOff::default(), Arc::default());
+        Self { client, timeouts, disconnect, changed, intake, cut_off, was_greeted }
     }
 
     /// Notes a greeting. A server that is greeted once more has forgotten the session, as after a restart: its tools
@@ -103,24 +116,20 @@ impl Web {
         })
     }
 
-    async fn post(&self, post: Post, event_bytes_max: usize) -> Result<Answer, Fault<reqwest::Error>> {
-        let kind = kind(&post.message);
+    async fn post(
+        &self,
+        to: Address,
+        message: ClientJsonRpcMessage,
+        event_bytes_max: usize,
+    ) -> Result<Answer, Fault> {
+        let kind = kind(&message);
         if matches!(kind, Kind::Initialize(_)) {
             self.greeted();
         }
         let is_greeting = matches!(kind, Kind::Discover(_) | Kind::Initialize(_));
         let deadline = self.deadline(&kind);
         let fallback = self.fallback(kind);
-        let Post { uri, message, session, token, headers } = post;
-        let client = &self.client;
-        let sent = client.post_message_with_max_sse_event_size(
-            uri,
-            message,
-            session,
-            token,
-            headers,
-            event_bytes_max,
-        );
+        let sent = post::post(&self.client, to, &message, event_bytes_max, &self.intake);
         let sent = match deadline {
             None => Ok(sent.await),
             Some(deadline) => timeout_at(deadline, sent).await,
@@ -144,6 +153,17 @@ impl Web {
             (Ok(sent), _) => sent,
         }
     }
+
+    async fn stream(
+        &self,
+        to: Address,
+        last_event: Option<String>,
+        event_bytes_max: usize,
+    ) -> Result<Events, Fault> {
+        let (client, intake) = (&self.client, &self.intake);
+        let events = streams::open(client, to, last_event, event_bytes_max, intake, &self.cut_off).await?;
+        Ok(bounded(events))
+    }
 }
 
 /// The events without what would take too much memory when it is parsed.
@@ -153,15 +173,6 @@ fn bounded(events: Events) -> Events {
         event
     };
     events.map(move |event| event.map(bounded)).boxed()
-}
-
-/// A message to post.
-struct Post {
-    uri: Arc<str>,
-    message: ClientJsonRpcMessage,
-    session: Option<Arc<str>>,
-    token: Option<String>,
-    headers: Headers,
 }
 
 fn kind(message: &ClientJsonRpcMessage) -> Kind {
@@ -177,7 +188,7 @@ fn kind(message: &ClientJsonRpcMessage) -> Kind {
 }
 
 impl StreamableHttpClient for Web {
-    type Error = reqwest::Error;
+    type Error = WebFault;
 
     async fn post_message(
         &self,
@@ -186,8 +197,8 @@ impl StreamableHttpClient for Web {
         session: Option<Arc<str>>,
         token: Option<String>,
         headers: Headers,
-    ) -> Result<Answer, Fault<reqwest::Error>> {
-        self.post(Post { uri, message, session, token, headers }, LINE_BYTES_MAX).await
+    ) -> Result<Answer, Fault> {
+        self.post(Address { uri, session, token, headers }, message, LINE_BYTES_MAX).await
     }
 
     async fn post_message_with_max_sse_event_size(
@@ -198,8 +209,8 @@ impl StreamableHttpClient for Web {
         token: Option<String>,
         headers: Headers,
         event_bytes_max: usize,
-    ) -> Result<Answer, Fault<reqwest::Error>> {
-        self.post(Post { uri, message, session, token, headers }, event_bytes_max).await
+    ) -> Result<Answer, Fault> {
+        self.post(Address { uri, session, token, headers }, message, event_bytes_max).await
     }
 
     async fn delete_session(
@@ -208,8 +219,15 @@ impl StreamableHttpClient for Web {
         session: Arc<str>,
         token: Option<String>,
         headers: Headers,
-    ) -> Result<(), Fault<reqwest::Error>> {
-        self.client.delete_session(uri, session, token, headers).await
+    ) -> Result<(), Fault> {
+        let to = Address { uri, session: Some(session), token, headers };
+        let request = self.client.delete(&*to.uri);
+        let answer = to.send(request).await?;
+        // Some servers do not know how to.
+        match answer.status() {
+            StatusCode::METHOD_NOT_ALLOWED => Ok(()),
+            _ => answer.error_for_status().map(drop).map_err(request::http),
+        }
     }
 
     async fn get_stream(
@@ -219,8 +237,8 @@ impl StreamableHttpClient for Web {
         last_event: Option<String>,
         token: Option<String>,
         headers: Headers,
-    ) -> Result<Events, Fault<reqwest::Error>> {
-        self.client.get_stream(uri, session, last_event, token, headers).await.map(bounded)
+    ) -> Result<Events, Fault> {
+        self.stream(Address { uri, session, token, headers }, last_event, LINE_BYTES_MAX).await
     }
 
     async fn get_stream_with_max_sse_event_size(
@@ -231,11 +249,7 @@ impl StreamableHttpClient for Web {
         token: Option<String>,
         headers: Headers,
         event_bytes_max: usize,
-    ) -> Result<Events, Fault<reqwest::Error>> {
-        let client = &self.client;
-        client
-            .get_stream_with_max_sse_event_size(uri, session, last_event, token, headers, event_bytes_max)
-            .await
-            .map(bounded)
+    ) -> Result<Events, Fault> {
+        self.stream(Address { uri, session, token, headers }, last_event, event_bytes_max).await
     }
 }

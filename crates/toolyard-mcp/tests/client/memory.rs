@@ -1,19 +1,12 @@
 //! What an endless line costs a program in memory.
 
-use crate::{server::odd, yard::Yard};
+use crate::{much, peak::most, server::odd, yard::Yard};
 use serde_json::json;
-use std::{env, fs, process::Command};
+use std::{env, process::Command};
 use toolyard::ErrorKind;
 
 /// Maximum peak memory of the program, in kilobytes: three times the largest line, and the program itself.
 const KB_MAX: u64 = 80 << 10;
-
-/// The peak memory of this process, in kilobytes.
-fn most() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().strip_suffix(" kB").unwrap().parse().unwrap()
-}
 
 /// The program: this test alone, in its own process.
 #[tokio::test]
@@ -54,7 +47,7 @@ async fn be_a_program_that_is_sent_much() {
 #[test]
 fn an_answer_of_10_mb_takes_bounded_memory() {
     let args = ["--exact", "memory::be_a_program_that_is_sent_much", "--ignored", "--nocapture"];
-    for how in ["parts", "text", "escapes", "long_parts", "resources", "structured", "objects"] {
+    for how in much::HOW {
         let mut program = Command::new(env::current_exe().unwrap());
         let done = program.args(args).env("MUCH", how).output().unwrap();
         let said = String::from_utf8_lossy(&done.stdout);

@@ -1,6 +1,7 @@
 //! A server that misbehaves as it is told. It is this test program again, running only the one test that is the server;
 //! the harness's own output lines are not messages.
 
+use crate::much;
 use serde_json::{Value, json};
 use std::{
     env,
@@ -82,30 +83,6 @@ fn say_long() {
     say_bytes(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"");
     (0..100).for_each(|_| say_bytes(&vec![b'x'; 1 << 20]));
     say_bytes(b"\"}\n");
-}
-
-/// A result of 10 MB, as text.
-fn much(how: &str) -> String {
-    const BYTES: usize = 10_000_000;
-    let list = |item: &str, count: usize| format!("[{}{item}]", format!("{item},").repeat(count - 1));
-    let part = |text: &str| format!(r#"{{"type":"text","text":"{text}"}}"#);
-    match how {
-        "parts" => format!(r#"{{"content":{}}}"#, list(&part("12345678"), 300_000)),
-        "text" => format!(r#"{{"content":[{}]}}"#, part(&"x".repeat(BYTES))),
-        "escapes" => format!(r#"{{"content":[{}]}}"#, part(&"\\n".repeat(BYTES / 2))),
-        "long_parts" => format!(r#"{{"content":{}}}"#, list(&part(&"x".repeat(BYTES / 10_000)), 10_000)),
-        "resources" => {
-            let text = "x".repeat(BYTES / 8_000);
-            let resource = format!(r#"{{"type":"resource","resource":{{"uri":"a:b","text":"{text}"}}}}"#);
-            format!(r#"{{"content":{}}}"#, list(&resource, 8_000))
-        }
-        "structured" => format!(r#"{{"content":[],"structuredContent":{{"a":{}}}}}"#, list("[]", 3_000_000)),
-        "objects" => {
-            let object = format!(r#"{{"key":"{}"}}"#, "x".repeat(BYTES / 33_000));
-            format!(r#"{{"content":[],"structuredContent":{{"a":{}}}}}"#, list(&object, 33_000))
-        }
-        other => panic!("{other}"),
-    }
 }
 
 fn answer(id: &Value, result: Value) {
@@ -288,7 +265,7 @@ impl Odd {
             }
             "long" => say_long(),
             "much" => {
-                let result = much(args["how"].as_str().unwrap());
+                let result = much::much(args["how"].as_str().unwrap());
                 say_bytes(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n").as_bytes());
             }
             "bytes" => say_bytes(BYTES),

@@ -18,7 +18,7 @@ use std::{
 use toolyard::{Call, CallError, Effect, ErrorKind};
 
 /// The error of a call that is answered like this, beside calls to the same server and another that are answered well.
-async fn failed(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> CallError {
+pub(crate) async fn failed(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> CallError {
     let (good, web) = (Web::open(plain).await, Web::open(by(answer)).await);
     let yard = Yard::open(vec![good.config("good"), web.config("bad")]).await;
     let odd = Call::new("a", "bad__odd", json!({})).timeout(Duration::from_millis(2_000));
@@ -34,7 +34,7 @@ async fn failed(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Cal
 }
 
 /// A server that answers calls of `odd` like this.
-fn by(
+pub(crate) fn by(
     answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static,
 ) -> impl Fn(&Asked) -> Reply + Send + Sync + 'static {
     move |asked| match asked.tool() {
@@ -147,21 +147,6 @@ async fn a_cancelled_call_is_cancelled_at_its_server() {
     }
 }
 
-/// A server that refuses a call says that it did nothing.
-#[tokio::test]
-async fn a_call_that_was_not_taken_did_nothing() {
-    let error = failed(|_| {
-        let mut reply = reply(401, "text/plain", "");
-        reply.headers_mut().insert("www-authenticate", "Bearer".parse().unwrap());
-        reply
-    })
-    .await;
-    assert_eq!((error.kind, error.effect), (ErrorKind::PermissionDenied, Effect::Failed), "{error:?}");
-    assert!(error.message.contains("its token is missing or not valid"), "{}", error.message);
-    let error = failed(|_| reply(429, "text/plain", "")).await;
-    assert_eq!((error.kind, error.effect), (ErrorKind::RateLimited, Effect::Failed), "{error:?}");
-}
-
 /// V4: a call that reaches no server did nothing, and says why.
 #[tokio::test]
 async fn a_call_that_reaches_nobody_did_nothing() {
@@ -206,8 +191,9 @@ async fn what_nobody_asked_for_holds_up_nobody() {
     };
     let taken = Arc::new(AtomicUsize::new(0));
     let large = move || flood("text/event-stream", "data: ", &taken);
-    let apart: [Box<dyn Fn() -> Reply + Send + Sync>; 2] = [Box::new(endless), Box::new(large)];
-    for apart in apart {
+    let apart: [(Box<dyn Fn() -> Reply + Send + Sync>, _); 2] =
+        [(Box::new(endless), "endless"), (Box::new(large), "large")];
+    for (apart, what) in apart {
         let web = Web::open(move |asked| {
             let mut answer = if asked.what() == "GET" { apart() } else { plain(asked) };
             answer.headers_mut().insert("mcp-session-id", "1".parse().unwrap());
@@ -221,6 +207,7 @@ async fn what_nobody_asked_for_holds_up_nobody() {
             assert_eq!(yard.text("bad__echo", json!({})).await, "echo");
             assert_eq!(yard.text("good__echo", json!({})).await, "echo");
         }
+        assert_eq!(web.count("GET"), 1, "what is {what} is not asked for again");
         yard.servers.shutdown().await;
     }
 }
