@@ -23,7 +23,6 @@ pub(crate) use table::{
     Ask, EntryId, EntryState, LeaseId, Line, Missing, Need, Reach, Refusal, Scope, Ticket, UnitId, UnitKind,
 };
 
-use crate::pool::PoolLoad;
 use std::{
     ptr,
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicUsize},
@@ -31,6 +30,13 @@ use std::{
 use table::{Asked, GrantedWaiter, Moment, PlaceInLine, Table};
 use tokio::time::Instant;
 use toolyard_core::ToolClass;
+
+/// How many calls are running and waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PoolLoad {
+    pub(crate) running: usize,
+    pub(crate) queued: usize,
+}
 
 /// A batch with waiting calls, and how to start them.
 pub(crate) trait Waiter: Send + Sync {

@@ -13,7 +13,6 @@
 
 mod again;
 mod backend;
-mod blocking;
 mod classify;
 mod next;
 mod runner;
@@ -22,19 +21,18 @@ mod watch;
 mod zombie;
 
 pub use backend::{Backend, Execution, HostBackend, Running, SandboxError, Stopped};
-pub use blocking::{Blocking, BlockingThreads};
 pub(crate) use next::Next;
 pub(crate) use runner::Runners;
 
 use crate::{
     admission::Held,
-    batch::{BatchState, Bid, Ending, Progress, Stop, earlier, vanished},
+    batch::{BatchState, Bid, Ending, Progress, Stop, earlier, span, vanished},
     engine::EngineCore,
     gate::Cleared,
     guard::Slots,
     nesting::{CallRef, Report, within},
     retry::Decision,
-    telemetry::{self, OpenSpan},
+    telemetry::OpenSpan,
     unwind::{Contained, Panic, caught},
 };
 use classify::{Facts, classify, redact};
@@ -260,13 +258,13 @@ impl Attempt {
     fn span(&self) -> OpenSpan {
         OpenSpan::new(match &self.progress {
             Some(progress) if !progress.inherited => progress.span.clone(),
-            _ => telemetry::of_attempts(self.batch(), self.call.index, || self.queued()),
+            _ => span::of_attempts(self.batch(), self.call.index, || self.queued()),
         })
     }
 
     /// Records the end of the call in its span and releases the span, so that it closes before the result is written.
     fn close(&mut self, span: tracing::Span, ending: &Ending) {
-        telemetry::ended(&span, self.batch(), ending);
+        span::ended(&span, self.batch(), ending);
         self.batch().forget_span(self.call.index);
         if let Some(progress) = &mut self.progress {
             progress.span = tracing::Span::none();
@@ -504,7 +502,7 @@ impl Drop for Attempt {
                 ending_in_hook.unwrap_or_else(|| Ending::vanished(vanished(self.number()), self.queued()));
             let kept = self.kept.take().map(|kept| *kept);
             if let Some(span) = self.batch().forget_span(self.call.index) {
-                telemetry::ended(&span, self.batch(), &ending);
+                span::ended(&span, self.batch(), &ending);
             }
             self.keep(&ending, false);
             self.write(ending, kept.is_some());

@@ -37,15 +37,14 @@ mod run;
 mod scope;
 mod shown;
 mod sinks;
-mod span;
+pub(crate) mod span;
 mod state;
 mod stop;
 mod stream;
 
 pub(crate) use admit::ZOMBIE_WAIT;
 pub(crate) use deadline::{Waits, earlier};
-pub(crate) use flight::{Flight, KeptResult, KeyOf};
-pub(crate) use follow::{already_executed, mismatch};
+pub(crate) use flight::Flight;
 pub(crate) use holding::ResultRoom;
 pub(crate) use intake::{Dispatch, Order, Origin, Watch};
 pub(crate) use ledger::Ending;

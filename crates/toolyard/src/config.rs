@@ -6,6 +6,9 @@ use toolyard_core::{
     ToolSpec,
 };
 
+/// How deep forks can nest (CL-7).
+pub const FORK_DEPTH_MAX: u8 = 8;
+
 /// The engine's bounds (CC-4). A call that exceeds one is answered at once; nothing grows without limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

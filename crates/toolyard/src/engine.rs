@@ -17,7 +17,7 @@ use batch_ends::BatchEnds;
 
 use crate::{
     admission::{Admission, UnitId},
-    attempt::{Backend, Blocking, Runners},
+    attempt::{Backend, Runners},
     batch::{BatchState, ResultRoom, Stop, Waits},
     chance::Chance,
     clock::Clock,
@@ -28,7 +28,7 @@ use crate::{
     redact::Redactor,
     registry::{Registry, ToolEntry},
     session::{Numbers, PreparedOptions, Scopes, Session, SessionCore, SessionOptions, ToolUnits},
-    tasks::Tasks,
+    tasks::{Blocking, Tasks},
     telemetry::Content,
     unwind::Contained,
 };

@@ -12,24 +12,21 @@
 mod arguments;
 mod consent;
 mod hooks;
-mod in_force;
 mod lengthy;
 mod preview;
 mod reach;
 
 pub(crate) use arguments::Args;
 pub(crate) use consent::{ApprovalSubject, Consent, nobody_to_ask, too_long_to_ask, user_denied};
-pub(crate) use in_force::{Allowed, PolicyVersion, Rules, RulesInForce, VersionedPolicy};
 pub(crate) use lengthy::{Lengthy, Unvalidated};
 pub(crate) use reach::{NamedPath, lead_as_before};
 
 use crate::{
-    batch::{KeptResult, KeyOf, already_executed, mismatch},
-    config::Limits,
-    keys::{Fingerprint, Peek},
+    config::{FORK_DEPTH_MAX, Limits},
+    keys::{Fingerprint, KeptResult, KeyOf, Peek, already_executed, mismatch},
     redact::Redactor,
-    registry::{Table, ToolEntry, not_found},
-    session::{FORK_DEPTH_MAX, SessionCore},
+    registry::{Allowed, PolicyVersion, RulesInForce, Table, ToolEntry, VersionedPolicy},
+    session::SessionCore,
     tasks::Tasks,
     unwind::{Contained, caught},
 };
@@ -41,6 +38,7 @@ use std::sync::{
 use tokio::time::Instant;
 use toolyard_core::{
     Approver, Call, CallDigest, CallError, Capabilities, Confirmations, ErrorKind, Grant, Hooks, ToolClass,
+    wording,
 };
 
 /// The checks, and the settings they consult.
@@ -227,6 +225,12 @@ impl Gate {
     ) -> Result<Allowed, CallError> {
         self.rules.current().policy.ask(entry.spec(), args, &session.caller(), self.redactor.as_ref())
     }
+}
+
+/// The message for a name that this session does not know (V5, PO-1b).
+pub(crate) fn not_found(name: &str, table: &Table, session: &SessionCore) -> String {
+    let known = table.values().filter(|entry| session.sees(entry)).map(|entry| entry.name());
+    wording::tool_not_found(name, known.collect())
 }
 
 /// The digest of a call as it would run under this policy.

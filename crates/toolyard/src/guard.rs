@@ -11,7 +11,6 @@ mod pace;
 
 use crate::{
     breaker::{OpenFor, SharedBreaker, Slot, Transition},
-    nesting::CallRef,
     rate::{self, RateLine},
     retry::Bucket,
 };
@@ -120,7 +119,7 @@ pub(crate) struct Guard {
     pub(crate) breaker: Arc<SharedBreaker>,
     pub(crate) backend: Option<Backend>,
     /// The calls that wait for a rate token, or for the end of a pause.
-    pub(crate) line: RateLine<CallRef>,
+    pub(crate) line: RateLine<rate::Place>,
     /// Whether a task drives the line at present.
     pacing: AtomicBool,
     /// Wakes that task when the line has changed.

@@ -13,6 +13,7 @@
 mod entry;
 mod fingerprint;
 mod kept;
+mod of_call;
 mod retention;
 mod room;
 
@@ -21,6 +22,7 @@ mod tests;
 
 pub(crate) use fingerprint::Fingerprint;
 pub(crate) use kept::{Ended, Retain};
+pub(crate) use of_call::{KeptResult, KeyOf, already_executed, mismatch};
 
 use dashmap::{DashMap, Entry as Place, OccupiedEntry};
 use entry::{Body, Entry, Found, Name, State};

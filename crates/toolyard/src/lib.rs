@@ -36,12 +36,10 @@ pub mod telemetry;
 mod tool_fn;
 mod unwind;
 
-pub use attempt::{
-    Backend, Blocking, BlockingThreads, Execution, HostBackend, Running, SandboxError, Stopped,
-};
+pub use attempt::{Backend, Execution, HostBackend, Running, SandboxError, Stopped};
 pub use batch::{OpenBatch, Plan, PlannedCall, PlannedRun};
 pub use clock::Clock;
-pub use config::{Budgets, Drain, Limits, OnSerialFailure, PoolWidths, ToolConfig};
+pub use config::{Budgets, Drain, FORK_DEPTH_MAX, Limits, OnSerialFailure, PoolWidths, ToolConfig};
 pub use desk::{AnswerError, ApprovalDesk};
 pub use engine::{
     BreakerOf, BreakerStatus, BuildError, DrainReport, Engine, EngineBuilder, EngineStatus, Gauges,
@@ -50,10 +48,8 @@ pub use events::{EventSink, EventWriter, Received, Subscription};
 pub use pool::{PoolError, PoolState, PoolStatus};
 pub use redact::{Redactor, SecretError};
 pub use registry::{RegisterError, Registry, Schema, SchemaError, SchemaWarning, ToolEntry};
-pub use session::{
-    FORK_DEPTH_MAX, ForkError, ForkPolicy, Priority, Session, SessionOptions, SubAgents, Turn,
-};
-pub use tasks::Spawner;
+pub use session::{ForkError, ForkPolicy, Priority, Session, SessionOptions, SubAgents, Turn};
+pub use tasks::{Blocking, BlockingThreads, Spawner};
 pub use tool_fn::tool_fn;
 pub use toolyard_core::*;
 

@@ -16,5 +16,5 @@ mod lineage;
 mod nest;
 
 pub(crate) use dispatch::{Entered, dispatch};
-pub(crate) use lineage::{CallGone, CallRef, current, outside, within};
+pub(crate) use lineage::{CallGone, CallRef, current, within};
 pub(crate) use nest::{Clock, Nest, Report};

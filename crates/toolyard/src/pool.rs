@@ -26,7 +26,6 @@ pub use pools::PoolError;
 pub(crate) use pools::Pools;
 #[cfg(test)]
 pub(crate) use pools::Victim;
-pub(crate) use status::PoolLoad;
 pub use status::{PoolState, PoolStatus};
 
 #[cfg(test)]

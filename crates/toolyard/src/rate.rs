@@ -21,7 +21,7 @@ use bucket::Bucket;
 use line::Line;
 use std::{
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -34,6 +34,24 @@ pub(crate) const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// The longest pause that a server's hint can cause, so that no server stops a tool for good.
 pub(crate) const PAUSE_MAX: Duration = Duration::from_secs(300);
+
+/// A batch with calls that wait for tokens.
+pub(crate) trait Waiter: Send + Sync {
+    /// Continues with call `index`, which has its token.
+    fn has_token(self: Arc<Self>, index: u32);
+
+    /// Ends call `index`, which would get its token too late.
+    fn has_no_token(&self, index: u32, retry_after: Duration);
+
+    /// Ends call `index`, whose line is no longer driven because its runtime was shut down.
+    fn end_in_lost_line(&self, index: u32);
+}
+
+/// A call in line: its batch, and its index there.
+pub(crate) struct Place {
+    pub(crate) waiter: Arc<dyn Waiter>,
+    pub(crate) index: u32,
+}
 
 /// Whether an attempt may start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,14 +9,16 @@
 //! that still waits when its tool is removed ends `not_found`.
 
 mod entry;
+mod in_force;
 mod name;
 mod schema;
 
 pub use entry::ToolEntry;
+pub(crate) use in_force::{Allowed, PolicyVersion, Rules, RulesInForce, VersionedPolicy};
 pub(crate) use schema::{Exhausted, Validated};
 pub use schema::{Schema, SchemaError, SchemaWarning};
 
-use crate::{config::ToolConfig, gate::RulesInForce, guard::Guards, session::SessionCore};
+use crate::{config::ToolConfig, guard::Guards};
 use foldhash::HashMap;
 use std::{
     collections::BTreeMap,
@@ -24,7 +26,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use tokio::sync::watch;
-use toolyard_core::{ToolFactory, wording};
+use toolyard_core::ToolFactory;
 
 /// Why a tool cannot be registered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -243,12 +245,6 @@ impl fmt::Debug for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Registry").field("tools", &self.list()).finish_non_exhaustive()
     }
-}
-
-/// The message for a name that this session does not know (V5, PO-1b).
-pub(crate) fn not_found(name: &str, table: &Table, session: &SessionCore) -> String {
-    let known = table.values().filter(|entry| session.sees(entry)).map(|entry| entry.name());
-    wording::tool_not_found(name, known.collect())
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ mod units;
 
 pub(crate) use self::core::{EventPlace, SessionCore};
 pub(crate) use approvals::{Remembered, Waiting as WaitingQuestion};
-pub use fork::{FORK_DEPTH_MAX, ForkError, ForkPolicy, SubAgents};
+pub use fork::{ForkError, ForkPolicy, SubAgents};
 pub(crate) use options::PreparedOptions;
 pub use options::{Priority, SessionOptions};
 pub(crate) use scopes::Scopes;
@@ -25,10 +25,9 @@ pub use turn::Turn;
 pub(crate) use units::ToolUnits;
 
 use crate::{
-    batch::{BatchState, Dispatch, OpenBatch, Order, Origin, Plan, Stop, plan},
+    batch::{BatchState, Dispatch, OpenBatch, Order, Origin, Plan, Stop, plan, span},
     nesting,
     registry::ToolEntry,
-    telemetry,
 };
 use std::{fmt, sync::Arc};
 use toolyard_core::{Batch, Budget, Call, Outcome, SessionId, ToolSpec};
@@ -99,7 +98,7 @@ impl Session {
         let turn = self.core.turn_of(self.core.next_turn());
         let (session, caller) = (&self.core, self.core.caller_call());
         let (caller, origin) = Origin::of_caller(caller);
-        let span = telemetry::here(caller.as_ref());
+        let span = span::here(caller.as_ref());
         let dispatch = Dispatch { session, turn, order, watch: None, origin, span };
         match caller {
             None => dispatch.run(batch).await,

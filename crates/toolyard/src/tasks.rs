@@ -1,5 +1,12 @@
 //! Where the tasks of calls are spawned.
 
+mod blocking;
+mod outside;
+
+pub(crate) use blocking::TakeUp;
+pub use blocking::{Blocking, BlockingThreads};
+pub(crate) use outside::{inside, is_outside, outside};
+
 use futures::future::BoxFuture;
 use std::{
     future::{Future, poll_fn},

@@ -61,8 +61,8 @@ mod parent;
 mod span;
 
 pub(crate) use content::Content;
-pub(crate) use parent::{Parent, here};
-pub(crate) use span::{OpenSpan, ended, of_attempts, without_attempt};
+pub(crate) use parent::Parent;
+pub(crate) use span::OpenSpan;
 
 /// The name of a call's span, and of its operation.
 pub const EXECUTE_TOOL: &str = "execute_tool";

@@ -1,8 +1,9 @@
 //! Where a call executes.
 
-use super::{Attempt, Blocking, blocking::TakeUp, supervise::Withdrawn};
+use super::{Attempt, supervise::Withdrawn};
 use crate::{
     nesting::within,
+    tasks::{Blocking, TakeUp},
     unwind::{Contained, Panic, after_drop, caught},
 };
 use futures::future::BoxFuture;

@@ -17,7 +17,7 @@ use crate::{
     admission::{Admitted, Held, Need},
     attempt::{Attempt, AttemptStart},
     guard::Slots,
-    rate::{TakeResult, TooLong},
+    rate::{self, TakeResult, TooLong},
 };
 use std::{
     sync::{Arc, MutexGuard},
@@ -41,7 +41,7 @@ impl BatchState {
             TakeResult::Now => return self.take_permits(phase, index, bid, now),
             TakeResult::Wait => {}
         }
-        match guard.line.enqueue(now, self.call_at(index)) {
+        match guard.line.enqueue(now, rate::Place { waiter: self.clone(), index }) {
             Ok(ticket) => {
                 self.set_wait_alarms(index, &bid);
                 *phase = Phase::Delayed(Delayed::Rate { ticket, bid });
@@ -51,36 +51,6 @@ impl BatchState {
             Err(TooLong { retry_after }) => self.end_with(phase, index, bid, too_many(retry_after)),
         }
         None
-    }
-
-    /// Continues with a call that has been granted the rate token it waited for.
-    pub(crate) fn has_token(self: &Arc<Self>, index: u32) {
-        let allowed = self.may_still_run(index);
-        let mut phase = self.slots[index as usize].phase();
-        match std::mem::replace(&mut *phase, Phase::Waiting) {
-            Phase::Delayed(Delayed::Rate { bid, .. }) => {
-                let now = self.session.engine.clock.now();
-                if let Err(error) = allowed.and_then(|()| self.recheck(index, now, bid.first_ready_at())) {
-                    self.end_with(phase, index, bid, *error);
-                } else if let Some(attempt) = self.take_permits(phase, index, bid, now) {
-                    attempt.spawn();
-                }
-            }
-            other => *phase = other,
-        }
-    }
-
-    /// Ends a call that would get its rate token too late.
-    pub(crate) fn has_no_token(&self, index: u32, retry_after: Duration) {
-        let waits = matches!(*self.slots[index as usize].phase(), Phase::Delayed(Delayed::Rate { .. }));
-        if waits {
-            self.end_unstarted(index, || too_many(retry_after));
-        }
-    }
-
-    /// Ends a call in a line that is no longer driven, because its runtime was shut down.
-    pub(crate) fn end_in_lost_line(&self, index: u32) {
-        self.end_unstarted(index, || vanished(0));
     }
 
     fn take_permits(
@@ -190,6 +160,35 @@ impl BatchState {
         let (slots, moves) = entry.guard().admit(entry.name(), || now, timeout);
         self.session.engine.emit_transitions(entry, &moves);
         slots.map_err(Box::new)
+    }
+}
+
+impl rate::Waiter for BatchState {
+    fn has_token(self: Arc<Self>, index: u32) {
+        let allowed = self.may_still_run(index);
+        let mut phase = self.slots[index as usize].phase();
+        match std::mem::replace(&mut *phase, Phase::Waiting) {
+            Phase::Delayed(Delayed::Rate { bid, .. }) => {
+                let now = self.session.engine.clock.now();
+                if let Err(error) = allowed.and_then(|()| self.recheck(index, now, bid.first_ready_at())) {
+                    self.end_with(phase, index, bid, *error);
+                } else if let Some(attempt) = self.take_permits(phase, index, bid, now) {
+                    attempt.spawn();
+                }
+            }
+            other => *phase = other,
+        }
+    }
+
+    fn has_no_token(&self, index: u32, retry_after: Duration) {
+        let waits = matches!(*self.slots[index as usize].phase(), Phase::Delayed(Delayed::Rate { .. }));
+        if waits {
+            self.end_unstarted(index, || too_many(retry_after));
+        }
+    }
+
+    fn end_in_lost_line(&self, index: u32) {
+        self.end_unstarted(index, || vanished(0));
     }
 }
 

@@ -8,10 +8,9 @@ use super::stop::Stop;
 use crate::{
     admission::{Permit, Refusal, Ticket, Waiter},
     attempt::{Attempt, AttemptStart},
-    gate::Cleared,
+    gate::{Cleared, not_found},
     nesting::CallRef,
     pool::{PoolLeases, PoolState},
-    registry::not_found,
 };
 use std::{
     sync::{Arc, MutexGuard, Weak},

@@ -10,7 +10,10 @@
 //! The paths of a call that needed approval also have to lead where they led then.
 
 use super::state::BatchState;
-use crate::gate::{self, Allowed, Cleared, Consent, PolicyVersion};
+use crate::{
+    gate::{self, Cleared, Consent},
+    registry::{Allowed, PolicyVersion},
+};
 use toolyard_core::{CallDigest, CallError, ErrorKind, Grant};
 
 impl BatchState {

@@ -12,30 +12,12 @@
 //! being stopped by one caller of several.
 
 use super::state::BatchState;
-use crate::{
-    keys::Fingerprint,
-    nesting::{CallRef, Report},
-};
+use crate::nesting::{CallRef, Report};
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use tokio::time::Instant;
-use toolyard_core::{CallError, Sandbox, ToolOutput};
-
-/// A call's idempotency key in its session tree, and the fingerprint of what it stands for (ID-1, ID-2).
-pub(crate) struct KeyOf {
-    pub(crate) key: Arc<str>,
-    pub(crate) fingerprint: Fingerprint,
-}
-
-/// A result that is kept for later calls with its key (ID-6).
-#[derive(Debug)]
-pub(crate) struct KeptResult {
-    pub(super) status: Result<ToolOutput, Box<CallError>>,
-    pub(super) attempts: u32,
-    pub(super) sandbox: Sandbox,
-}
 
 struct State {
     /// The call in whose slot it runs; `None` when it is over.

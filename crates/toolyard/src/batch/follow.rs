@@ -1,14 +1,14 @@
 //! Calls with an idempotency key: which one leads, which ones follow, and how those get its result (ID-3 to ID-7).
 
-use super::flight::{Flight, KeptResult, KeyOf, Leaving, PassedOn};
+use super::flight::{Flight, Leaving, PassedOn};
 use super::ledger::{Ending, Phase};
 use super::progress::Progress;
 use super::run::Step;
+use super::span;
 use super::state::{BatchState, vanished};
 use crate::{
-    keys::{Ended, Finished, Reserved, Retain},
+    keys::{Ended, Finished, KeptResult, KeyOf, Reserved, Retain, already_executed, mismatch},
     nesting::{CallRef, Report},
-    telemetry,
 };
 use std::{
     sync::{Arc, MutexGuard},
@@ -160,7 +160,7 @@ impl BatchState {
     fn end_shared(&self, mut phase: MutexGuard<'_, Phase>, index: u32, ending: Ending, step: Step) {
         let ending = self.held(index, ending);
         let ok = ending.status.is_ok();
-        telemetry::without_attempt(self, index, &ending);
+        span::without_attempt(self, index, &ending);
         self.emit(index, None, || self.started_event(index, &ending));
         *phase = Phase::Ended(ending);
         drop(phase);
@@ -364,17 +364,4 @@ fn recall(flight: &Flight) {
 
 fn in_progress() -> CallError {
     CallError::new(ErrorKind::KeyInProgress, "a call with this idempotency key is still running")
-}
-
-/// The error of a call whose key was used with other arguments, or for another version of the tool (ID-2).
-pub(crate) fn mismatch() -> CallError {
-    CallError::new(ErrorKind::KeyMismatch, "this idempotency key was used with other arguments")
-}
-
-/// The error of a call that has run under this key and whose result is no longer kept (ID-6).
-pub(crate) fn already_executed() -> CallError {
-    CallError::new(
-        ErrorKind::AlreadyExecuted,
-        "a call with this idempotency key has already run; its result is no longer kept",
-    )
 }

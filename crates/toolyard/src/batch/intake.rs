@@ -2,7 +2,6 @@
 
 use super::checks::BatchChecks;
 use super::driver::StopOnDrop;
-use super::flight::KeptResult;
 use super::holding::{BatchHolds, Holding};
 use super::ledger::{Ending, Slot};
 use super::quiescence::Nested;
@@ -11,9 +10,10 @@ use super::run::Run;
 use super::state::{Base, BatchState, TurnOf, index};
 use super::stop::Stop;
 use crate::{
-    gate::{Cleared, Fit, NotCleared, Unvalidated, VersionedPolicy},
+    gate::{Cleared, Fit, NotCleared, Unvalidated},
+    keys::KeptResult,
     nesting::{CallGone, CallRef, Entered},
-    registry::Table,
+    registry::{Table, VersionedPolicy},
     session::SessionCore,
     telemetry::Parent,
 };

@@ -1,11 +1,11 @@
 //! One slot per call: where the call is, and in the end its one result (SC-3).
 
 use super::aside::Aside;
-use super::flight::KeptResult;
 use super::progress::{Bid, Progress};
 use crate::{
     admission::{Held, Ticket},
     gate::Cleared,
+    keys::KeptResult,
     nesting::Nest,
     rate,
 };

@@ -2,11 +2,9 @@
 
 use super::intake::{Dispatch, Order, Origin};
 use super::ledger::Phase;
+use super::span;
 use super::state::{BatchState, TurnOf};
-use crate::{
-    nesting::{self, CallRef},
-    telemetry,
-};
+use crate::nesting::{self, CallRef};
 use std::{any::Any, sync::Arc};
 use tokio_util::sync::CancellationToken;
 use toolyard_core::{AgentPath, Batch, Call, CallScope, Dispatching, EventKind, Resources, SessionId};
@@ -62,7 +60,7 @@ impl CallScope for BatchState {
         Box::pin(async move {
             let turn = TurnOf { number: self.turn, is_whole: false, allowance: self.allowance().cloned() };
             let (session, call) = (self.session.clone(), CallRef { batch: self, index });
-            let span = telemetry::here(Some(&call));
+            let span = span::here(Some(&call));
             let dispatch = Dispatch {
                 session: &session,
                 turn,

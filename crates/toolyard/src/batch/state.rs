@@ -10,13 +10,14 @@ use super::ledger::{Delayed, Ending, Phase, Slot, Started};
 use super::progress::{Bid, Progress};
 use super::quiescence::Nested;
 use super::run::{Run, Step};
+use super::span;
 use super::stop::Stop;
 use crate::{
     admission::{Ask, Need},
     budget::Allowance,
     gate::Cleared,
     session::{EventPlace, SessionCore},
-    telemetry::{self, Parent, UNKNOWN_TOOL},
+    telemetry::{Parent, UNKNOWN_TOOL},
 };
 use futures::future::AbortHandle;
 use serde_json::Value;
@@ -359,14 +360,14 @@ impl BatchState {
             let error = error.not_started();
             self.emit(index, None, || self.unstarted_event(index, &error));
             let ending = Ending::unstarted(error);
-            telemetry::without_attempt(self, index, &ending);
+            span::without_attempt(self, index, &ending);
             return (ending, None);
         };
         let ending = progress.ending(error, self.grant(index).sandbox, self.session.engine.clock.now());
         self.forget_span(index);
         match progress.inherited {
-            true => telemetry::without_attempt(self, index, &ending),
-            false => telemetry::ended(&progress.span, self, &ending),
+            true => span::without_attempt(self, index, &ending),
+            false => span::ended(&progress.span, self, &ending),
         }
         // A call that has taken over a flight may never have started itself.
         self.emit(index, None, || self.started_event(index, &ending));
@@ -387,7 +388,7 @@ impl BatchState {
         let ok = ending.status.is_ok();
         self.settle(index, ending.attempts > 0);
         if ending.dedupe != Dedupe::Fresh {
-            telemetry::without_attempt(self, index, &ending);
+            span::without_attempt(self, index, &ending);
         }
         // Under the lock, so that no streamed output follows the terminal event.
         let mut phase = self.slots[index as usize].phase();

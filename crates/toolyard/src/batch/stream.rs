@@ -11,13 +11,13 @@
 
 use super::driver::{begin, skips_rest, wait_for_zombies, zombies_until};
 use super::intake::{Dispatch, Order, Origin, StreamPrefix};
+use super::span;
 use super::state::{BatchState, TurnOf, index, vanished};
 use super::stop::Stop;
 use crate::{
     budget::Allowance,
     nesting::{CallGone, CallRef, Entered},
     session::{EventPlace, SessionCore},
-    telemetry,
 };
 use futures::future::{Either, select};
 use std::{
@@ -108,7 +108,7 @@ impl OpenBatch {
             allowance: session.turn_allowance(),
             number: session.next_batch(),
             order,
-            span: telemetry::here(caller.as_ref().ok().and_then(Option::as_ref)),
+            span: span::here(caller.as_ref().ok().and_then(Option::as_ref)),
             caller,
             state: Mutex::default(),
         });

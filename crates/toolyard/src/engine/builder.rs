@@ -3,19 +3,19 @@
 use super::{Engine, EngineCore, Sessions, batch_ends::BatchEnds};
 use crate::{
     admission::{Admission, Reach},
-    attempt::{Backend, Blocking, BlockingThreads, HostBackend, Runners},
+    attempt::{Backend, HostBackend, Runners},
     batch::{ResultRoom, Stop, Waits},
     chance::Chance,
     clock::Clock,
     config::{Budgets, Limits, OnSerialFailure, PoolWidths, ToolConfig},
     events::{EventBus, EventSink, EventWriter, Queue, Sequence},
-    gate::{Gate, Lengthy, RulesInForce},
+    gate::{Gate, Lengthy},
     guard::{Guards, Policies},
     pool::{PoolLeases, Pools},
     redact::Redactor,
-    registry::{RegisterError, Registry},
+    registry::{RegisterError, Registry, RulesInForce},
     session::{Scopes, ToolUnits},
-    tasks::{Spawner, Tasks},
+    tasks::{Blocking, BlockingThreads, Spawner, Tasks},
     telemetry::Content,
     unwind::{self, Contained, caught},
 };

@@ -5,8 +5,8 @@
 
 use super::{EventWriter, Hold};
 use crate::{
-    attempt::Blocking,
     redact::Redactor,
+    tasks::Blocking,
     unwind::{Contained, caught},
 };
 use std::{

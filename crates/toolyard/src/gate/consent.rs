@@ -6,10 +6,10 @@ use super::{
     reach::{self, NamedPath},
 };
 use crate::{
-    attempt::Blocking,
     redact::Redactor,
     registry::ToolEntry,
     session::{Remembered, SessionCore},
+    tasks::Blocking,
 };
 use serde_json::Value;
 use std::{

@@ -2,8 +2,7 @@
 
 use super::Gate;
 use crate::{
-    nesting::outside,
-    tasks::Tasks,
+    tasks::{Tasks, outside},
     unwind::{Caught, Panic},
 };
 use std::{

@@ -1,6 +1,10 @@
 //! Previews of what a call would change, shown with its approval request.
 
-use crate::{attempt::Blocking, redact::Redactor, registry::ToolEntry, tasks::Tasks};
+use crate::{
+    redact::Redactor,
+    registry::ToolEntry,
+    tasks::{Blocking, Tasks},
+};
 use async_trait::async_trait;
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};

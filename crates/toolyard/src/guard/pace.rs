@@ -36,8 +36,8 @@ impl Pacer {
         let guard = self.guard.clone();
         loop {
             let due = guard.line.due(clock.now());
-            due.granted.iter().for_each(|call| call.batch.has_token(call.index));
-            due.expired.iter().for_each(|call| call.batch.has_no_token(call.index, due.retry_after));
+            due.granted.into_iter().for_each(|call| call.waiter.has_token(call.index));
+            due.expired.iter().for_each(|call| call.waiter.has_no_token(call.index, due.retry_after));
             let Some(next) = due.next else {
                 guard.pacing.store(false, Ordering::Release);
                 // A call that joined just now found the task still running and started no other.
@@ -63,6 +63,6 @@ impl Drop for Pacer {
         }
         // In this order, so that a call that joins from now on starts another task.
         self.guard.pacing.store(false, Ordering::Release);
-        self.guard.line.clear().iter().for_each(|call| call.batch.end_in_lost_line(call.index));
+        self.guard.line.clear().iter().for_each(|call| call.waiter.end_in_lost_line(call.index));
     }
 }

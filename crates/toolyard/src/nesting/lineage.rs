@@ -2,11 +2,11 @@
 
 use crate::{
     batch::BatchState,
+    tasks::{inside, is_outside},
     unwind::{Caught, Panic},
 };
 use scoped_tls::scoped_thread_local;
 use std::{
-    cell::Cell,
     future::Future,
     pin::Pin,
     sync::Arc,
@@ -24,11 +24,6 @@ scoped_thread_local! {
     /// The call whose handler is being polled on this thread. Borrowed, not cloned: cloning would count the batch
     /// twice more, which is what cores would contend for at every call.
     static CALL: CallRef
-}
-
-thread_local! {
-    /// Whether the code being polled within that is not the handler's.
-    static IS_OUTSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Runs a handler so that its dispatches are known to be its own, through whatever session they go. This holds for
@@ -50,7 +45,7 @@ impl<H: Future + Unpin> Within<'_, H> {
         if handler.is_over() {
             return None;
         }
-        CALL.set(call, || marked(false, || handler.end()))
+        CALL.set(call, || inside(|| handler.end()))
     }
 }
 
@@ -59,7 +54,7 @@ impl<H: Future + Unpin> Future for Within<'_, H> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { call, handler } = &mut *self;
-        CALL.set(call, || marked(false, || Pin::new(handler).poll(cx)))
+        CALL.set(call, || inside(|| Pin::new(handler).poll(cx)))
     }
 }
 
@@ -77,49 +72,10 @@ impl<H: Future + Unpin> Drop for Within<'_, H> {
     }
 }
 
-/// Runs code that is not the handler's on a task that may be a handler's. If that code counted as the handler's, a
-/// dispatch of its own would wait for the handler's dispatch, which waits for the code.
-pub(crate) fn outside<F: Future>(other: F) -> Outside<F> {
-    Outside { other: Some(Box::pin(other)) }
-}
-
-/// A future that runs [`outside`] of any handler.
-pub(crate) struct Outside<F> {
-    /// `None` only during its drop.
-    other: Option<Pin<Box<F>>>,
-}
-
-impl<F: Future> Future for Outside<F> {
-    type Output = F::Output;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let other = self.other.as_mut().expect("the other is set until this is dropped");
-        marked(true, || other.as_mut().poll(cx))
-    }
-}
-
-impl<F> Drop for Outside<F> {
-    fn drop(&mut self) {
-        marked(true, || self.other = None);
-    }
-}
-
-/// Calls `it`, marked as the handler's code or not.
-fn marked<T>(is_outside: bool, it: impl FnOnce() -> T) -> T {
-    struct RestoreOnDrop(bool);
-    impl Drop for RestoreOnDrop {
-        fn drop(&mut self) {
-            IS_OUTSIDE.set(self.0);
-        }
-    }
-    let _back = RestoreOnDrop(IS_OUTSIDE.replace(is_outside));
-    it()
-}
-
 /// The call whose handler this task runs, if it runs one. The call may have ended: a handler that cannot be dropped
 /// goes on, but nothing is done for it any more.
 pub(crate) fn current() -> Option<CallRef> {
-    let is_within = CALL.is_set() && !IS_OUTSIDE.get();
+    let is_within = CALL.is_set() && !is_outside();
     if is_within { CALL.with(|call| Some(call.clone())) } else { None }
 }
 

@@ -34,10 +34,3 @@ pub struct PoolStatus {
     /// How often its actor has been restarted.
     pub restarts: u32,
 }
-
-/// How many calls are running and waiting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct PoolLoad {
-    pub(crate) running: usize,
-    pub(crate) queued: usize,
-}

@@ -10,10 +10,10 @@ use super::tree::{Numbers, Tree};
 use super::units::{ConcurrentPool, Resized, ToolUnits};
 use crate::{
     admission::{LeaseId, Need, Reach, UnitId},
-    batch::{BatchState, Flight, KeptResult, ResultRoom, Stop, TurnOf},
+    batch::{BatchState, Flight, ResultRoom, Stop, TurnOf},
     budget::Allowance,
     engine::EngineCore,
-    keys::Keys,
+    keys::{KeptResult, Keys},
     nesting::{self, CallGone, CallRef},
     redact::GivenMarks,
     registry::ToolEntry,

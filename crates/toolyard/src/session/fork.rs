@@ -9,14 +9,12 @@
 use super::{Session, SessionCore, permissions::Narrowing};
 use crate::{
     batch::BatchState,
+    config::FORK_DEPTH_MAX,
     nesting::{CallGone, CallRef},
     registry::ToolEntry,
 };
 use std::{error::Error, num::NonZeroUsize, sync::Arc};
 use toolyard_core::{Capabilities, ToolContext, ToolErrorKind, error::ForModel};
-
-/// How deep forks can nest (CL-7).
-pub const FORK_DEPTH_MAX: u8 = 8;
 
 /// The settings in which a sub-agent differs from its parent.
 ///

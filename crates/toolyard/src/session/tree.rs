@@ -3,10 +3,10 @@
 use super::{approvals::Approvals, shared_questions::SharedQuestions, spending::Spending, units::ToolUnits};
 use crate::{
     admission::{Admission, LeaseId, Reach, Scope, UnitId},
-    batch::{Flight, KeptResult, ResultRoom},
+    batch::{Flight, ResultRoom},
     config::Budgets,
     events::Sequence,
-    keys::{KeyBounds, Keys},
+    keys::{KeptResult, KeyBounds, Keys},
     redact::GivenMarks,
 };
 use std::{

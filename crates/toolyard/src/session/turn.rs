@@ -2,9 +2,9 @@
 
 use super::SessionCore;
 use crate::{
-    batch::{BatchState, Dispatch, Order, Origin, Stop, TurnOf, Watch},
+    batch::{BatchState, Dispatch, Order, Origin, Stop, TurnOf, Watch, span},
     budget::Allowance,
-    nesting, telemetry,
+    nesting,
 };
 use std::{
     fmt,
@@ -70,7 +70,7 @@ impl Turn {
         let turn = TurnOf { number: self.number, is_whole: true, allowance: self.allowance.clone() };
         let (session, watch) = (&self.session, Some(watch));
         let (caller, origin) = Origin::of_caller(session.caller_call());
-        let span = telemetry::here(caller.as_ref());
+        let span = span::here(caller.as_ref());
         let dispatch = Dispatch { session, turn, order, watch, origin, span };
         match caller {
             None => dispatch.run(batch).await,

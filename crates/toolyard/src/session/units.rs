@@ -3,8 +3,7 @@
 use crate::{
     admission::{Admission, Granted, Reach, UnitId},
     engine::EngineCore,
-    gate::Rules,
-    registry::ToolEntry,
+    registry::{Rules, ToolEntry},
 };
 use arc_swap::Guard;
 use std::{

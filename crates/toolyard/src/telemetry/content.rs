@@ -1,8 +1,8 @@
 //! Arguments and results in spans, which an embedder has to enable.
 
-use crate::{batch::Ending, redact::Redactor};
+use crate::redact::Redactor;
 use std::borrow::Cow;
-use toolyard_core::Arguments;
+use toolyard_core::{Arguments, CallError, ToolOutput};
 
 /// How much of one text a span shows. Events have all of it.
 const SHOWN_BYTES_MAX: usize = 16 * 1024;
@@ -20,20 +20,20 @@ impl Content {
     }
 
     /// The arguments of a call as its span shows them; `None` if it does not.
-    pub(super) fn arguments(&self, arguments: &Arguments) -> Option<String> {
+    pub(crate) fn arguments(&self, arguments: &Arguments) -> Option<String> {
         self.wanted.then(|| self.shown(&arguments.to_string()).into_owned())
     }
 
     /// The result of a call as its span shows it; `None` if it does not.
-    pub(super) fn result(&self, ending: &Ending) -> Option<String> {
-        self.wanted.then(|| match &ending.status {
+    pub(crate) fn result(&self, status: &Result<ToolOutput, Box<CallError>>) -> Option<String> {
+        self.wanted.then(|| match status {
             Ok(output) => self.shown(&output.to_text()).into_owned(),
             Err(error) => self.shown(&error.to_text()).into_owned(),
         })
     }
 
     /// The description of a tool as its span shows it.
-    pub(super) fn description<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    pub(crate) fn description<'a>(&self, text: &'a str) -> Cow<'a, str> {
         self.shown(text)
     }
 

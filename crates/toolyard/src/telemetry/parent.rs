@@ -1,18 +1,7 @@
 //! The parent span of a batch's spans.
 
-use crate::nesting::CallRef;
 use std::sync::{Mutex, PoisonError};
 use tracing::Span;
-
-/// The span in which a batch is dispatched: the current one, or else that of the dispatching call, because a handler
-/// may dispatch from a task without a span.
-pub(crate) fn here(caller: Option<&CallRef>) -> Span {
-    let current = Span::current();
-    match caller {
-        Some(call) if current.is_none() => call.batch.span_of(call.index),
-        _ => current,
-    }
-}
 
 /// The span that a batch was dispatched in, if there was one.
 #[derive(Default)]
@@ -29,7 +18,7 @@ impl Parent {
     }
 
     /// The span; none once every call has ended.
-    pub(super) fn span(&self) -> Span {
+    pub(crate) fn span(&self) -> Span {
         let Some(kept) = &self.0 else { return Span::none() };
         kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

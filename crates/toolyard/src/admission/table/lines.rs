@@ -2,7 +2,7 @@
 
 use super::leases::Lease;
 use super::{EntryState, Moment, PlaceInLine, Scope, Table, UnitKind, Who, lane::Lane};
-use crate::pool::PoolLoad;
+use crate::admission::PoolLoad;
 use std::time::Duration;
 use toolyard_core::ToolClass;
 

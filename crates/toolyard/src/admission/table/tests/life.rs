@@ -1,7 +1,7 @@
 //! The rules for leases and for parked handlers, one by one.
 
 use super::*;
-use crate::pool::PoolLoad;
+use crate::admission::PoolLoad;
 
 /// A table with one lease of a tree.
 fn one_lease() -> (Table<u32>, Need) {

@@ -1,7 +1,7 @@
 //! The rules for counting and order, one by one.
 
 use super::*;
-use crate::pool::PoolLoad;
+use crate::admission::PoolLoad;
 
 /// CC-1: all of a need or nothing: a unit that is free stays free while another is not.
 #[test]

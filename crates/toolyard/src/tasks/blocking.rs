@@ -137,16 +137,16 @@ impl fmt::Debug for Threads {
 /// What has become of a blocking handler that was handed to the executor. Decided once, by whoever is first: the
 /// thread that takes it up, or the call that stops waiting for that.
 #[derive(Debug, Clone, Default)]
-pub(super) struct TakeUp(Arc<OnceLock<bool>>);
+pub(crate) struct TakeUp(Arc<OnceLock<bool>>);
 
 impl TakeUp {
     /// Takes the handler up, unless it was withdrawn.
-    pub(super) fn take_up(&self) -> bool {
+    pub(crate) fn take_up(&self) -> bool {
         self.0.set(true).is_ok()
     }
 
     /// Withdraws the handler, unless it was taken up: it does not start any more.
-    pub(super) fn withdraw(&self) -> bool {
+    pub(crate) fn withdraw(&self) -> bool {
         self.0.set(false).is_ok()
     }
 }
