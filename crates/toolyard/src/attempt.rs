@@ -28,7 +28,7 @@ use crate::{
     admission::Held,
     batch::{BatchState, Bid, Ending, Progress, Stop, earlier, span, vanished},
     engine::EngineCore,
-    gate::Cleared,
+    gate::{self, Cleared},
     guard::Slots,
     nesting::{CallRef, Report, within},
     retry::Decision,
@@ -149,7 +149,7 @@ impl Attempt {
                 let (mut executing, span) = (pin!(self.execute()), &span);
                 poll_fn(move |cx| poll_caught(executing.as_mut(), span, cx)).await
             };
-            if self.engine().gate.hooks.is_some() {
+            if self.engine().hooks.is_some() {
                 // Boxed, so that a call without hooks needs no room for them in its task.
                 Box::pin(self.end_with_hook(executed, span.into_span())).await;
                 return None;
@@ -195,7 +195,7 @@ impl Attempt {
         }
         if let Some(redactor) = &self.engine().results_redactor {
             let limits = &self.grant().limits;
-            let bytes_max = self.engine().gate.limits.output_bytes_max;
+            let bytes_max = self.engine().limits.output_bytes_max;
             self.batch().session.given_marks().add(redact(&mut ending, redactor, limits, bytes_max));
         }
         if let Err(error) = &mut ending.status {
@@ -380,7 +380,7 @@ impl Attempt {
     async fn run_end_hook(&mut self, ending: Ending) -> Ending {
         let ending = self.ending_in_hook.insert(Box::new(ending));
         let outcome = self.call.batch.outcome(self.call.index, Ending::clone(ending));
-        self.engine().gate.ended(&outcome, &self.batch().caller()).await;
+        gate::ended(self.engine(), &outcome, &self.batch().caller()).await;
         *self.ending_in_hook.take().expect("it was inserted above")
     }
 
@@ -455,7 +455,7 @@ impl Attempt {
         let facts = Facts {
             entry: &work.entry,
             limits: &grant.limits,
-            output_bytes_max: engine.gate.limits.output_bytes_max,
+            output_bytes_max: engine.limits.output_bytes_max,
             stop,
             attempt: self.number(),
             redactor: engine.redactor.as_ref(),

@@ -43,9 +43,8 @@ mod stop;
 mod stream;
 
 pub(crate) use admit::ZOMBIE_WAIT;
-pub(crate) use deadline::{Waits, earlier};
+pub(crate) use deadline::earlier;
 pub(crate) use flight::Flight;
-pub(crate) use holding::ResultRoom;
 pub(crate) use intake::{Dispatch, Order, Origin, Watch};
 pub(crate) use ledger::Ending;
 pub(crate) use plan::plan;

@@ -6,6 +6,15 @@ use toolyard_core::{
     ToolSpec,
 };
 
+/// The limits of calls that do not bring their own.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Waits {
+    /// From ready to the permits.
+    pub(crate) queue_timeout: Option<Duration>,
+    /// From ready to the result.
+    pub(crate) call_deadline: Option<Duration>,
+}
+
 /// How deep forks can nest (CL-7).
 pub const FORK_DEPTH_MAX: u8 = 8;
 

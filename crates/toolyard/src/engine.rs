@@ -16,89 +16,51 @@ pub use status::{Bound, EngineStatus, Holder, HolderState, Missing, Waiting, Who
 use batch_ends::BatchEnds;
 
 use crate::{
-    admission::{Admission, UnitId},
+    agent::{Numbers, PreparedOptions, Services},
     attempt::{Backend, Runners},
-    batch::{BatchState, ResultRoom, Stop, Waits},
-    chance::Chance,
-    clock::Clock,
-    config::{Budgets, Drain, OnSerialFailure},
-    events::{EventBus, Sequence, Subscription},
-    gate::Gate,
-    pool::{PoolError, PoolLeases, Pools},
+    batch::{BatchState, Stop},
+    config::Drain,
+    events::Subscription,
+    pool::{PoolError, Pools},
     redact::Redactor,
     registry::{Registry, ToolEntry},
-    session::{Numbers, PreparedOptions, Scopes, Session, SessionCore, SessionOptions, ToolUnits},
-    tasks::{Blocking, Tasks},
-    telemetry::Content,
-    unwind::Contained,
+    session::{Session, SessionCore, SessionOptions},
 };
 use foldhash::HashMap;
 use std::{
     fmt,
-    num::NonZeroUsize,
+    ops::Deref,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
 };
-use tokio_util::sync::CancellationToken;
 use toolyard_core::{
-    AgentPath, Event, EventKind, PathScope, Resources, RuntimePolicy, SessionId, ToolClass,
-    event::ENGINE_SESSION,
+    AgentPath, Event, EventKind, RuntimePolicy, SessionId, ToolClass, event::ENGINE_SESSION,
 };
 
-/// The state that all parts of an engine share.
+/// The engine as its sessions hold it: what its calls need, where they run, and the sessions.
 pub(crate) struct EngineCore {
-    pub(crate) registry: Registry,
-    pub(crate) gate: Gate,
-    pub(crate) content: Content,
-    pub(crate) admission: Arc<Admission>,
-    pub(crate) leases: Arc<PoolLeases>,
-    pub(crate) read: UnitId,
-    pub(crate) bus: EventBus,
-    /// Removes secrets from what calls show; `None` if there is nothing to look for.
-    /// Redacts what is recorded and shown.
-    pub(crate) redactor: Option<Redactor>,
-    /// Redacts results.
-    pub(crate) results_redactor: Option<Redactor>,
-    /// Numbers the engine's own events.
-    sequence: Sequence,
-    pub(crate) clock: Clock,
-    pub(crate) chance: Chance,
+    pub(crate) services: Arc<Services>,
     pub(crate) backend: Arc<dyn Backend>,
-    pub(crate) blocking: Arc<dyn Blocking>,
-    /// The unit of the threads of blocking handlers.
-    pub(crate) threads: UnitId,
-    pub(crate) tasks: Tasks,
     pub(crate) runners: Arc<Runners>,
     pub(crate) batch_ends: BatchEnds,
-    pub(crate) grace: Duration,
-    /// Fires when a drain gives running handlers no more time to stop.
-    pub(crate) abandon: CancellationToken,
-    /// How many handlers were asked to stop and then abandoned.
-    pub(crate) abandoned: AtomicUsize,
-    pub(crate) max_in_flight: Option<NonZeroUsize>,
-    pub(crate) tree_max_in_flight: Option<NonZeroUsize>,
-    /// The memory of all results.
-    pub(crate) results: ResultRoom,
-    pub(crate) waits: Waits,
-    pub(crate) budgets: Budgets,
-    /// Named serial scopes.
-    pub(crate) scopes: Scopes,
-    /// Tool limits that count over the whole engine.
-    pub(crate) tools: ToolUnits,
-    pub(crate) on_serial_failure: OnSerialFailure,
-    pub(crate) resources: Arc<Resources>,
-    pub(crate) scope: Option<Contained<Arc<dyn PathScope>>>,
     sessions: Mutex<Sessions>,
     opened: AtomicU64,
+}
+
+impl Deref for EngineCore {
+    type Target = Services;
+
+    fn deref(&self) -> &Services {
+        &self.services
+    }
 }
 
 impl Drop for EngineCore {
     fn drop(&mut self) {
         self.runners.close();
-        self.gate.no_more_questions();
+        self.no_more_questions();
     }
 }
 
@@ -194,19 +156,11 @@ impl EngineCore {
         self.bus.to_writers(event);
     }
 
-    /// Emits an event of the engine itself, under the session name reserved for that.
-    pub(crate) fn emit(&self, kind: EventKind) {
-        if self.bus.is_listening() {
-            let event = Event::new(SessionId::from(ENGINE_SESSION), AgentPath::root(), kind);
-            self.sequence.publish(&self.bus, &self.clock, event);
-        }
-    }
-
     /// Ends what waits for events, for questions or for changes of the tools: there are none any more.
     fn end_waits(&self) {
         self.bus.end_subscriptions();
         self.registry.end_watches();
-        self.gate.no_more_questions();
+        self.no_more_questions();
     }
 
     /// Stops every batch, current and future.
@@ -284,7 +238,7 @@ impl Engine {
     /// that was approved under the old policy has to be sent again (PO-4). Returns the version of the new policy; the
     /// first policy has version 1.
     pub fn set_policy(&self, policy: impl RuntimePolicy + 'static) -> u64 {
-        let version = self.core.gate.rules.set_policy(Arc::new(policy)).into();
+        let version = self.core.rules.set_policy(Arc::new(policy)).into();
         self.core.emit(EventKind::PolicyChanged { version });
         version
     }

@@ -17,48 +17,25 @@ mod preview;
 mod reach;
 
 pub(crate) use arguments::Args;
-pub(crate) use consent::{ApprovalSubject, Consent, nobody_to_ask, too_long_to_ask, user_denied};
-pub(crate) use lengthy::{Lengthy, Unvalidated};
+use consent::consent;
+pub(crate) use consent::{ApprovalSubject, Consent, nobody_to_ask, request, too_long_to_ask, user_denied};
+pub(crate) use hooks::{before, ended, starting};
+pub(crate) use lengthy::{Unvalidated, validate_at_length, validations_end};
 pub(crate) use reach::{NamedPath, lead_as_before};
 
 use crate::{
-    config::{FORK_DEPTH_MAX, Limits},
-    keys::{Fingerprint, KeptResult, KeyOf, Peek, already_executed, mismatch},
-    redact::Redactor,
-    registry::{Allowed, PolicyVersion, RulesInForce, Table, ToolEntry, VersionedPolicy},
-    session::SessionCore,
-    tasks::Tasks,
-    unwind::{Contained, caught},
+    agent::Agent,
+    config::FORK_DEPTH_MAX,
+    keys::{Fingerprint, KeptResult, KeyOf, Keys, Peek, already_executed, mismatch},
+    registry::{Allowed, PolicyVersion, Table, ToolEntry, VersionedPolicy},
 };
 use serde_json::Value;
 use std::sync::{
     Arc,
-    atomic::{AtomicU32, AtomicU64, Ordering},
+    atomic::{AtomicU32, Ordering},
 };
 use tokio::time::Instant;
-use toolyard_core::{
-    Approver, Call, CallDigest, CallError, Capabilities, Confirmations, ErrorKind, Grant, Hooks, ToolClass,
-    wording,
-};
-
-/// The checks, and the settings they consult.
-pub(crate) struct Gate {
-    pub(crate) rules: Arc<RulesInForce>,
-    /// Capabilities that bound every session.
-    pub(crate) capabilities: Option<Arc<Capabilities>>,
-    pub(crate) confirmations: Confirmations,
-    pub(crate) approver: Option<Contained<Arc<dyn Approver>>>,
-    /// How many approval requests there were; numbers the next one.
-    pub(crate) requests: AtomicU64,
-    pub(crate) hooks: Option<Contained<Arc<dyn Hooks>>>,
-    pub(crate) limits: Limits,
-    /// Keeps secrets out of log lines.
-    pub(crate) redactor: Option<Redactor>,
-    /// Where hooks run.
-    pub(crate) tasks: Tasks,
-    /// Where arguments are validated that take long.
-    pub(crate) lengthy: Lengthy,
-}
+use toolyard_core::{Call, CallDigest, CallError, ErrorKind, Grant, ToolClass, wording};
 
 /// A call that may run.
 pub(crate) struct Cleared {
@@ -147,99 +124,82 @@ impl Cleared {
     }
 }
 
-impl Gate {
-    /// Tells the approver that the engine asks nothing more.
-    pub(crate) fn no_more_questions(&self) {
-        let Some(approver) = &self.approver else { return };
-        if let Err(panic) = caught(|| approver.no_more_questions()) {
-            let what = "an approver panicked when it was told that the engine has ended";
-            panic.log(what, None, self.redactor.as_ref());
-        }
-    }
+/// All checks except the hook.
+pub(crate) fn check<F: Clone>(
+    call: &Call,
+    tools: &Table,
+    policy: &VersionedPolicy,
+    session: &Agent,
+    keys: &Keys<F, Arc<KeptResult>>,
+    fit: Fit,
+) -> Result<Cleared, NotCleared> {
+    let (entry, parsed, Allowed { grant, policy }) = allow(call, tools, policy, session, fit)?;
+    let args = parsed.of(call);
+    let class = entry.class_for(args, session.engine.redactor.as_ref());
+    let now = || session.engine.clock.now();
+    let key = match key_of(call, entry, args) {
+        None => None,
+        Some(key) => Some(known(key, entry, class, keys, now())?),
+    };
+    entry.guard().peek(entry.name(), now).map_err(|error| NotCleared::Answered(class, *error))?;
+    let (consent, paths) = consent(entry, args, session)?;
+    let marked = consent.asks() || session.engine.bus.is_kept();
+    let digest = marked.then(|| (policy, digest(entry, args, session, policy)));
+    let grant = (grant != HOST).then_some(grant);
+    let has_more = key.is_some() || grant.is_some() || digest.is_some() || !paths.is_empty();
+    let more = has_more.then(|| Box::new(More { key, grant, digest, paths }));
+    Ok(Cleared { entry: entry.clone(), args: parsed, class, consent, policy: policy.into(), more })
+}
 
-    /// All checks except the hook.
-    pub(crate) fn check(
-        &self,
-        call: &Call,
-        tools: &Table,
-        policy: &VersionedPolicy,
-        session: &SessionCore,
-        fit: Fit,
-    ) -> Result<Cleared, NotCleared> {
-        let (entry, parsed, Allowed { grant, policy }) = self.allow(call, tools, policy, session, fit)?;
-        let args = parsed.of(call);
-        let class = entry.class_for(args, self.redactor.as_ref());
-        let now = || session.engine.clock.now();
-        let key = match key_of(call, entry, args) {
-            None => None,
-            Some(key) => Some(known(key, entry, class, session, now())?),
-        };
-        entry.guard().peek(entry.name(), now).map_err(|error| NotCleared::Answered(class, *error))?;
-        let (consent, paths) = self.consent(entry, args, session)?;
-        let marked = consent.asks() || session.engine.bus.is_kept();
-        let digest = marked.then(|| (policy, digest(entry, args, session, policy)));
-        let grant = (grant != HOST).then_some(grant);
-        let has_more = key.is_some() || grant.is_some() || digest.is_some() || !paths.is_empty();
-        let more = has_more.then(|| Box::new(More { key, grant, digest, paths }));
-        Ok(Cleared { entry: entry.clone(), args: parsed, class, consent, policy: policy.into(), more })
+/// The checks of whether the call may run at all: from lookup to paths and hosts.
+fn allow<'a>(
+    call: &Call,
+    tools: &'a Table,
+    policy: &VersionedPolicy,
+    session: &Agent,
+    fit: Fit,
+) -> Result<(&'a Arc<ToolEntry>, Args, Allowed), NotCleared> {
+    let Some(entry) = tools.get(&call.name).filter(|entry| session.sees(entry)) else {
+        return Err(CallError::new(ErrorKind::NotFound, not_found(&call.name, tools, session)).into());
+    };
+    if !session.permissions.calls(entry) {
+        let message = format!("Permission denied: this agent may not call tool '{}'", entry.name());
+        return Err(CallError::new(ErrorKind::PermissionDenied, message).into());
     }
+    if entry.spec().recursive && session.depth >= FORK_DEPTH_MAX {
+        let message =
+            format!("Tool '{}' spawns sub-agents, but this agent is at the maximum depth", entry.name());
+        return Err(CallError::new(ErrorKind::DepthExceeded, message).into());
+    }
+    let parsed = arguments::parse(call, &session.engine.limits)?;
+    let args = parsed.of(call);
+    arguments::without_marks(args, session.given_marks().get())?;
+    let granted = policy.ask(entry.spec(), args, &session.caller(), session.engine.redactor.as_ref())?;
+    if fit == Fit::Unknown {
+        arguments::validate(entry, args)?;
+    }
+    reach::check(entry, args, session)?;
+    Ok((entry, parsed, granted))
+}
 
-    /// The checks of whether the call may run at all: from lookup to paths and hosts.
-    fn allow<'a>(
-        &self,
-        call: &Call,
-        tools: &'a Table,
-        policy: &VersionedPolicy,
-        session: &SessionCore,
-        fit: Fit,
-    ) -> Result<(&'a Arc<ToolEntry>, Args, Allowed), NotCleared> {
-        let Some(entry) = tools.get(&call.name).filter(|entry| session.sees(entry)) else {
-            return Err(CallError::new(ErrorKind::NotFound, not_found(&call.name, tools, session)).into());
-        };
-        if !session.permissions.calls(entry) {
-            let message = format!("Permission denied: this agent may not call tool '{}'", entry.name());
-            return Err(CallError::new(ErrorKind::PermissionDenied, message).into());
-        }
-        if entry.spec().recursive && session.depth >= FORK_DEPTH_MAX {
-            let message =
-                format!("Tool '{}' spawns sub-agents, but this agent is at the maximum depth", entry.name());
-            return Err(CallError::new(ErrorKind::DepthExceeded, message).into());
-        }
-        let parsed = arguments::parse(call, &self.limits)?;
-        let args = parsed.of(call);
-        arguments::without_marks(args, session.given_marks().get())?;
-        let granted = policy.ask(entry.spec(), args, &session.caller(), self.redactor.as_ref())?;
-        if fit == Fit::Unknown {
-            arguments::validate(entry, args)?;
-        }
-        reach::check(entry, args, session)?;
-        Ok((entry, parsed, granted))
-    }
-
-    /// Asks the policy in force again about a call that an older one allowed (V1).
-    pub(crate) fn allow_again(
-        &self,
-        entry: &ToolEntry,
-        args: &Value,
-        session: &SessionCore,
-    ) -> Result<Allowed, CallError> {
-        self.rules.current().policy.ask(entry.spec(), args, &session.caller(), self.redactor.as_ref())
-    }
+/// Asks the policy in force again about a call that an older one allowed (V1).
+pub(crate) fn allow_again(entry: &ToolEntry, args: &Value, session: &Agent) -> Result<Allowed, CallError> {
+    session.engine.rules.current().policy.ask(
+        entry.spec(),
+        args,
+        &session.caller(),
+        session.engine.redactor.as_ref(),
+    )
 }
 
 /// The message for a name that this session does not know (V5, PO-1b).
-pub(crate) fn not_found(name: &str, table: &Table, session: &SessionCore) -> String {
+pub(crate) fn not_found(name: &str, table: &Table, session: &Agent) -> String {
     let known = table.values().filter(|entry| session.sees(entry)).map(|entry| entry.name());
     wording::tool_not_found(name, known.collect())
 }
 
 /// The digest of a call as it would run under this policy.
-pub(crate) fn digest(
-    entry: &ToolEntry,
-    args: &Value,
-    session: &SessionCore,
-    policy: PolicyVersion,
-) -> CallDigest {
+pub(crate) fn digest(entry: &ToolEntry, args: &Value, session: &Agent, policy: PolicyVersion) -> CallDigest {
     CallDigest::of(entry.name(), &entry.spec().version, args, &session.id, policy.into())
 }
 
@@ -251,14 +211,14 @@ fn key_of(call: &Call, entry: &ToolEntry, args: &Value) -> Option<KeyOf> {
 
 /// Looks up a call's key. The result of an earlier call, or a mismatch with it, answers the call. A key in flight is
 /// joined later, when the call's run starts (ID-3).
-fn known(
+fn known<F: Clone>(
     key: KeyOf,
     entry: &ToolEntry,
     class: ToolClass,
-    session: &SessionCore,
+    keys: &Keys<F, Arc<KeptResult>>,
     now: Instant,
 ) -> Result<KeyOf, NotCleared> {
-    match session.keys().peek(&entry.shared_name(), &key.key, key.fingerprint, now) {
+    match keys.peek(&entry.shared_name(), &key.key, key.fingerprint, now) {
         Peek::Unknown | Peek::InFlight => Ok(key),
         Peek::Replay(kept) => Err(NotCleared::Replayed(class, kept)),
         Peek::AlreadyExecuted => Err(NotCleared::Answered(class, already_executed())),

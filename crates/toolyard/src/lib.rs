@@ -8,6 +8,7 @@ mod faulty;
 extern crate self as toolyard;
 
 mod admission;
+mod agent;
 mod attempt;
 mod batch;
 mod breaker;

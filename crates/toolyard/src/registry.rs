@@ -10,11 +10,13 @@
 
 mod entry;
 mod in_force;
+mod lengthy;
 mod name;
 mod schema;
 
 pub use entry::ToolEntry;
 pub(crate) use in_force::{Allowed, PolicyVersion, Rules, RulesInForce, VersionedPolicy};
+pub(crate) use lengthy::Lengthy;
 pub(crate) use schema::{Exhausted, Validated};
 pub use schema::{Schema, SchemaError, SchemaWarning};
 

@@ -1,28 +1,15 @@
 //! Sessions and their turns: what an agent holds of the engine.
 
-mod approvals;
 mod core;
 mod fork;
 mod in_flight;
 mod options;
-mod permissions;
-mod scopes;
-mod shared_questions;
-mod spending;
-mod tree;
 mod turn;
-mod units;
 
-pub(crate) use self::core::{EventPlace, SessionCore};
-pub(crate) use approvals::{Remembered, Waiting as WaitingQuestion};
+pub(crate) use self::core::SessionCore;
 pub use fork::{ForkError, ForkPolicy, SubAgents};
-pub(crate) use options::PreparedOptions;
 pub use options::{Priority, SessionOptions};
-pub(crate) use scopes::Scopes;
-pub(crate) use shared_questions::{FromLead, Lead, Settlement, Share, ShareKey};
-pub(crate) use tree::Numbers;
 pub use turn::Turn;
-pub(crate) use units::ToolUnits;
 
 use crate::{
     batch::{BatchState, Dispatch, OpenBatch, Order, Origin, Plan, Stop, plan, span},

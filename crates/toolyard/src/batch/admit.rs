@@ -8,7 +8,7 @@ use super::stop::Stop;
 use crate::{
     admission::{Permit, Refusal, Ticket, Waiter},
     attempt::{Attempt, AttemptStart},
-    gate::{Cleared, not_found},
+    gate::{self, Cleared, not_found},
     nesting::CallRef,
     pool::{PoolLeases, PoolState},
 };
@@ -61,7 +61,7 @@ impl BatchState {
         {
             phase = self.lead_or_follow(phase, index, key, ready_at)?;
         }
-        if self.session.engine.gate.hooks.is_some() {
+        if self.session.engine.hooks.is_some() {
             drop(phase);
             self.proceed_after_hook(index, ready_at);
             return None;
@@ -71,7 +71,7 @@ impl BatchState {
 
     /// Continues with a call that has just taken over a flight.
     pub(super) fn proceed_as_leader(self: &Arc<Self>, index: u32, ready_at: Instant) {
-        match self.session.engine.gate.hooks.is_some() {
+        match self.session.engine.hooks.is_some() {
             true => self.proceed_after_hook(index, ready_at),
             false => self.lead_if_waiting(index, ready_at),
         }
@@ -81,7 +81,7 @@ impl BatchState {
     fn proceed_after_hook(self: &Arc<Self>, index: u32, ready_at: Instant) {
         let (batch, end_on_drop) = (self.clone(), EndOnDrop::new(self, index));
         self.session.engine.tasks.spawn(async move {
-            batch.session.engine.gate.starting(batch.call(index), &batch.caller()).await;
+            gate::starting(&batch.session.engine, batch.call(index), &batch.caller()).await;
             batch.lead_if_waiting(index, ready_at);
             end_on_drop.disarm();
         });
@@ -159,7 +159,7 @@ impl BatchState {
         if !work.entry.is_retired() {
             return Ok(());
         }
-        let rules = self.session.engine.gate.rules.current();
+        let rules = self.session.engine.rules.current();
         let message = not_found(work.entry.name(), &rules.tools, &self.session);
         Err(Box::new(CallError::new(ErrorKind::NotFound, message)))
     }

@@ -19,7 +19,7 @@ use toolyard_core::{CallDigest, CallError, ErrorKind, Grant};
 impl BatchState {
     /// Checks whether a call may still run. Callers must hold no lock of the batch, because this may ask the policy.
     pub(super) fn still_allowed(&self, index: u32) -> Result<(), Box<CallError>> {
-        let is_current = self.policy_of(index) == self.session.engine.gate.rules.version();
+        let is_current = self.policy_of(index) == self.session.engine.rules.version();
         if !is_current && !faulty!(ApprovalNotRechecked) {
             self.allow_again(index).map_err(Box::new)?;
         }
@@ -38,7 +38,7 @@ impl BatchState {
     #[cold]
     fn allow_again(&self, index: u32) -> Result<(), CallError> {
         let Some(work) = self.cleared(index) else { return Ok(()) };
-        let allowed = self.session.engine.gate.allow_again(&work.entry, self.args(index), &self.session)?;
+        let allowed = gate::allow_again(&work.entry, self.args(index), &self.session)?;
         if matches!(work.consent, Consent::Ask { .. }) {
             return Err(changed("The policy changed after this call was approved."));
         }

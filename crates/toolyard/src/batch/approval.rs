@@ -6,7 +6,10 @@ use super::admit::EndOnDrop;
 use super::ledger::Phase;
 use super::question::Question;
 use super::state::{BatchState, index};
-use crate::{gate::ApprovalSubject, unwind::Contained};
+use crate::{
+    gate::{self, ApprovalSubject},
+    unwind::Contained,
+};
 use futures::{FutureExt, future::abortable};
 use std::sync::{Arc, PoisonError};
 use toolyard_core::{ApprovalRequest, Approver, EventKind, RequestId};
@@ -32,7 +35,7 @@ impl Drop for HeldInApproval {
 impl BatchState {
     /// Asks about every call that needs approval.
     pub(super) fn ask(self: &Arc<Self>) {
-        let Some(approver) = &self.session.engine.gate.approver else {
+        let Some(approver) = &self.session.engine.approver else {
             return;
         };
         for (at, slot) in self.slots.iter().enumerate() {
@@ -81,12 +84,12 @@ impl BatchState {
     }
 
     fn question(self: &Arc<Self>, index: u32, approver: Contained<Arc<dyn Approver>>) -> Question {
-        let (work, engine) = (self.work(index), &self.session.engine);
+        let work = self.work(index);
         let (_, digest) = work.digest_at_gate().expect("a call with an open question has a digest");
         let (entry, args, call_id) = (&work.entry, self.args(index), &self.call(index).id);
         let subject =
             ApprovalSubject { session: &self.session, entry, args, call_id, digest, paths: work.paths() };
-        let request = engine.gate.request(&subject, &engine.blocking);
+        let request = gate::request(&subject);
         Question::new(self.clone(), index, approver, request)
     }
 

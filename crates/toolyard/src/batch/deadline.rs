@@ -20,15 +20,6 @@ use std::{
 use tokio::{sync::Notify, time::Instant};
 use toolyard_core::{CallError, ErrorKind, TimeoutScope, wording};
 
-/// The limits of calls that do not bring their own.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Waits {
-    /// From ready to the permits.
-    pub(crate) queue_timeout: Option<Duration>,
-    /// From ready to the result.
-    pub(crate) call_deadline: Option<Duration>,
-}
-
 /// Why a waiting call ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Limit {

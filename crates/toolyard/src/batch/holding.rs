@@ -12,6 +12,7 @@
 //!
 //! A call pays one addition. Only a batch that has grown by a step takes from the counts it shares with others.
 
+use crate::agent::ResultRoom;
 use std::sync::{
     Arc, Mutex, PoisonError,
     atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -25,39 +26,6 @@ const STEP: usize = 64 << 10;
 
 /// A result of at most this size, in bytes, always fits: the error in its place would take as much.
 const SMALL: usize = 1 << 10;
-
-/// How many bytes of results many batches hold together.
-#[derive(Debug)]
-pub(crate) struct ResultRoom {
-    held: AtomicUsize,
-    max: usize,
-}
-
-impl ResultRoom {
-    pub(crate) fn new(max: usize) -> Self {
-        Self { held: AtomicUsize::new(0), max }
-    }
-
-    fn take(&self, bytes: usize) -> bool {
-        let more = |held: usize| held.checked_add(bytes).filter(|held| *held <= self.max);
-        self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
-    }
-
-    fn give_back(&self, bytes: usize) {
-        self.held.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    /// Whether no batch can take another step.
-    fn is_spent(&self) -> bool {
-        self.max.saturating_sub(self.held.load(Ordering::Relaxed)) < STEP.min(self.max)
-    }
-
-    /// How many bytes are held.
-    #[cfg(test)]
-    pub(crate) fn held(&self) -> usize {
-        self.held.load(Ordering::Relaxed)
-    }
-}
 
 /// What a batch takes from.
 pub(super) struct Rooms<'a> {
@@ -79,8 +47,8 @@ impl Full {
     pub(super) fn bound(self, rooms: &Rooms<'_>) -> (&'static str, usize) {
         match self {
             Self::Batch => ("this batch", rooms.batch_max),
-            Self::Session => ("this session", rooms.session.max),
-            Self::Engine => ("all sessions", rooms.engine.max),
+            Self::Session => ("this session", rooms.session.max()),
+            Self::Engine => ("all sessions", rooms.engine.max()),
         }
     }
 }
@@ -167,7 +135,7 @@ impl Holding {
             return Some(Full::Batch);
         }
         let shared = [(rooms.session, Full::Session), (rooms.engine, Full::Engine)];
-        shared.into_iter().find_map(|(room, full)| room.is_spent().then_some(full))
+        shared.into_iter().find_map(|(room, full)| room.is_spent(STEP).then_some(full))
     }
 
     /// Lets go of everything: the results have been taken, or are dropped now.

@@ -10,7 +10,7 @@ use super::run::Run;
 use super::state::{Base, BatchState, TurnOf, index};
 use super::stop::Stop;
 use crate::{
-    gate::{Cleared, Fit, NotCleared, Unvalidated},
+    gate::{self, Cleared, Fit, NotCleared, Unvalidated},
     keys::KeptResult,
     nesting::{CallGone, CallRef, Entered},
     registry::{Table, VersionedPolicy},
@@ -118,17 +118,17 @@ impl Dispatch<'_> {
         batch: Batch,
         earlier: Option<&StreamPrefix>,
     ) -> (Arc<BatchState>, Vec<(u32, EarlyResult)>) {
-        let gate = &self.session.engine.gate;
-        let rules = gate.rules.current();
-        let checks = BatchChecks::of(&batch, self.depth(), &gate.limits, earlier);
+        let engine = &self.session.engine;
+        let rules = engine.rules.current();
+        let checks = BatchChecks::of(&batch, self.depth(), &engine.limits, earlier);
         let mut early = Vec::new();
         let mut slots = Vec::with_capacity(batch.len());
         let mut validated_by = None;
         for (at, call) in batch.into_iter().enumerate() {
             let passed = match self.precheck(&call, at, &checks) {
                 // Hooks take time, and the policy may be replaced meanwhile.
-                Ok(()) if gate.hooks.is_some() => match Box::pin(self.hook(&call)).await {
-                    Ok(()) => self.check(&call, &rules.tools, &gate.rules.current().policy, Fit::Unknown),
+                Ok(()) if engine.hooks.is_some() => match Box::pin(self.hook(&call)).await {
+                    Ok(()) => self.check(&call, &rules.tools, &engine.rules.current().policy, Fit::Unknown),
                     Err(early) => Err(NotPassed::Early(early)),
                 },
                 Ok(()) => self.check(&call, &rules.tools, &rules.policy, Fit::Unknown),
@@ -139,8 +139,9 @@ impl Dispatch<'_> {
                 Err(NotPassed::Early(early)) => Err(early),
                 Err(NotPassed::Unvalidated(unvalidated)) => {
                     // All such calls of a batch together have the time of one, so that they cannot add it up.
-                    let by = *validated_by
-                        .get_or_insert_with(|| gate.validations_end(self.session.engine.clock.now()));
+                    let by = *validated_by.get_or_insert_with(|| {
+                        gate::validations_end(&self.session.engine, self.session.engine.clock.now())
+                    });
                     Box::pin(self.check_at_length(&call, &rules.tools, unvalidated, by)).await
                 }
             };
@@ -201,7 +202,7 @@ impl Dispatch<'_> {
         if self.watch.is_some_and(Watch::is_cancelled) || self.session.stopped().is_some() {
             return Err(EarlyResult::Refused(Stop::Cancelled.error()));
         }
-        Ok(self.session.engine.gate.before(call, &self.session.caller()).await?)
+        Ok(gate::before(&self.session.engine, call, &self.session.caller()).await?)
     }
 
     /// Takes one call through the rest of the gate.
@@ -212,7 +213,7 @@ impl Dispatch<'_> {
         policy: &VersionedPolicy,
         fit: Fit,
     ) -> Result<Cleared, NotPassed> {
-        self.session.engine.gate.check(call, tools, policy, self.session, fit).map_err(NotPassed::from)
+        gate::check(call, tools, policy, self.session, self.session.keys(), fit).map_err(NotPassed::from)
     }
 
     /// Validates the arguments of a call, which takes long, and takes it through the gate again: the policy may have
@@ -224,9 +225,9 @@ impl Dispatch<'_> {
         unvalidated: Unvalidated,
         until: Option<Instant>,
     ) -> Result<Cleared, EarlyResult> {
-        let gate = &self.session.engine.gate;
-        gate.validate_at_length(unvalidated, until).await?;
-        match self.check(call, tools, &gate.rules.current().policy, Fit::Known) {
+        let engine = &self.session.engine;
+        gate::validate_at_length(&self.session.engine, unvalidated, until).await?;
+        match self.check(call, tools, &engine.rules.current().policy, Fit::Known) {
             Ok(work) => Ok(work),
             Err(NotPassed::Early(early)) => Err(early),
             Err(NotPassed::Unvalidated(_)) => {

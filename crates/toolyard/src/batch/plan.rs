@@ -3,7 +3,7 @@
 use super::checks::BatchChecks;
 use super::router;
 use crate::{
-    gate::{Fit, NotCleared},
+    gate::{self, Fit, NotCleared},
     session::SessionCore,
 };
 use std::ops::Range;
@@ -47,13 +47,14 @@ pub struct PlannedRun {
 
 /// Takes every call through the gate, without hooks, and forms the runs.
 pub(crate) fn plan(session: &SessionCore, batch: &Batch) -> Plan {
-    let gate = &session.engine.gate;
-    let rules = gate.rules.current();
-    let checks = BatchChecks::of(batch, 0, &gate.limits, None);
+    let engine = &session.engine;
+    let rules = engine.rules.current();
+    let checks = BatchChecks::of(batch, 0, &engine.limits, None);
     let calls = batch.calls().iter().enumerate().map(|(at, call)| {
         let checked = checks.check(call, at).map_err(NotCleared::from);
-        let checked =
-            checked.and_then(|()| gate.check(call, &rules.tools, &rules.policy, session, Fit::Unknown));
+        let checked = checked.and_then(|()| {
+            gate::check(call, &rules.tools, &rules.policy, session, session.keys(), Fit::Unknown)
+        });
         let (routing, why, refusal) = match checked {
             Ok(cleared) => (cleared.class.into(), cleared.entry.why(cleared.class), None),
             Err(NotCleared::Refused(error)) => {

@@ -12,8 +12,8 @@
 use super::ledger::Phase;
 use super::state::BatchState;
 use crate::{
+    agent::{FromLead, Lead, Remembered, Settlement, Share, ShareKey, WaitingQuestion},
     gate::{self, Consent, nobody_to_ask, too_long_to_ask, user_denied},
-    session::{FromLead, Lead, Remembered, Settlement, Share, ShareKey, WaitingQuestion},
     unwind::{Caught, Contained, caught},
 };
 use std::sync::Arc;
@@ -128,7 +128,7 @@ impl Question {
         others: &mut WaitingQuestion,
     ) -> Followed {
         let batch = self.batch.clone();
-        let policy = batch.session.engine.gate.rules.changed();
+        let policy = batch.session.engine.rules.changed();
         loop {
             // Made before the check below, so that no later change is missed.
             let changed = policy.notified();
@@ -163,7 +163,7 @@ impl Question {
     /// Has the approver asked.
     async fn lead(&mut self, others: &mut WaitingQuestion) -> Settled {
         let batch = self.batch.clone();
-        let policy = batch.session.engine.gate.rules.changed();
+        let policy = batch.session.engine.rules.changed();
         let showing = self.request.showing().clone();
         // Unconstrained: an approver that is always busy would use up the task's budget, and its expiry would go
         // unnoticed.
@@ -195,7 +195,7 @@ impl Question {
 
     /// Whether the policy has changed since the call was last allowed.
     fn is_outdated(&self) -> bool {
-        self.batch.policy_of(self.index) != self.batch.session.engine.gate.rules.version()
+        self.batch.policy_of(self.index) != self.batch.session.engine.rules.version()
             && !faulty!(ApprovalNotRechecked)
     }
 
@@ -207,7 +207,7 @@ impl Question {
         }
         let (batch, entry) = (&self.batch, &self.batch.work(self.index).entry);
         let args = batch.args(self.index);
-        let allowed = batch.session.engine.gate.allow_again(entry, args, &batch.session)?;
+        let allowed = gate::allow_again(entry, args, &batch.session)?;
         batch.grant_anew(self.index, allowed)?;
         let digest = gate::digest(entry, args, &batch.session, allowed.policy);
         self.request = self.request.renewed(digest);

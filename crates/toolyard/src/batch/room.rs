@@ -8,7 +8,7 @@ use toolyard_core::{CallError, Effect, ErrorKind, Reason};
 impl BatchState {
     fn rooms(&self) -> Rooms<'_> {
         let engine = &self.session.engine;
-        let batch_max = engine.gate.limits.results_batch_bytes_max;
+        let batch_max = engine.limits.results_batch_bytes_max;
         Rooms { batch_max, session: self.session.result_room(), engine: &engine.results }
     }
 

@@ -15,7 +15,7 @@ impl CallScope for BatchState {
     }
 
     fn agent(&self) -> &AgentPath {
-        &self.session.agent
+        &self.session.path
     }
 
     fn turn(&self) -> u64 {

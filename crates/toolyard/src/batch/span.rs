@@ -59,7 +59,7 @@ fn open(batch: &BatchState, index: u32) -> Span {
         { TOOL_CALL_ARGUMENTS } = session.engine.content.arguments(&batch.call(index).arguments),
         { TOOL_CALL_RESULT } = Empty,
         { CONVERSATION_ID } = session.id.as_str(),
-        { AGENT_ID } = %session.agent,
+        { AGENT_ID } = %session.path,
         { TURN } = signed(batch.turn),
         { BATCH } = signed(batch.number()),
         { ATTEMPTS } = Empty,

@@ -14,9 +14,10 @@ use super::span;
 use super::stop::Stop;
 use crate::{
     admission::{Ask, Need},
+    agent::EventPlace,
     budget::Allowance,
-    gate::Cleared,
-    session::{EventPlace, SessionCore},
+    gate::{self, Cleared},
+    session::SessionCore,
     telemetry::{Parent, UNKNOWN_TOOL},
 };
 use futures::future::AbortHandle;
@@ -340,12 +341,12 @@ impl BatchState {
     /// Runs the end hook of a call that has run and ends without a task of its own. The call's end does not wait for
     /// the hook.
     pub(super) fn spawn_end_hook(&self, index: u32, ending: &Ending) {
-        if self.session.engine.gate.hooks.is_none() {
+        if self.session.engine.hooks.is_none() {
             return;
         }
         let (session, outcome) = (self.session.clone(), self.outcome(index, ending.clone()));
         self.session.engine.tasks.spawn(async move {
-            session.engine.gate.ended(&outcome, &session.caller()).await;
+            gate::ended(&session.engine, &outcome, &session.caller()).await;
         });
     }
 

@@ -15,9 +15,10 @@ use super::span;
 use super::state::{BatchState, TurnOf, index, vanished};
 use super::stop::Stop;
 use crate::{
+    agent::EventPlace,
     budget::Allowance,
     nesting::{CallGone, CallRef, Entered},
-    session::{EventPlace, SessionCore},
+    session::SessionCore,
 };
 use futures::future::{Either, select};
 use std::{

@@ -1,11 +1,7 @@
 //! The operator's view of breakers and zombies, and control over them (CB-10, SC-6).
 
 use super::{Engine, EngineCore};
-use crate::{
-    breaker::{SharedBreaker, Transition},
-    guard::BreakerMove,
-    registry::ToolEntry,
-};
+use crate::breaker::{SharedBreaker, Transition};
 use serde::Serialize;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -116,18 +112,6 @@ pub(super) fn breakers(engine: &EngineCore) -> Vec<BreakerStatus> {
 }
 
 impl EngineCore {
-    /// Emits events for the transitions of a tool's breakers.
-    pub(crate) fn emit_transitions(&self, entry: &ToolEntry, moves: &[BreakerMove]) {
-        for BreakerMove { transition, of_backend } in moves {
-            let backend = entry.guard().backend.as_ref().filter(|_| *of_backend);
-            let of = match backend {
-                Some(backend) => BreakerOf::Backend(backend.name.clone()),
-                None => BreakerOf::Tool(entry.shared_name()),
-            };
-            self.emit_transition(&of, *transition);
-        }
-    }
-
     fn emit_transition(&self, of: &BreakerOf, Transition { from, to }: Transition) {
         let (tool_name, backend) = match of {
             BreakerOf::Tool(name) => (Some(name.clone()), None),

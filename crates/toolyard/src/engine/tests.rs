@@ -9,7 +9,11 @@ use crate::{
 };
 use recorder::Recorder;
 use serde_json::{Value, json};
-use std::{ops::Range, sync::OnceLock};
+use std::{
+    ops::Range,
+    sync::{OnceLock, atomic::AtomicUsize},
+    time::Duration,
+};
 use tokio::time::timeout;
 use toolyard_core::{Answer, Call, Confirmations, ErrorKind, Outcome, ToolError};
 

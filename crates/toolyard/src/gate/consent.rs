@@ -1,15 +1,13 @@
 //! Whether a call needs approval, and what the approval request says (PO-3, PO-4).
 
 use super::{
-    Gate,
     preview::PreviewOf,
     reach::{self, NamedPath},
 };
 use crate::{
+    agent::{Agent, Remembered},
     redact::Redactor,
     registry::ToolEntry,
-    session::{Remembered, SessionCore},
-    tasks::Blocking,
 };
 use serde_json::Value;
 use std::{
@@ -56,7 +54,7 @@ impl Consent {
 
 /// The call that an approval request is about.
 pub(crate) struct ApprovalSubject<'a> {
-    pub(crate) session: &'a Arc<SessionCore>,
+    pub(crate) session: &'a Agent,
     pub(crate) entry: &'a Arc<ToolEntry>,
     pub(crate) args: &'a Arc<Value>,
     pub(crate) call_id: &'a CallId,
@@ -64,83 +62,76 @@ pub(crate) struct ApprovalSubject<'a> {
     pub(crate) paths: &'a [NamedPath],
 }
 
-impl Gate {
-    /// Decides whether the approver is asked. Refuses the call if its mode is deny or there is no approver. The paths
-    /// of a call that needs approval have to lead where they do now when it runs.
-    pub(super) fn consent(
-        &self,
-        entry: &ToolEntry,
-        args: &Value,
-        session: &SessionCore,
-    ) -> Result<(Consent, Vec<NamedPath>), CallError> {
-        let confirmations = session.permissions.confirmations(self);
-        let mode = confirmations.mode(entry.name(), entry.spec().asked_as());
-        let once = match mode {
-            ConfirmationMode::Auto => return Ok((Consent::Needless, Vec::new())),
-            ConfirmationMode::Deny => return Err(user_denied()),
-            ConfirmationMode::Prompt => false,
-            ConfirmationMode::PromptOnce => true,
-        };
-        let paths = reach::named_paths(entry, args, session)?;
-        let pattern = || ApprovalPattern::of(entry.spec(), args, &session.id).leading(&links(&paths)).key();
-        match session.approvals().remembered(pattern) {
-            Some(Remembered::Allowed) => return Ok((Consent::Remembered, paths)),
-            Some(Remembered::Refused) => return Err(user_denied()),
-            None => {}
-        }
-        match self.approver {
-            Some(_) => Ok((Consent::Ask { once }, paths)),
-            None => Err(nobody_to_ask()),
-        }
+/// Decides whether the approver is asked. Refuses the call if its mode is deny or there is no approver. The paths
+/// of a call that needs approval have to lead where they do now when it runs.
+pub(super) fn consent(
+    entry: &ToolEntry,
+    args: &Value,
+    session: &Agent,
+) -> Result<(Consent, Vec<NamedPath>), CallError> {
+    let confirmations = session.permissions.confirmations(&session.engine);
+    let mode = confirmations.mode(entry.name(), entry.spec().asked_as());
+    let once = match mode {
+        ConfirmationMode::Auto => return Ok((Consent::Needless, Vec::new())),
+        ConfirmationMode::Deny => return Err(user_denied()),
+        ConfirmationMode::Prompt => false,
+        ConfirmationMode::PromptOnce => true,
+    };
+    let paths = reach::named_paths(entry, args, session)?;
+    let pattern = || ApprovalPattern::of(entry.spec(), args, &session.id).leading(&links(&paths)).key();
+    match session.approvals().remembered(pattern) {
+        Some(Remembered::Allowed) => return Ok((Consent::Remembered, paths)),
+        Some(Remembered::Refused) => return Err(user_denied()),
+        None => {}
     }
+    match session.engine.approver {
+        Some(_) => Ok((Consent::Ask { once }, paths)),
+        None => Err(nobody_to_ask()),
+    }
+}
 
-    /// Makes a new approval request.
-    pub(crate) fn request(
-        &self,
-        subject: &ApprovalSubject<'_>,
-        blocking: &Arc<dyn Blocking>,
-    ) -> ApprovalRequest {
-        let ApprovalSubject { session, entry, args, call_id, digest, paths } = *subject;
-        let redactor = session.engine.redactor.as_ref().and_then(Redactor::registered);
-        let shown = |args: &Value| {
-            redactor.as_ref().and_then(|redactor| match redactor.value(args) {
-                Cow::Borrowed(_) => None,
-                Cow::Owned(shown) => Some(shown),
-            })
-        };
-        let mut links = links(paths);
-        let pattern = ApprovalPattern::of(entry.spec(), args, &session.id)
-            .leading(&links)
-            .shown(|pinned| shown(&pinned).unwrap_or(pinned));
-        if let Some(redactor) = &redactor {
-            for link in &mut links {
-                link.path = redactor.text(&link.path).into_owned();
-                link.leads_to = redactor.text(&link.leads_to.to_string_lossy()).into_owned().into();
-            }
+/// Makes a new approval request.
+pub(crate) fn request(subject: &ApprovalSubject<'_>) -> ApprovalRequest {
+    let ApprovalSubject { session, entry, args, call_id, digest, paths } = *subject;
+    let redactor = session.engine.redactor.as_ref().and_then(Redactor::registered);
+    let shown = |args: &Value| {
+        redactor.as_ref().and_then(|redactor| match redactor.value(args) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(shown) => Some(shown),
+        })
+    };
+    let mut links = links(paths);
+    let pattern = ApprovalPattern::of(entry.spec(), args, &session.id)
+        .leading(&links)
+        .shown(|pinned| shown(&pinned).unwrap_or(pinned));
+    if let Some(redactor) = &redactor {
+        for link in &mut links {
+            link.path = redactor.text(&link.path).into_owned();
+            link.leads_to = redactor.text(&link.leads_to.to_string_lossy()).into_owned().into();
         }
-        let parts = ApprovalParts {
-            links,
-            id: RequestId(self.requests.fetch_add(1, Ordering::Relaxed) + 1),
-            session: session.id.clone(),
-            agent: session.agent.clone(),
-            call_id: call_id.clone(),
-            tool: entry.shared_name(),
-            arguments: shown(args).map_or_else(|| args.clone(), Arc::new),
-            side_effects: entry.spec().asked_as(),
-            pattern,
-            digest,
-            expires_in: session.permissions.confirmations(self).answer_within(),
-        };
-        let preview = PreviewOf {
-            entry: entry.clone(),
-            args: args.clone(),
-            resources: session.resources.clone(),
-            tasks: self.tasks.clone(),
-            blocking: blocking.clone(),
-            redactor: redactor.clone(),
-        };
-        ApprovalRequest::new(parts, Some(Arc::new(preview)))
     }
+    let parts = ApprovalParts {
+        links,
+        id: RequestId(session.engine.requests.fetch_add(1, Ordering::Relaxed) + 1),
+        session: session.id.clone(),
+        agent: session.path.clone(),
+        call_id: call_id.clone(),
+        tool: entry.shared_name(),
+        arguments: shown(args).map_or_else(|| args.clone(), Arc::new),
+        side_effects: entry.spec().asked_as(),
+        pattern,
+        digest,
+        expires_in: session.permissions.confirmations(&session.engine).answer_within(),
+    };
+    let preview = PreviewOf {
+        entry: entry.clone(),
+        args: args.clone(),
+        resources: session.resources.clone(),
+        tasks: session.engine.tasks.clone(),
+        blocking: session.engine.blocking.clone(),
+        redactor: redactor.clone(),
+    };
+    ApprovalRequest::new(parts, Some(Arc::new(preview)))
 }
 
 fn links(paths: &[NamedPath]) -> Vec<LinkedPath> {

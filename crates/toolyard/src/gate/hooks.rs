@@ -1,7 +1,7 @@
 //! Runs an embedder's hooks: each is bounded in time, and a panic in one does not end the turn (V1).
 
-use super::Gate;
 use crate::{
+    agent::Services,
     tasks::{Tasks, outside},
     unwind::{Caught, Panic},
 };
@@ -49,49 +49,47 @@ async fn bounded<T, F: Future<Output = T>>(tasks: &Tasks, hook: impl FnOnce() ->
     .await
 }
 
-impl Gate {
-    /// Runs the first hook. If it refuses, the call is `aborted`.
-    pub(crate) async fn before(&self, call: &Call, caller: &Caller<'_>) -> Result<(), CallError> {
-        let Some(hooks) = &self.hooks else { return Ok(()) };
-        let message = match bounded(&self.tasks, || hooks.on_tool_call(call, caller)).await {
-            HookResult::Done(Ok(())) => return Ok(()),
-            HookResult::Done(Err(abort)) => abort.message,
-            HookResult::Panicked(panic) => {
-                let what = "the hook on_tool_call panicked; the call is refused";
-                panic.log(what, Some(&call.name), self.redactor.as_ref());
-                "the hook before this call panicked".to_owned()
-            }
-            HookResult::TooSlow => {
-                format!("the hook before this call took longer than {}s", HOOK_WITHIN.as_secs())
-            }
-        };
-        Err(CallError::new(ErrorKind::Aborted, message))
-    }
-
-    /// Runs the hook right before the permits. It cannot refuse the call.
-    pub(crate) async fn starting(&self, call: &Call, caller: &Caller<'_>) {
-        if let Some(hooks) = &self.hooks {
-            let result = bounded(&self.tasks, || hooks.on_tool_start(call, caller)).await;
-            self.log_unless_done("on_tool_start", &call.name, &result);
+/// Runs the first hook. If it refuses, the call is `aborted`.
+pub(crate) async fn before(engine: &Services, call: &Call, caller: &Caller<'_>) -> Result<(), CallError> {
+    let Some(hooks) = &engine.hooks else { return Ok(()) };
+    let message = match bounded(&engine.tasks, || hooks.on_tool_call(call, caller)).await {
+        HookResult::Done(Ok(())) => return Ok(()),
+        HookResult::Done(Err(abort)) => abort.message,
+        HookResult::Panicked(panic) => {
+            let what = "the hook on_tool_call panicked; the call is refused";
+            panic.log(what, Some(&call.name), engine.redactor.as_ref());
+            "the hook before this call panicked".to_owned()
         }
-    }
-
-    /// Runs the hook at the call's end. It cannot change the outcome.
-    pub(crate) async fn ended(&self, outcome: &Outcome, caller: &Caller<'_>) {
-        if let Some(hooks) = &self.hooks {
-            let result = bounded(&self.tasks, || hooks.on_tool_end(outcome, caller)).await;
-            self.log_unless_done("on_tool_end", &outcome.tool, &result);
+        HookResult::TooSlow => {
+            format!("the hook before this call took longer than {}s", HOOK_WITHIN.as_secs())
         }
-    }
+    };
+    Err(CallError::new(ErrorKind::Aborted, message))
+}
 
-    fn log_unless_done(&self, hook: &str, tool: &str, result: &HookResult<()>) {
-        match result {
-            HookResult::Done(()) => {}
-            HookResult::Panicked(panic) => {
-                let what = format_args!("the hook {hook} panicked; the call continues");
-                panic.log(what, Some(tool), self.redactor.as_ref());
-            }
-            HookResult::TooSlow => tracing::warn!(hook, tool, "a hook took too long; the call continues"),
+/// Runs the hook right before the permits. It cannot refuse the call.
+pub(crate) async fn starting(engine: &Services, call: &Call, caller: &Caller<'_>) {
+    if let Some(hooks) = &engine.hooks {
+        let result = bounded(&engine.tasks, || hooks.on_tool_start(call, caller)).await;
+        log_unless_done(engine, "on_tool_start", &call.name, &result);
+    }
+}
+
+/// Runs the hook at the call's end. It cannot change the outcome.
+pub(crate) async fn ended(engine: &Services, outcome: &Outcome, caller: &Caller<'_>) {
+    if let Some(hooks) = &engine.hooks {
+        let result = bounded(&engine.tasks, || hooks.on_tool_end(outcome, caller)).await;
+        log_unless_done(engine, "on_tool_end", &outcome.tool, &result);
+    }
+}
+
+fn log_unless_done(engine: &Services, hook: &str, tool: &str, result: &HookResult<()>) {
+    match result {
+        HookResult::Done(()) => {}
+        HookResult::Panicked(panic) => {
+            let what = format_args!("the hook {hook} panicked; the call continues");
+            panic.log(what, Some(tool), engine.redactor.as_ref());
         }
+        HookResult::TooSlow => tracing::warn!(hook, tool, "a hook took too long; the call continues"),
     }
 }

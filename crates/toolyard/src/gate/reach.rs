@@ -7,7 +7,7 @@
 //! | missing, null, an empty list | the tool chooses: the whole workspace | the tool chooses: every host |
 //! | anything else | `invalid_input` | `invalid_input` |
 
-use crate::{registry::ToolEntry, session::SessionCore, unwind::caught};
+use crate::{agent::Agent, registry::ToolEntry, unwind::caught};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use toolyard_core::{
@@ -15,12 +15,12 @@ use toolyard_core::{
 };
 
 /// Checks that everything the call names is within its agent's reach.
-pub(super) fn check(entry: &ToolEntry, args: &Value, session: &SessionCore) -> Result<(), CallError> {
+pub(super) fn check(entry: &ToolEntry, args: &Value, session: &Agent) -> Result<(), CallError> {
     paths(entry, args, session)?;
     hosts(entry, args, session)
 }
 
-fn paths(entry: &ToolEntry, args: &Value, session: &SessionCore) -> Result<(), CallError> {
+fn paths(entry: &ToolEntry, args: &Value, session: &Agent) -> Result<(), CallError> {
     let spec = entry.spec();
     let Some(scope) = session.scope.as_ref().map(|scope| &***scope) else {
         if spec.requires_workspace {
@@ -72,7 +72,7 @@ impl NamedPath {
 pub(crate) fn named_paths(
     entry: &ToolEntry,
     args: &Value,
-    session: &SessionCore,
+    session: &Agent,
 ) -> Result<Vec<NamedPath>, CallError> {
     let Some(scope) = session.scope.as_ref().map(|scope| &***scope) else { return Ok(Vec::new()) };
     let mut paths = Vec::new();
@@ -101,7 +101,7 @@ pub(crate) fn lead_as_before(
     before: &[NamedPath],
     entry: &ToolEntry,
     args: &Value,
-    session: &SessionCore,
+    session: &Agent,
 ) -> Result<(), CallError> {
     let now = named_paths(entry, args, session)?;
     let Some((was, is)) = before.iter().zip(&now).find(|(was, is)| was != is) else { return Ok(()) };
@@ -115,7 +115,7 @@ pub(crate) fn lead_as_before(
         .with_advice("Nothing was done. If the call is still needed, send it again to be asked about anew."))
 }
 
-fn hosts(entry: &ToolEntry, args: &Value, session: &SessionCore) -> Result<(), CallError> {
+fn hosts(entry: &ToolEntry, args: &Value, session: &Agent) -> Result<(), CallError> {
     let bounded = || session.permissions.capabilities().filter(|capabilities| capabilities.bounds_net());
     for argument in &entry.spec().requires_net {
         let named = named(args, argument)?;
@@ -175,7 +175,7 @@ fn named<'a>(args: &'a Value, argument: &str) -> Result<NamedValues<'a>, CallErr
 /// Checks the paths of a call.
 struct Reach<'a> {
     entry: &'a ToolEntry,
-    session: &'a SessionCore,
+    session: &'a Agent,
     scope: &'a dyn PathScope,
     mode: FsMode,
 }

@@ -158,8 +158,7 @@ impl Nest {
             return Ok(());
         }
         let session = &call.batch.session;
-        let (parked_max, threads_max) =
-            (engine.gate.limits.parked_max, engine.gate.limits.parked_blocking_max);
+        let (parked_max, threads_max) = (engine.limits.parked_max, engine.limits.parked_blocking_max);
         if !session.park_in_tree((parked_max / 4).max(1)) {
             return Err(Stop::TooManyParked);
         }

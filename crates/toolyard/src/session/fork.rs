@@ -6,8 +6,9 @@
 //!          └─ root/1/2 ── ...                                                    at most 8 deep
 //! ```
 
-use super::{Session, SessionCore, permissions::Narrowing};
+use super::{Session, SessionCore};
 use crate::{
+    agent::ForkParts,
     batch::BatchState,
     config::FORK_DEPTH_MAX,
     nesting::{CallGone, CallRef},
@@ -28,39 +29,35 @@ use toolyard_core::{Capabilities, ToolContext, ToolErrorKind, error::ForModel};
 /// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct ForkPolicy {
-    pub(super) narrowing: Narrowing,
-    pub(super) shares_concurrent: bool,
-    pub(super) max_in_flight: Option<NonZeroUsize>,
-}
+pub struct ForkPolicy(ForkParts);
 
 impl ForkPolicy {
     /// Limits the sub-agent to these of its parent's tools: it and its own forks see no others. Names that the parent
     /// does not have are ignored.
     #[must_use]
     pub fn only_tools<T: Into<Arc<str>>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
-        self.narrowing.tools = Some(names.into_iter().map(Into::into).collect());
+        self.0.narrowing.tools = Some(names.into_iter().map(Into::into).collect());
         self
     }
 
     /// Sets what it may touch, within what its parent may: a fork can only narrow (PO-5).
     #[must_use]
     pub fn capabilities(mut self, capabilities: Capabilities) -> Self {
-        self.narrowing.capabilities = Some(Arc::new(capabilities));
+        self.0.narrowing.capabilities = Some(Arc::new(capabilities));
         self
     }
 
     /// Sets its role. Tools that are hidden from its parent's role stay hidden.
     #[must_use]
     pub fn role(mut self, role: impl Into<Arc<str>>) -> Self {
-        self.narrowing.role = Some(role.into());
+        self.0.narrowing.role = Some(role.into());
         self
     }
 
     /// Makes it share its parent's concurrent pool, so that one bound holds for both.
     #[must_use]
     pub fn share_concurrent(mut self) -> Self {
-        self.shares_concurrent = true;
+        self.0.shares_concurrent = true;
         self
     }
 
@@ -68,7 +65,7 @@ impl ForkPolicy {
     /// separately.
     #[must_use]
     pub fn max_in_flight(mut self, max: NonZeroUsize) -> Self {
-        self.max_in_flight = Some(max);
+        self.0.max_in_flight = Some(max);
         self
     }
 }
@@ -190,5 +187,5 @@ fn fork(
     if made_by.as_ref().is_some_and(|call| !call.runs()) {
         return Err(ForkError::CallEnded);
     }
-    Ok(Session { core: SessionCore::fork(parent, policy, made_by) })
+    Ok(Session { core: SessionCore::fork(parent, policy.0, made_by) })
 }

@@ -1,7 +1,10 @@
 //! The settings of a root session.
 
-use super::permissions::{Narrowing, Permissions};
-use crate::{config::Budgets, engine::EngineCore, unwind::Contained};
+use crate::{
+    agent::{Narrowing, Permissions, PreparedOptions, Services},
+    config::Budgets,
+    unwind::Contained,
+};
 use std::{num::NonZeroUsize, sync::Arc};
 use toolyard_core::{Capabilities, Confirmations, PathScope, Resources};
 
@@ -116,13 +119,13 @@ impl SessionOptions {
 
     /// What the session will have, with the engine's settings for what these leave open. Asks the workspace for its
     /// root, which is code of the embedder.
-    pub(crate) fn prepared(self, engine: &EngineCore) -> PreparedOptions {
+    pub(crate) fn prepared(self, engine: &Services) -> PreparedOptions {
         let scope = self.scope.map(Contained::new).or_else(|| engine.scope.clone());
         let root = scope.as_ref().map(|scope| scope.root());
-        let confirmations = self.confirmations.as_ref().unwrap_or(&engine.gate.confirmations);
+        let confirmations = self.confirmations.as_ref().unwrap_or(&engine.confirmations);
         let confirmations = (self.confirmations.is_some() || confirmations.trusts_any())
             .then(|| confirmations.clone().in_workspace(root));
-        let permissions = Permissions::root(engine.gate.capabilities.as_ref(), self.narrowing, confirmations);
+        let permissions = Permissions::root(engine.capabilities.as_ref(), self.narrowing, confirmations);
         PreparedOptions {
             max_in_flight: self.max_in_flight.or(engine.max_in_flight),
             tree_cap: self.tree_max_in_flight.or(engine.tree_max_in_flight),
@@ -136,15 +139,4 @@ impl SessionOptions {
             permissions: Arc::new(permissions),
         }
     }
-}
-
-/// What a session is opened with: its own settings over the engine's.
-pub(crate) struct PreparedOptions {
-    pub(super) max_in_flight: Option<NonZeroUsize>,
-    pub(super) tree_cap: Option<NonZeroUsize>,
-    pub(super) weight: u8,
-    pub(super) budgets: Budgets,
-    pub(super) resources: Arc<Resources>,
-    pub(super) scope: Option<Contained<Arc<dyn PathScope>>>,
-    pub(super) permissions: Arc<Permissions>,
 }

@@ -1,12 +1,13 @@
 //! The state that all agents of a session share: the serial lease, the tree cap, and the counters of its name.
 
-use super::{approvals::Approvals, shared_questions::SharedQuestions, spending::Spending, units::ToolUnits};
+use super::{
+    approvals::Approvals, result_room::ResultRoom, shared_questions::SharedQuestions, spending::Spending,
+    units::ToolUnits,
+};
 use crate::{
     admission::{Admission, LeaseId, Reach, Scope, UnitId},
-    batch::{Flight, ResultRoom},
     config::Budgets,
     events::Sequence,
-    keys::{KeptResult, KeyBounds, Keys},
     redact::GivenMarks,
 };
 use std::{
@@ -52,8 +53,6 @@ pub(super) struct Tree {
     /// Tool limits that count over the whole tree.
     pub(super) tools: ToolUnits,
     pub(super) numbers: Arc<Numbers>,
-    /// The idempotency keys of its calls.
-    pub(super) keys: Keys<Arc<Flight>, Arc<KeptResult>>,
     /// What the whole tree may spend.
     pub(super) spending: Spending,
     /// Answers that hold for more than one call.
@@ -86,7 +85,6 @@ impl Tree {
             cap: cap.map(|max| admission.open_tree(max.get())),
             tools: ToolUnits::new(admission.clone(), Reach::Tree),
             numbers,
-            keys: Keys::new(KeyBounds::default()),
             spending: Spending::new(budgets),
             approvals: Arc::default(),
             parked: AtomicUsize::new(0),

@@ -1,8 +1,8 @@
 //! The units of agents, trees and engines, each opened when it is first needed.
 
+use super::services::Services;
 use crate::{
     admission::{Admission, Granted, Reach, UnitId},
-    engine::EngineCore,
     registry::{Rules, ToolEntry},
 };
 use arc_swap::Guard;
@@ -61,7 +61,7 @@ impl ToolUnits {
         &self,
         entry: &ToolEntry,
         width: usize,
-        engine: &EngineCore,
+        engine: &Services,
     ) -> (UnitId, Option<Box<Resized<'_>>>) {
         let mut units = self.units.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(unit) = units.get_mut(entry.name()) else {
@@ -73,7 +73,7 @@ impl ToolUnits {
         if unit.width == width {
             return (id, None);
         }
-        let rules = engine.gate.rules.current();
+        let rules = engine.rules.current();
         let mut resized = Resized { granted: None, rules };
         if resized.rules.has(entry) {
             // Resized under the lock, so that the recorded width is the one in force.

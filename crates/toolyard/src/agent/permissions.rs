@@ -1,7 +1,8 @@
 //! What an agent may do apart from the policy: the tools it knows of, what it may touch, its role, and which calls
 //! need confirmation (PO-1b, PO-3). A fork inherits this from its parent and may narrow it (CL-7).
 
-use crate::{gate::Gate, registry::ToolEntry};
+use super::services::Services;
+use crate::registry::ToolEntry;
 use std::{collections::BTreeSet, sync::Arc};
 use toolyard_core::{Capabilities, Confirmations};
 
@@ -34,7 +35,7 @@ impl Narrowing {
 
 impl Permissions {
     /// What a root session may do. `confirmations` replaces the engine's setting.
-    pub(super) fn root(
+    pub(crate) fn root(
         engine: Option<&Arc<Capabilities>>,
         narrowing: Narrowing,
         confirmations: Option<Confirmations>,
@@ -91,7 +92,7 @@ impl Permissions {
     }
 
     /// Which calls need confirmation.
-    pub(crate) fn confirmations<'a>(&'a self, gate: &'a Gate) -> &'a Confirmations {
-        self.confirmations.as_ref().unwrap_or(&gate.confirmations)
+    pub(crate) fn confirmations<'a>(&'a self, engine: &'a Services) -> &'a Confirmations {
+        self.confirmations.as_ref().unwrap_or(&engine.confirmations)
     }
 }

@@ -1,0 +1,281 @@
+//! An agent, the root of a session tree or a fork, as its calls need it.
+//!
+//! ```text
+//!   services ── of the engine: limits, rules, permits, time
+//!   agent ───── who it is, what it may do, what it may spend, what its calls need to run
+//!   tree ────── what all agents of a session share
+//! ```
+//!
+//! Nothing here knows of a call or a batch, so the gate can ask it anything.
+
+mod approvals;
+mod permissions;
+mod prepared;
+mod result_room;
+mod scopes;
+mod services;
+mod shared_questions;
+mod spending;
+mod tree;
+mod units;
+
+pub(crate) use approvals::{Remembered, Waiting as WaitingQuestion};
+pub(crate) use permissions::{Narrowing, Permissions};
+pub(crate) use prepared::{ForkParts, PreparedOptions};
+pub(crate) use result_room::ResultRoom;
+pub(crate) use scopes::Scopes;
+pub(crate) use services::Services;
+pub(crate) use shared_questions::{FromLead, Lead, Settlement, Share, ShareKey};
+pub(crate) use tree::Numbers;
+pub(crate) use units::ToolUnits;
+
+use crate::{
+    admission::{LeaseId, Need, Reach, UnitId},
+    budget::Allowance,
+    redact::GivenMarks,
+    registry::ToolEntry,
+    unwind::Contained,
+};
+use approvals::Approvals;
+use shared_questions::SharedQuestions;
+use std::{
+    num::NonZeroUsize,
+    sync::{Arc, Once},
+};
+use toolyard_core::{
+    AgentPath, Budget, CallId, Caller, Event, EventKind, LimitScope, PathScope, Placement, Resources,
+    SessionId, ToolClass,
+};
+use tree::Tree;
+use units::{ConcurrentPool, Resized};
+
+/// The place of an event in its session.
+#[derive(Debug, Default)]
+pub(crate) struct EventPlace {
+    pub(crate) turn: Option<u64>,
+    pub(crate) batch: Option<u64>,
+    pub(crate) run: Option<u32>,
+    pub(crate) call_id: Option<CallId>,
+    pub(crate) index: Option<u32>,
+    pub(crate) attempt: Option<u32>,
+}
+
+/// An agent, as its calls need it.
+pub(crate) struct Agent {
+    pub(crate) id: SessionId,
+    pub(crate) path: AgentPath,
+    pub(crate) engine: Arc<Services>,
+    /// The fork depth; 0 for the root session.
+    pub(crate) depth: u8,
+    tree: Arc<Tree>,
+    pub(crate) resources: Arc<Resources>,
+    pub(crate) scope: Option<Contained<Arc<dyn PathScope>>>,
+    /// What it may do, within the policy.
+    pub(crate) permissions: Arc<Permissions>,
+    concurrent: Arc<ConcurrentPool>,
+    max_in_flight: Option<NonZeroUsize>,
+    cap: Option<UnitId>,
+    /// What its calls draw on besides the allowances of its turns.
+    allowance: Option<Arc<Allowance>>,
+    tools: ToolUnits,
+    announced: Once,
+}
+
+impl Agent {
+    /// The root of a new tree, which has this number. Runs no code of the embedder.
+    pub(crate) fn root_of(
+        engine: &Arc<Services>,
+        number: u64,
+        id: SessionId,
+        options: PreparedOptions,
+        numbers: Arc<Numbers>,
+    ) -> Self {
+        let admission = &engine.admission;
+        let PreparedOptions { max_in_flight, tree_cap, weight, budgets, resources, scope, permissions } =
+            options;
+        let results_max = engine.limits.results_session_bytes_max;
+        let tree = Tree::new(number, tree_cap, weight, budgets, numbers, results_max, admission);
+        Self {
+            id,
+            path: AgentPath::root(),
+            engine: engine.clone(),
+            depth: 0,
+            allowance: tree.spending.agent([]),
+            tree,
+            resources,
+            scope,
+            permissions,
+            concurrent: ConcurrentPool::new(admission.clone()),
+            max_in_flight,
+            cap: max_in_flight.map(|max| admission.open_session(max.get())),
+            tools: ToolUnits::new(admission.clone(), Reach::Agent),
+            announced: Once::new(),
+        }
+    }
+
+    /// A fork of this one (CL-7). Pools and tool limits open only when they are first needed. `above` is the allowance
+    /// of the turn of the handler's call that makes it, which may be another session's.
+    pub(crate) fn fork(&self, parts: ForkParts, above: Option<&Arc<Allowance>>) -> Self {
+        let (engine, tree) = (self.engine.clone(), self.tree.clone());
+        let max_in_flight = parts.max_in_flight.or(self.max_in_flight);
+        Self {
+            id: self.id.clone(),
+            path: AgentPath::from(format!("{}/{}", self.path, tree.numbers.next_fork())),
+            depth: self.depth + 1,
+            resources: self.resources.clone(),
+            scope: self.scope.clone(),
+            permissions: self.permissions.fork(parts.narrowing),
+            concurrent: match parts.shares_concurrent {
+                true => self.concurrent.clone(),
+                false => ConcurrentPool::new(engine.admission.clone()),
+            },
+            max_in_flight,
+            cap: max_in_flight.map(|max| engine.admission.open_session(max.get())),
+            allowance: tree.spending.agent(above.into_iter().chain(self.allowance.as_ref())),
+            tools: ToolUnits::new(engine.admission.clone(), Reach::Agent),
+            announced: Once::new(),
+            tree,
+            engine,
+        }
+    }
+
+    /// Closes what bounds its calls: it has ended.
+    pub(crate) fn close(&self) {
+        self.engine.admission.close_units(self.cap);
+    }
+
+    /// Whether it knows of a tool.
+    pub(crate) fn sees(&self, entry: &ToolEntry) -> bool {
+        self.permissions.sees(entry, self.depth)
+    }
+
+    /// The answers remembered in its tree, and the questions that wait for one.
+    pub(crate) fn approvals(&self) -> &Arc<Approvals> {
+        &self.tree.approvals
+    }
+
+    /// The open questions that calls of the tree share.
+    pub(crate) fn questions(&self) -> &Arc<SharedQuestions> {
+        &self.tree.questions
+    }
+
+    /// The number of the root session of its tree.
+    pub(crate) fn root(&self) -> u64 {
+        self.tree.root
+    }
+
+    /// Announces the session once, before any other event of it.
+    pub(crate) fn announce(&self) {
+        self.announced.call_once(|| self.emit_lazily(|| EventKind::SessionOpened, EventPlace::default));
+    }
+
+    pub(crate) fn caller(&self) -> Caller<'_> {
+        Caller::new(&self.id, &self.path).in_role(self.permissions.role())
+    }
+
+    pub(crate) fn next_turn(&self) -> u64 {
+        self.tree.numbers.next_turn()
+    }
+
+    /// The allowance of a new turn.
+    pub(crate) fn turn_allowance(&self) -> Option<Arc<Allowance>> {
+        self.tree.spending.turn(self.allowance.as_ref())
+    }
+
+    /// Counts a handler of this tree as parked; `false` if `max` of them are (CC-4).
+    pub(crate) fn park_in_tree(&self, max: usize) -> bool {
+        self.tree.park(max)
+    }
+
+    /// Counts one parked handler of this tree less.
+    pub(crate) fn unpark_in_tree(&self) {
+        self.tree.unpark();
+    }
+
+    /// What is left in the allowances that its calls draw on, except those of turns and tools.
+    pub(crate) fn budget_left(&self) -> Budget {
+        self.allowance.as_ref().map_or(Budget::UNLIMITED, |allowance| allowance.remaining())
+    }
+
+    /// The marks that the agents of its tree were given in place of secrets.
+    pub(crate) fn given_marks(&self) -> &GivenMarks {
+        &self.tree.given_marks
+    }
+
+    /// The memory of the results of its tree.
+    pub(crate) fn result_room(&self) -> &ResultRoom {
+        &self.tree.results
+    }
+
+    /// The allowance of a tool's calls.
+    pub(crate) fn tool_allowance(&self, entry: &ToolEntry) -> Option<Arc<Allowance>> {
+        self.tree.spending.tool(entry)
+    }
+
+    pub(crate) fn next_batch(&self) -> u64 {
+        self.tree.numbers.next_batch()
+    }
+
+    /// What a call of this tool needs to run (CC-1). If its limit was resized by this, the caller finishes that once it
+    /// holds no lock.
+    pub(crate) fn need(&self, entry: &ToolEntry, class: ToolClass) -> (Need, Option<Box<Resized<'_>>>) {
+        let (tool, resized) = match entry.spec().max_concurrency {
+            None => (None, None),
+            Some(max) => {
+                let (unit, resized) = self.tool_unit(entry, max);
+                (Some(unit), resized)
+            }
+        };
+        let need = match class {
+            ToolClass::Read => Need::of(self.engine.read, tool, self.cap),
+            ToolClass::Serial => Need::serial(self.serial_scope(entry), tool, self.cap),
+            ToolClass::Concurrent => Need::of(self.concurrent.unit(), tool, self.cap),
+        };
+        let need = match entry.spec().placement {
+            Placement::Blocking => need.on_thread(self.engine.threads),
+            Placement::Task | Placement::Inline => need,
+        };
+        let need = match self.tree.cap {
+            None => need,
+            Some(cap) => need.in_tree(cap),
+        };
+        (need, resized)
+    }
+
+    /// The lease of a serial call: its tool's named scope, else the tree's (CC-8).
+    fn serial_scope(&self, entry: &ToolEntry) -> LeaseId {
+        entry.spec().serial_scope.as_ref().map_or(self.tree.serial, |name| self.engine.scopes.lease(name))
+    }
+
+    fn tool_unit(&self, entry: &ToolEntry, max: NonZeroUsize) -> (UnitId, Option<Box<Resized<'_>>>) {
+        let units = match entry.spec().limit_scope {
+            LimitScope::Agent => &self.tools,
+            LimitScope::Tree => &self.tree.tools,
+            LimitScope::Engine => &self.engine.tools,
+        };
+        units.unit(entry, max.get(), &self.engine)
+    }
+
+    /// Emits an event of this session, built only if there is a listener.
+    #[inline]
+    pub(crate) fn emit_lazily(&self, kind: impl FnOnce() -> EventKind, place: impl FnOnce() -> EventPlace) {
+        if self.engine.bus.is_listening() {
+            self.emit(kind(), place());
+        }
+    }
+
+    // Kept out of line for engines without listeners.
+    #[inline(never)]
+    fn emit(&self, mut kind: EventKind, place: EventPlace) {
+        if let Some(redactor) = &self.engine.redactor {
+            redactor.event(&mut kind);
+        }
+        if let Some(details) = kind.details_mut() {
+            details.cut();
+        }
+        let mut event = Event::new(self.id.clone(), self.path.clone(), kind);
+        (event.turn, event.batch, event.run) = (place.turn, place.batch, place.run);
+        (event.call_id, event.index, event.attempt) = (place.call_id, place.index, place.attempt);
+        self.tree.numbers.sequence.publish(&self.engine.bus, &self.engine.clock, event);
+    }
+}

@@ -1,0 +1,25 @@
+//! The settings with which an agent begins, once those that the embedder left open are known.
+
+use super::permissions::{Narrowing, Permissions};
+use crate::{config::Budgets, unwind::Contained};
+use std::{num::NonZeroUsize, sync::Arc};
+use toolyard_core::{PathScope, Resources};
+
+/// What a session is opened with: its own settings over the engine's.
+pub(crate) struct PreparedOptions {
+    pub(crate) max_in_flight: Option<NonZeroUsize>,
+    pub(crate) tree_cap: Option<NonZeroUsize>,
+    pub(crate) weight: u8,
+    pub(crate) budgets: Budgets,
+    pub(crate) resources: Arc<Resources>,
+    pub(crate) scope: Option<Contained<Arc<dyn PathScope>>>,
+    pub(crate) permissions: Arc<Permissions>,
+}
+
+/// What a fork has that its parent has not.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ForkParts {
+    pub(crate) narrowing: Narrowing,
+    pub(crate) shares_concurrent: bool,
+    pub(crate) max_in_flight: Option<NonZeroUsize>,
+}

@@ -1,0 +1,116 @@
+//! What a call needs of its engine: limits, rules, permits, time, and who is told.
+//!
+//! The engine holds this and knows its sessions and attempts besides. Nothing here knows of a call or a batch.
+
+use super::{result_room::ResultRoom, scopes::Scopes, units::ToolUnits};
+use crate::{
+    admission::{Admission, UnitId},
+    breaker::Transition,
+    chance::Chance,
+    clock::Clock,
+    config::{Budgets, Limits, OnSerialFailure, Waits},
+    events::{EventBus, Sequence},
+    guard::BreakerMove,
+    pool::PoolLeases,
+    redact::Redactor,
+    registry::{Lengthy, Registry, RulesInForce, ToolEntry},
+    tasks::{Blocking, Tasks},
+    telemetry::Content,
+    unwind::{Contained, caught},
+};
+use std::{
+    num::NonZeroUsize,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize},
+    },
+    time::Duration,
+};
+use tokio_util::sync::CancellationToken;
+use toolyard_core::{
+    AgentPath, Approver, Capabilities, Confirmations, Event, EventKind, Hooks, PathScope, Resources,
+    SessionId, event::ENGINE_SESSION,
+};
+
+/// What the calls of an engine share.
+pub(crate) struct Services {
+    pub(crate) registry: Registry,
+    /// The registered tools and the policy, as they are in force.
+    pub(crate) rules: Arc<RulesInForce>,
+    /// Capabilities that bound every session.
+    pub(crate) capabilities: Option<Arc<Capabilities>>,
+    pub(crate) confirmations: Confirmations,
+    pub(crate) approver: Option<Contained<Arc<dyn Approver>>>,
+    /// How many approval requests there were; numbers the next one.
+    pub(crate) requests: AtomicU64,
+    pub(crate) hooks: Option<Contained<Arc<dyn Hooks>>>,
+    pub(crate) limits: Limits,
+    /// Where arguments are validated that take long.
+    pub(crate) lengthy: Lengthy,
+    pub(crate) content: Content,
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) leases: Arc<PoolLeases>,
+    pub(crate) read: UnitId,
+    pub(crate) bus: EventBus,
+    /// Redacts what is recorded and shown; `None` if there is nothing to look for.
+    pub(crate) redactor: Option<Redactor>,
+    /// Redacts results.
+    pub(crate) results_redactor: Option<Redactor>,
+    /// Numbers the engine's own events.
+    pub(crate) sequence: Sequence,
+    pub(crate) clock: Clock,
+    pub(crate) chance: Chance,
+    pub(crate) blocking: Arc<dyn Blocking>,
+    /// The unit of the threads of blocking handlers.
+    pub(crate) threads: UnitId,
+    pub(crate) tasks: Tasks,
+    pub(crate) grace: Duration,
+    /// Fires when a drain gives running handlers no more time to stop.
+    pub(crate) abandon: CancellationToken,
+    /// How many handlers were asked to stop and then abandoned.
+    pub(crate) abandoned: AtomicUsize,
+    pub(crate) max_in_flight: Option<NonZeroUsize>,
+    pub(crate) tree_max_in_flight: Option<NonZeroUsize>,
+    /// The memory of all results.
+    pub(crate) results: ResultRoom,
+    pub(crate) waits: Waits,
+    pub(crate) budgets: Budgets,
+    /// Named serial scopes.
+    pub(crate) scopes: Scopes,
+    /// Tool limits that count over the whole engine.
+    pub(crate) tools: ToolUnits,
+    pub(crate) on_serial_failure: OnSerialFailure,
+    pub(crate) resources: Arc<Resources>,
+    pub(crate) scope: Option<Contained<Arc<dyn PathScope>>>,
+}
+
+impl Services {
+    /// Emits an event of the engine itself, under the session name reserved for that.
+    pub(crate) fn emit(&self, kind: EventKind) {
+        if self.bus.is_listening() {
+            let event = Event::new(SessionId::from(ENGINE_SESSION), AgentPath::root(), kind);
+            self.sequence.publish(&self.bus, &self.clock, event);
+        }
+    }
+
+    /// Emits events for the transitions of a tool's breakers.
+    pub(crate) fn emit_transitions(&self, entry: &ToolEntry, moves: &[BreakerMove]) {
+        for BreakerMove { transition: Transition { from, to }, of_backend } in moves {
+            let backend = entry.guard().backend.as_ref().filter(|_| *of_backend);
+            let (tool_name, backend) = match backend {
+                Some(backend) => (None, Some(backend.name.clone())),
+                None => (Some(entry.shared_name()), None),
+            };
+            self.emit(EventKind::BreakerTransition { tool_name, backend, from: *from, to: *to });
+        }
+    }
+
+    /// Tells the approver that the engine asks nothing more.
+    pub(crate) fn no_more_questions(&self) {
+        let Some(approver) = &self.approver else { return };
+        if let Err(panic) = caught(|| approver.no_more_questions()) {
+            let what = "an approver panicked when it was told that the engine has ended";
+            panic.log(what, None, self.redactor.as_ref());
+        }
+    }
+}
