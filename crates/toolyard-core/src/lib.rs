@@ -23,6 +23,7 @@ pub mod error;
 pub mod event;
 mod hooks;
 mod key;
+mod number;
 mod outcome;
 mod output;
 mod policy;
@@ -52,6 +53,7 @@ pub use error::{
 pub use event::{Event, EventKind};
 pub use hooks::{Abort, Hooks, NoHooks};
 pub use key::{IdempotencyKey, KeyError, canonical_json};
+pub use number::whole_number;
 pub use outcome::{Dedupe, Outcome};
 pub use output::{Content, Json, ToolOutput};
 pub use policy::{

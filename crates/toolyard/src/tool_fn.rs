@@ -1,5 +1,7 @@
 //! A tool from a typed async closure.
 
+mod integers;
+
 use schemars::{
     JsonSchema,
     generate::SchemaSettings,
@@ -16,7 +18,8 @@ use toolyard_core::{Tool, ToolContext, ToolError, ToolFactory, ToolOutput, ToolS
 /// [`ToolOutput`]: a `String`, a `&str`, a [`serde_json::Value`], `()`, or [`Json`](crate::Json) of a serialisable
 /// type. The schema has to keep to the checked subset. Structs, `Option`, `Vec`, numbers, strings, booleans and plain
 /// enums do; maps, tuples and enums with fields do not and are refused when the tool is registered. All calls share
-/// the one closure.
+/// the one closure. Where the schema says integer, `1e3` and `1000.0` are 1000, as they are to JSON Schema;
+/// beyond 2^53, where such a spelling may stand for several numbers, it is `invalid_input`.
 ///
 /// # Examples
 /// ```
@@ -46,7 +49,8 @@ where
 {
     let mut spec = spec;
     spec.input_schema.get_or_insert_with(schema_of::<A>);
-    FnFactory { spec, tool: Arc::new(FnTool { call, types: PhantomData }) }
+    let schema = spec.schema();
+    FnFactory { spec, tool: Arc::new(FnTool { call, schema, types: PhantomData }) }
 }
 
 /// The schema of an argument type, with subschemas inlined, because the checked subset has no `$ref`.
@@ -140,6 +144,7 @@ impl<T: Tool + 'static> ToolFactory for FnFactory<T> {
 /// `fn(A) -> R` is `Send` and `Sync` whatever the types are, and none of them is stored.
 struct FnTool<A, R, F> {
     call: F,
+    schema: Value,
     types: PhantomData<fn(A) -> R>,
 }
 
@@ -153,17 +158,21 @@ where
     Fut: Future<Output = Result<R, ToolError>> + Send + 'static,
 {
     async fn execute(&self, args: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let args = read_args(args).map_err(|error| ToolError::invalid_input(error.to_string()))?;
+        let args =
+            read_args(args, &self.schema).map_err(|error| ToolError::invalid_input(error.to_string()))?;
         (self.call)(args, cx.clone()).await.and_then(|output| output.try_into().map_err(Into::into))
     }
 }
 
-fn read_args<A: DeserializeOwned + 'static>(args: &Value) -> Result<A, serde_json::Error> {
+fn read_args<A: DeserializeOwned + 'static>(args: &Value, schema: &Value) -> Result<A, serde_json::Error> {
     // Calls always send an object, but `()` deserializes only from null.
     if TypeId::of::<A>() == TypeId::of::<()>() {
         return A::deserialize(Value::Null);
     }
-    A::deserialize(args)
+    A::deserialize(args).or_else(|error| match integers::rewritten(args, schema) {
+        Some(args) => A::deserialize(args),
+        None => Err(error),
+    })
 }
 
 #[cfg(test)]
@@ -171,6 +180,7 @@ mod tests {
     use super::*;
     use crate::Schema;
     use serde::Deserialize;
+    use std::num::NonZeroUsize;
 
     #[derive(Deserialize, JsonSchema)]
     #[expect(dead_code, reason = "only its schema is looked at")]
@@ -188,6 +198,29 @@ mod tests {
         /// Degrees of some of it.
         Fahrenheit,
         Kelvin,
+    }
+
+    /// V1: what the schema takes for an integer, a typed tool does too; the error for anything else is of what was sent.
+    #[test]
+    fn an_integer_is_one_however_it_is_written() {
+        #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+        struct Page {
+            first: u64,
+            last: Option<i32>,
+            sizes: Vec<NonZeroUsize>,
+            share: f32,
+        }
+        let schema = schema_of::<Page>();
+        let read = |text: &str| {
+            let args = serde_json::from_str(text).unwrap();
+            assert_eq!(Schema::compile(&schema).unwrap().validate(&args), Ok(()));
+            read_args::<Page>(&args, &schema)
+        };
+        let page = read(r#"{"first": 1e3, "last": -2.0, "sizes": [3.0, 4], "share": 1.0}"#).unwrap();
+        let sizes = [3, 4].map(|size| NonZeroUsize::new(size).unwrap()).to_vec();
+        assert_eq!(page, Page { first: 1000, last: Some(-2), sizes, share: 1.0 });
+        let error = read(r#"{"first": 1e16, "sizes": [], "share": 1}"#).unwrap_err();
+        assert!(error.to_string().contains("floating point `1e+16`"), "{error}");
     }
 
     #[test]

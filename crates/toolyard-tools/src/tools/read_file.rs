@@ -2,10 +2,10 @@
 
 use super::file_tool::{FileTool, arguments};
 use crate::Workspace;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error};
 use serde_json::{Map, Value, json};
 use std::num::NonZeroUsize;
-use toolyard_core::{Content, FsMode, ToolError, ToolOutput, ToolSpec};
+use toolyard_core::{Content, FsMode, ToolError, ToolOutput, ToolSpec, whole_number};
 
 /// The most lines that `read_file` returns, which is also the default of `limit`.
 pub const READ_FILE_LINES_MAX: usize = 2_000;
@@ -38,8 +38,20 @@ fn spec() -> ToolSpec {
 #[derive(Deserialize)]
 struct Args<'a> {
     path: &'a str,
+    #[serde(default, deserialize_with = "count")]
     offset: Option<NonZeroUsize>,
+    #[serde(default, deserialize_with = "count")]
     limit: Option<NonZeroUsize>,
+}
+
+/// Reads a number of lines, which JSON may write as `1e3`, too.
+fn count<'de, D: Deserializer<'de>>(from: D) -> Result<Option<NonZeroUsize>, D::Error> {
+    let value = Value::deserialize(from)?;
+    if value.is_null() {
+        return Ok(None);
+    }
+    let count = whole_number(&value).and_then(|count| NonZeroUsize::new(usize::try_from(count).ok()?));
+    count.map(Some).ok_or_else(|| D::Error::custom(format_args!("{value} is not a number of lines")))
 }
 
 fn run(workspace: &Workspace, args: &Value) -> Result<ToolOutput, ToolError> {

@@ -98,6 +98,19 @@ fn a_part_of_a_file_says_that_it_is_one() {
     assert_eq!(error.message(), "offset 3001 is past the end: the file has 3000 lines");
 }
 
+/// V1: a number of lines is one however it is written.
+#[test]
+fn a_number_of_lines_may_have_an_exponent() {
+    let fixture = Fixture::new();
+    fixture.call("write_file", json!({"path": "f", "content": "one\ntwo\nthree\n"})).unwrap();
+    let read = fixture.call("read_file", json!({"path": "f", "offset": 0.2e1, "limit": 1.0})).unwrap();
+    assert!(read.to_text().starts_with("two\n[lines 2 to 2 of 3"), "{}", read.to_text());
+    for offset in [json!(0), json!(1.5), json!(-1), json!("2")] {
+        let error = fixture.call("read_file", json!({"path": "f", "offset": offset})).unwrap_err();
+        assert_eq!(error.message(), format!("{offset} is not a number of lines"));
+    }
+}
+
 #[test]
 fn an_escape_is_permission_denied_and_the_rest_says_why() {
     let fixture = Fixture::new();

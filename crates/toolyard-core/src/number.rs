@@ -11,7 +11,7 @@ const EXACT_MAX: f64 = 9_007_199_254_740_991.0;
 /// # Examples
 /// ```
 /// use serde_json::json;
-/// use toolyard_wire::whole_number;
+/// use toolyard_core::whole_number;
 /// assert_eq!(whole_number(&json!(1e3)), Some(1000));
 /// assert_eq!(whole_number(&json!(1.5)), None);
 /// ```
