@@ -4,6 +4,7 @@ mod core;
 mod fork;
 mod in_flight;
 mod options;
+mod settings;
 mod turn;
 
 pub(crate) use self::core::SessionCore;

@@ -6,7 +6,7 @@
 //!          └─ root/1/2 ── ...                                                    at most 8 deep
 //! ```
 
-use super::{Session, SessionCore};
+use super::{Session, SessionCore, settings::settings_of_both};
 use crate::{
     agent::ForkParts,
     batch::BatchState,
@@ -31,41 +31,25 @@ use toolyard_core::{Capabilities, ToolContext, ToolErrorKind, error::ForModel};
 #[non_exhaustive]
 pub struct ForkPolicy(ForkParts);
 
-impl ForkPolicy {
+settings_of_both! {
+    impl ForkPolicy [.0];
     /// Limits the sub-agent to these of its parent's tools: it and its own forks see no others. Names that the parent
     /// does not have are ignored.
-    #[must_use]
-    pub fn only_tools<T: Into<Arc<str>>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
-        self.0.narrowing.tools = Some(names.into_iter().map(Into::into).collect());
-        self
-    }
-
+    only_tools;
     /// Sets what it may touch, within what its parent may: a fork can only narrow (PO-5).
-    #[must_use]
-    pub fn capabilities(mut self, capabilities: Capabilities) -> Self {
-        self.0.narrowing.capabilities = Some(Arc::new(capabilities));
-        self
-    }
-
+    capabilities;
     /// Sets its role. Tools that are hidden from its parent's role stay hidden.
-    #[must_use]
-    pub fn role(mut self, role: impl Into<Arc<str>>) -> Self {
-        self.0.narrowing.role = Some(role.into());
-        self
-    }
+    role;
+    /// Bounds the calls that it runs at once, over all classes. By default it has its parent's bound, counted
+    /// separately.
+    max_in_flight;
+}
 
+impl ForkPolicy {
     /// Makes it share its parent's concurrent pool, so that one bound holds for both.
     #[must_use]
     pub fn share_concurrent(mut self) -> Self {
         self.0.shares_concurrent = true;
-        self
-    }
-
-    /// Bounds the calls that it runs at once, over all classes. By default it has its parent's bound, counted
-    /// separately.
-    #[must_use]
-    pub fn max_in_flight(mut self, max: NonZeroUsize) -> Self {
-        self.0.max_in_flight = Some(max);
         self
     }
 }

@@ -1,5 +1,6 @@
 //! The settings of a root session.
 
+use super::settings::settings_of_both;
 use crate::{
     agent::{Narrowing, Permissions, PreparedOptions, Services},
     config::Budgets,
@@ -44,14 +45,20 @@ pub struct SessionOptions {
     pub(crate) confirmations: Option<Confirmations>,
 }
 
-impl SessionOptions {
+settings_of_both! {
+    impl SessionOptions;
+    /// Limits it to these tools: it and its forks know of no others.
+    only_tools;
+    /// Sets what it may touch, within the capabilities that the engine sets for all sessions (PO-1b).
+    capabilities;
+    /// Sets its role, which is passed to the policy. It and its forks do not know of tools that are
+    /// [hidden](crate::ToolSpec::hidden_from) from that role.
+    role;
     /// Bounds the calls of this session that run at once, over all classes (CL-6).
-    #[must_use]
-    pub fn max_in_flight(mut self, max: NonZeroUsize) -> Self {
-        self.max_in_flight = Some(max);
-        self
-    }
+    max_in_flight;
+}
 
+impl SessionOptions {
     /// Bounds the calls that run at once in this session and all its forks together (CL-6).
     #[must_use]
     pub fn tree_max_in_flight(mut self, max: NonZeroUsize) -> Self {
@@ -70,28 +77,6 @@ impl SessionOptions {
     #[must_use]
     pub fn budgets(mut self, budgets: Budgets) -> Self {
         self.budgets = Some(budgets);
-        self
-    }
-
-    /// Sets what it may touch, within the capabilities that the engine sets for all sessions (PO-1b).
-    #[must_use]
-    pub fn capabilities(mut self, capabilities: Capabilities) -> Self {
-        self.narrowing.capabilities = Some(Arc::new(capabilities));
-        self
-    }
-
-    /// Limits it to these tools: it and its forks know of no others.
-    #[must_use]
-    pub fn only_tools<T: Into<Arc<str>>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
-        self.narrowing.tools = Some(names.into_iter().map(Into::into).collect());
-        self
-    }
-
-    /// Sets its role, which is passed to the policy. It and its forks do not know of tools that are
-    /// [hidden](crate::ToolSpec::hidden_from) from that role.
-    #[must_use]
-    pub fn role(mut self, role: impl Into<Arc<str>>) -> Self {
-        self.narrowing.role = Some(role.into());
         self
     }
 
