@@ -12,7 +12,6 @@
 //! Ids such as `V4` or `CL-2` refer to the rules of behaviour that the engine keeps.
 
 mod approval;
-mod blank;
 mod call;
 mod capability;
 mod class;
@@ -26,6 +25,7 @@ mod key;
 mod number;
 mod outcome;
 mod output;
+mod plain;
 mod policy;
 pub mod resilience;
 mod resources;
@@ -39,7 +39,6 @@ pub use approval::{
     Answer, ApprovalParts, ApprovalPattern, ApprovalRequest, Approver, ConfirmationMode, Confirmations,
     LinkedPath, Preview, RequestId, Showing,
 };
-pub use blank::is_blank;
 pub use call::{Arguments, Batch, Call, CallId, CallTimeout, TimeoutScope};
 pub use capability::{Capabilities, FsGrant, FsGrantError, Host, HostError, HostPattern, HostPatternError};
 pub use class::{Routing, SideEffects, ToolClass};
@@ -56,6 +55,7 @@ pub use key::{IdempotencyKey, KeyError, canonical_json};
 pub use number::whole_number;
 pub use outcome::{Dedupe, Outcome};
 pub use output::{Content, Json, ToolOutput};
+pub use plain::{is_plain, json_escape};
 pub use policy::{
     AgentPath, AllowAll, Caller, Denied, Grant, PolicyRules, ResourceLimits, Rule, RuntimePolicy, Sandbox,
     SessionId,

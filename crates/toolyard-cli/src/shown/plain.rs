@@ -1,8 +1,8 @@
 //! Makes a model's text safe for a terminal: nothing in it moves the cursor, changes the reading order, or is present
 //! without being seen.
 
-use std::{borrow::Cow, fmt::Write};
-use toolyard::is_blank;
+use std::borrow::Cow;
+use toolyard::{is_plain, json_escape};
 
 /// The number of combining marks shown on one character; more could cover the text around it.
 const MARKS_MAX: usize = 2;
@@ -71,24 +71,17 @@ pub(crate) fn ends(text: &str, chars_max: usize, part: impl Fn(&str) -> String) 
 }
 
 fn kind(char: char) -> Kind {
-    if matches!(char, ' '..='~') {
-        return Kind::Letter;
-    }
-    // The standard library knows what is printable: no control, format or private-use character, no odd space. It
-    // accepts marks only after another character.
-    let is_printable = !format!("x{char}").escape_debug().skip(1).any(|shown| shown == '\\');
-    match is_printable && !is_blank(char) {
+    // The standard library escapes a mark that follows no other character.
+    let is_mark = || !char.is_ascii() && char.escape_debug().len() > 1;
+    match is_plain(char) {
         false => Kind::Odd,
-        true if char.escape_debug().len() > 1 => Kind::Mark,
+        true if is_mark() => Kind::Mark,
         true => Kind::Letter,
     }
 }
 
 fn escape(char: char, into: &mut String) {
-    for unit in char.encode_utf16(&mut [0; 2]) {
-        // Writing to a string cannot fail.
-        let _ = write!(into, "\\u{unit:04x}");
-    }
+    json_escape(char, into).expect("writing to a string cannot fail");
 }
 
 #[cfg(test)]

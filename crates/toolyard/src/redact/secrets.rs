@@ -9,6 +9,7 @@ use super::{
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD, Engine as _};
 use std::{collections::BTreeSet, fmt::Write as _, ops::Range, sync::Arc};
+use toolyard_core::json_escape;
 
 /// Shorter texts occur everywhere.
 const SECRET_BYTES_MIN: usize = 6;
@@ -192,9 +193,7 @@ fn ascii_escaped(json: &str, also: impl Fn(char) -> bool) -> String {
             text.push(char);
             continue;
         }
-        for unit in char.encode_utf16(&mut [0; 2]) {
-            write!(text, "\\u{unit:04x}").expect("writing to a string cannot fail");
-        }
+        json_escape(char, &mut text).expect("writing to a string cannot fail");
     }
     text
 }

@@ -1,6 +1,6 @@
 //! The names that a tool may have: a person who reads one sees all of it, in its order.
 
-use toolyard_core::is_blank;
+use toolyard_core::is_plain;
 
 /// Maximum number of characters of a name.
 const CHARS_MAX: usize = 128;
@@ -19,12 +19,9 @@ pub(super) fn shown(name: &str) -> String {
     shown
 }
 
-/// Whether a character is white space, or has another effect than being shown: it changes the reading order, moves the
-/// cursor, or is present without being seen.
+/// Whether a character has no place in a name.
 fn is_odd(char: char) -> bool {
-    // After a letter, so that marks that belong on one are not taken for odd.
-    let is_printable = |char: char| String::from_iter(['a', char]).escape_debug().count() == 2;
-    is_blank(char) || char.is_whitespace() || !(matches!(char, '"' | '\'' | '\\') || is_printable(char))
+    char == ' ' || !is_plain(char)
 }
 
 #[cfg(test)]
