@@ -12,9 +12,11 @@ mod gemini;
 mod neutral;
 mod openai_chat;
 mod openai_responses;
+mod results;
 
 use crate::{Format, Message};
 pub(crate) use answer::{Answer, answers};
+pub use results::Results;
 use serde_json::Value;
 use toolyard_core::Outcome;
 
@@ -29,6 +31,8 @@ use toolyard_core::Outcome;
 /// There is one result per call, in call order. Outcomes are matched to calls by position, and by id if they are
 /// out of order; a call without an outcome is answered with an error ([`NO_RESULT`](crate::wording::NO_RESULT)).
 /// Images are included if the format carries them; elsewhere, and in errors, the text names them instead.
+///
+/// All of them are in memory together; [`Results`] writes them one at a time.
 ///
 /// `to` may differ from the format in which the calls came. Calls then keep their ids, generated ones included,
 /// and fields that only the first format knows are left out.
@@ -49,14 +53,7 @@ use toolyard_core::Outcome;
 /// # Ok::<(), toolyard_wire::DecodeError>(())
 /// ```
 pub fn encode(message: &Message, outcomes: &[Outcome], to: Format) -> Value {
-    let answers = answers(message, outcomes, to);
-    match to {
-        Format::Neutral => neutral::results(&answers),
-        Format::OpenAiChat => openai_chat::messages(&answers),
-        Format::OpenAiResponses => openai_responses::items(&answers),
-        Format::Anthropic => anthropic::message(&answers),
-        Format::Gemini => gemini::content(&answers),
-    }
+    Results::new(message, outcomes, to).to_value()
 }
 
 #[cfg(test)]

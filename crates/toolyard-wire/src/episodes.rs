@@ -14,7 +14,7 @@ use crate::{
     draft::Draft,
     json::{self, Fields},
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 use toolyard_core::{Call, Outcome, ToolClass};
 
@@ -140,9 +140,28 @@ impl Episode {
     /// The line that answers a turn, counted from 0: `{"id","turn","results":[{"call_id","name","ok","output"
     /// or "error"}…]}`. An output is the tool's data if it has any, otherwise its text; an error is the whole error
     /// with its code.
-    pub fn results(&self, turn: usize, outcomes: &[Outcome]) -> Value {
-        let results: Value = outcomes.iter().map(result).collect();
-        json!({"id": self.id, "turn": turn, "results": results})
+    ///
+    /// It is put together only while it is serialised, one result at a time.
+    pub fn results<'a>(&'a self, turn: usize, outcomes: &'a [Outcome]) -> TurnResults<'a> {
+        TurnResults { id: &self.id, turn, results: List(outcomes) }
+    }
+}
+
+/// The line that answers a turn of an episode; see [`Episode::results`].
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct TurnResults<'a> {
+    id: &'a str,
+    turn: usize,
+    results: List<'a>,
+}
+
+/// The results of a turn.
+#[derive(Debug, Clone, Copy)]
+struct List<'a>(&'a [Outcome]);
+
+impl Serialize for List<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.0.iter().map(result))
     }
 }
 

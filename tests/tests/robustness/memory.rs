@@ -154,6 +154,12 @@ async fn a_session_holds_what_its_bound_allows() {
     assert_eq!(counts(&library.engine.session("other").dispatch(batch()).await), [9, 0, 0]);
     drop(one);
     assert_eq!(counts(&session.dispatch(batch()).await), [9, 0, 0]);
+    drop(two);
+    let unkept = session.turn().without_resend();
+    for _ in 0..50 {
+        assert_eq!(counts(&unkept.dispatch(batch()).await), [9, 0, 0]);
+    }
+    assert_eq!(unkept.finished(), []);
     library.events.check();
 }
 

@@ -27,6 +27,23 @@ async fn a_resend_finds_calls_of_every_batch() {
     yard.events.check();
 }
 
+/// CL-8: a turn that keeps no results has those of a batch that was cut off, and replays none that it has returned.
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_keeps_nothing_runs_again_what_it_is_resent() {
+    let yard = yard(|builder, _| builder).await;
+    let turn = yard.engine.session("s").turn().without_resend();
+    let one = call("c", "serial", 1, "ok");
+    assert_eq!(shape(&turn.dispatch(vec![one.clone()]).await), "c ok");
+    assert_eq!(dedupe(&turn.resend(vec![one.clone()]).await), [Dedupe::Fresh]);
+    let cut = vec![one, call("d", "serial", 0, "polite")];
+    assert!(tokio::time::timeout(SECOND, turn.dispatch(cut)).await.is_err());
+    tokio::time::sleep(SECOND).await;
+    let finished: Vec<Outcome> = turn.finished().into_iter().flatten().collect();
+    assert_eq!(shape(&finished), "c ok, d cancelled");
+    assert_eq!(yard.log.started(), ["c", "c", "c", "d"]);
+    yard.events.check();
+}
+
 /// CL-8: a repeated id in a resent batch is refused again, and the first call with that id is replayed.
 #[tokio::test(start_paused = true)]
 async fn a_resend_refuses_a_repeated_id_again() {

@@ -6,7 +6,7 @@ use super::{
     toolset,
 };
 use crate::{cli::RunArgs, exit::Exit, fault::Fault, input::Origin, setup::with_own_names};
-use toolyard_wire::{Message, decode, encode};
+use toolyard_wire::{Message, Results, decode};
 
 /// Runs the calls of a response.
 pub(super) async fn run(
@@ -35,7 +35,7 @@ pub(super) fn answer(
     result: BatchResult,
 ) -> Result<(), Fault> {
     let to = args.to.map_or(message.format(), |to| to.format());
-    let printed = runner.print(|| results::print_pretty(&encode(message, &result.outcomes, to)));
+    let printed = runner.print(|| results::print_pretty(&Results::new(message, &result.outcomes, to)));
     runner.record(None, result);
     printed
 }

@@ -1,23 +1,23 @@
 //! Results on standard output, and nothing but results.
 
 use crate::{fault::Fault, shown::json_text};
-use serde_json::Value;
+use serde::Serialize;
 use std::{
-    fmt,
     io::{self, BufWriter, StdoutLock, Write},
+    str,
 };
 
 /// How many bytes are written at a time.
 const PIECE: usize = 64 << 10;
 
 /// Prints a value on several lines.
-pub(crate) fn print_pretty(value: &Value) -> Result<(), Fault> {
-    print_json(format_args!("{value:#}\n"))
+pub(crate) fn print_pretty(value: &impl Serialize) -> Result<(), Fault> {
+    print_json(|out| serde_json::to_writer_pretty(out, value))
 }
 
 /// Prints a value as one line, flushed before anything else happens.
-pub(crate) fn print_line(value: &Value) -> Result<(), Fault> {
-    print_json(format_args!("{value}\n"))
+pub(crate) fn print_line(value: &impl Serialize) -> Result<(), Fault> {
+    print_json(|out| serde_json::to_writer(out, value))
 }
 
 /// Prints a text and flushes it.
@@ -27,26 +27,24 @@ pub(crate) fn print_text(text: &str) -> Result<(), Fault> {
 }
 
 /// Prints JSON text as it is formatted, never held as a whole: the results of a batch may be a hundred megabytes.
-fn print_json(json: fmt::Arguments<'_>) -> Result<(), Fault> {
-    let mut to = Pieces { out: BufWriter::with_capacity(PIECE, io::stdout().lock()), written: Ok(()) };
-    let formatted = fmt::write(&mut to, json);
-    let written = match formatted {
-        Ok(()) => to.out.flush(),
-        Err(fmt::Error) => to.written, // only writing can fail
-    };
-    written.map_err(Fault::results)
+fn print_json(write: impl FnOnce(&mut Pieces) -> serde_json::Result<()>) -> Result<(), Fault> {
+    let mut out = Pieces(BufWriter::with_capacity(PIECE, io::stdout().lock()));
+    let written = write(&mut out).map_err(io::Error::from);
+    written.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()).map_err(Fault::results)
 }
 
 /// Writes the pieces of a JSON text, with what is not plainly visible escaped.
-struct Pieces {
-    out: BufWriter<StdoutLock<'static>>,
-    /// The first error.
-    written: io::Result<()>,
-}
+struct Pieces(BufWriter<StdoutLock<'static>>);
 
-impl fmt::Write for Pieces {
-    fn write_str(&mut self, piece: &str) -> fmt::Result {
-        self.written = self.out.write_all(json_text(piece).as_bytes());
-        if self.written.is_ok() { Ok(()) } else { Err(fmt::Error) }
+impl Write for Pieces {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        // No character is cut: JSON text is written up to one that has to be escaped.
+        let text = str::from_utf8(piece).map_err(io::Error::other)?;
+        self.0.write_all(json_text(text).as_bytes())?;
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }

@@ -135,7 +135,7 @@ impl Runner {
     /// Runs a batch. An interrupt drains the engine: running calls are cancelled with a grace period, and the rest end
     /// as `shutting_down`. A second interrupt waits for nothing (SC-8).
     pub(super) async fn run_batch(&mut self, session: &Session, calls: &[Call]) -> BatchResult {
-        let turn = session.turn();
+        let turn = session.turn().without_resend();
         let batch = Batch::new(calls.to_vec());
         let sequential = self.sequential;
         let dispatch = async {

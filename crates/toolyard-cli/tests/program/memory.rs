@@ -30,7 +30,8 @@ fn written(child: &Child, mut stdout: ChildStdout) -> (Vec<u8>, usize) {
 }
 
 /// CC-4: a model that reads one large file 10 000 times, which needs no approval, gets as many results as there is
-/// room for, and an error for each of the others. The program takes no more than 512 MiB.
+/// room for, and an error for each of the others. Beside the 64 MiB of results, which are written one by one, the program
+/// takes no more than three times as much.
 #[test]
 fn many_large_reads_take_bounded_memory() {
     let workspace = dir("large-reads");
@@ -60,6 +61,7 @@ fn many_large_reads_take_bounded_memory() {
     };
     let (ok, refused) = (count("ok"), count("overloaded") + count("output_too_large"));
     assert_eq!((results.len(), ok + refused), (10_000, 10_000));
-    assert!((100..400).contains(&ok), "{ok} of 200 KB in 64 MiB");
-    assert!((1..512 << 10).contains(&peak), "{peak} KiB");
+    println!("{ok} results, {peak} KiB");
+    assert!((300..400).contains(&ok), "{ok} of 200 KB in 64 MiB");
+    assert!((1..256 << 10).contains(&peak), "{peak} KiB");
 }

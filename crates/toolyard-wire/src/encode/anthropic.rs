@@ -5,12 +5,7 @@ use crate::wording::NOT_EXECUTED;
 use serde_json::{Value, json};
 use toolyard_core::{Content, Reason};
 
-pub(super) fn message(answers: &[Answer<'_>]) -> Value {
-    let content: Value = answers.iter().map(tool_result).collect();
-    json!({"role": "user", "content": content})
-}
-
-fn tool_result(answer: &Answer<'_>) -> Value {
+pub(super) fn tool_result(answer: &Answer<'_>) -> Value {
     let mut block = json!({
         "type": "tool_result",
         "tool_use_id": answer.id(),

@@ -7,12 +7,7 @@ use super::answer::Answer;
 use serde_json::{Value, json};
 use toolyard_core::Content;
 
-pub(super) fn content(answers: &[Answer<'_>]) -> Value {
-    let parts: Value = answers.iter().map(part).collect();
-    json!({"role": "user", "parts": parts})
-}
-
-fn part(answer: &Answer<'_>) -> Value {
+pub(super) fn part(answer: &Answer<'_>) -> Value {
     let mut response = json!({"name": answer.origin.name.as_ref()});
     // Some versions of the API refuse an id that the model did not send.
     if let Some(id) = answer.original_id() {

@@ -5,12 +5,7 @@ use crate::wording::NO_RESULT;
 use serde_json::{Map, Value, json};
 use toolyard_core::{CallError, Content, ErrorKind, ToolOutput};
 
-pub(super) fn results(answers: &[Answer<'_>]) -> Value {
-    let results: Value = answers.iter().map(result).collect();
-    json!({ "results": results })
-}
-
-fn result(answer: &Answer<'_>) -> Value {
+pub(super) fn result(answer: &Answer<'_>) -> Value {
     let mut fields = Map::new();
     let mut put = |key: &str, value: Value| fields.insert(key.to_owned(), value);
     put("call_id", answer.id().into());

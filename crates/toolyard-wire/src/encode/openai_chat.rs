@@ -3,13 +3,10 @@
 use super::answer::Answer;
 use serde_json::{Value, json};
 
-pub(super) fn messages(answers: &[Answer<'_>]) -> Value {
-    let message = |answer: &Answer<'_>| {
-        json!({
-            "role": "tool",
-            "tool_call_id": answer.id(),
-            "content": answer.text(),
-        })
-    };
-    answers.iter().map(message).collect()
+pub(super) fn message(answer: &Answer<'_>) -> Value {
+    json!({
+        "role": "tool",
+        "tool_call_id": answer.id(),
+        "content": answer.text(),
+    })
 }

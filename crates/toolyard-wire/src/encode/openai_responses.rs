@@ -4,11 +4,7 @@ use super::answer::{Answer, data_url, part_text};
 use serde_json::{Value, json};
 use toolyard_core::Content;
 
-pub(super) fn items(answers: &[Answer<'_>]) -> Value {
-    answers.iter().map(item).collect()
-}
-
-fn item(answer: &Answer<'_>) -> Value {
+pub(super) fn item(answer: &Answer<'_>) -> Value {
     let kind = if answer.origin.custom { "custom_tool_call_output" } else { "function_call_output" };
     let mut item = json!({
         "type": kind,

@@ -12,10 +12,34 @@ fn failed(call: &Call, error: CallError) -> Outcome {
     Outcome::new(call, Routing::Read, Err(error))
 }
 
-/// Decodes a message and encodes the outcome of its first call in the format `to`.
+/// Decodes a message and encodes the outcome of its first call in the format `to`. Written one by one, the results are
+/// the same.
 fn result(text: &str, to: Format, outcome: impl Fn(&Call) -> Outcome) -> Value {
     let message = decode(text, None).unwrap();
-    encode(&message, &[outcome(&message.calls()[0])], to)
+    let outcomes = [outcome(&message.calls()[0])];
+    let encoded = encode(&message, &outcomes, to);
+    let results = Results::new(&message, &outcomes, to);
+    assert_eq!(serde_json::to_string(&results).unwrap(), encoded.to_string());
+    assert_eq!(serde_json::to_string_pretty(&results).unwrap(), format!("{encoded:#}"));
+    encoded
+}
+
+/// A message without calls, and one with several, take the form of every format, also when written one by one.
+#[test]
+fn results_are_the_same_when_written_one_by_one() {
+    let several =
+        r#"{"calls":[{"call_id":"a","name":"f"},{"call_id":"b","name":"f"},{"call_id":"c","name":"f"}]}"#;
+    for text in [r#"{"calls":[]}"#, several] {
+        let message = decode(text, None).unwrap();
+        let outcomes: Vec<Outcome> = message.calls().iter().map(|call| ok(call, "done")).skip(1).collect();
+        for to in
+            [Format::Neutral, Format::OpenAiChat, Format::OpenAiResponses, Format::Anthropic, Format::Gemini]
+        {
+            let whole = format!("{:#}", encode(&message, &outcomes, to));
+            let results = Results::new(&message, &outcomes, to);
+            assert_eq!(serde_json::to_string_pretty(&results).unwrap(), whole, "{to}");
+        }
+    }
 }
 
 const NEUTRAL: &str =

@@ -58,7 +58,12 @@ fn a_turn_is_answered_in_one_line() {
         Outcome::new(a, Routing::Read, Ok(ToolOutput::json(json!({"n": 1})))),
         Outcome::new(b, Routing::ShortCircuit, Err(error)),
     ];
-    let line = episode.results(0, &outcomes);
+    let line = serde_json::to_string(&episode.results(0, &outcomes)).unwrap();
+    assert!(
+        line.starts_with(r#"{"id":"e","turn":0,"results":[{"call_id":"a","name":"f","ok":true,"#),
+        "{line}"
+    );
+    let line: Value = serde_json::from_str(&line).unwrap();
     assert_eq!((&line["id"], &line["turn"]), (&json!("e"), &json!(0)));
     assert_eq!(line["results"][0], json!({"call_id": "a", "name": "f", "ok": true, "output": {"n": 1}}));
     assert_eq!(line["results"][1]["error"]["code"], "not_found");

@@ -39,7 +39,8 @@ impl Dispatch<'_> {
         }
         guard.disarm();
         drop(guard);
-        if self.watch.is_some() { batch.copies() } else { BatchState::collect(batch) }
+        let is_kept = self.watch.is_some_and(|watch| watch.keeps(&batch));
+        if is_kept { batch.copies() } else { BatchState::collect(batch) }
     }
 }
 

@@ -42,6 +42,9 @@ pub(crate) trait Watch: Send + Sync {
 
     /// Called once the batch has been announced, before its first call starts.
     fn opened(&self, batch: &Arc<BatchState>);
+
+    /// Called when the batch has ended: whether its results are kept. If they are not, the batch is let go of.
+    fn keeps(&self, batch: &Arc<BatchState>) -> bool;
 }
 
 /// How a batch is run.
@@ -49,7 +52,7 @@ pub(crate) struct Dispatch<'a> {
     pub(crate) session: &'a Arc<SessionCore>,
     pub(crate) turn: TurnOf,
     pub(crate) order: Order,
-    /// The follower of the batch; its results are then kept for it.
+    /// The follower of the batch; its results may be kept for it.
     pub(crate) watch: Option<&'a dyn Watch>,
     pub(crate) origin: Origin<'a>,
     /// The span it is dispatched in.

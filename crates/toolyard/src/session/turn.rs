@@ -40,13 +40,15 @@ pub struct Turn {
     number: u64,
     /// What its batches may spend.
     allowance: Option<Arc<Allowance>>,
+    /// Whether it keeps the results of its batches.
+    keeps: bool,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     cancelled: bool,
-    /// The batches of this turn. Their results are kept as long as the turn.
+    /// The batches of this turn. Their results are kept as long as the turn, unless it keeps none.
     batches: Vec<Arc<BatchState>>,
 }
 
@@ -54,7 +56,15 @@ impl Turn {
     pub(super) fn new(session: Arc<SessionCore>) -> Self {
         let number = session.next_turn();
         let allowance = session.turn_allowance();
-        Self { session, number, allowance, state: Mutex::default() }
+        Self { session, number, allowance, keeps: true, state: Mutex::default() }
+    }
+
+    /// Keeps no results: a batch's are moved to its caller and not copied, so that they take half the memory and no
+    /// longer count as held (CC-4). A [`resend`](Self::resend) then runs all of its calls.
+    #[must_use]
+    pub fn without_resend(mut self) -> Self {
+        self.keeps = false;
+        self
     }
 
     /// The turn's number in its session, from 1.
@@ -104,8 +114,8 @@ impl Turn {
         self.run(batch.into(), Order::Runs, &ResentBatch { turn: self, earlier }).await
     }
 
-    /// Returns the results of the latest batch so far, one place per call; empty before the first batch. For a caller
-    /// that cannot wait for the rest.
+    /// Returns the results of the latest batch so far, one place per call; empty before the first batch, and after one
+    /// whose results [are not kept](Self::without_resend). For a caller that cannot wait for the rest.
     pub fn finished(&self) -> Vec<Option<Outcome>> {
         self.latest().map_or_else(Vec::new, |batch| batch.finished())
     }
@@ -129,6 +139,14 @@ impl Turn {
     pub fn cancel_call(&self, id: &str) -> bool {
         let batches = self.state().batches.clone();
         super::cancel_in(&batches, id)
+    }
+
+    /// Lets go of a batch that has ended, unless its results are kept.
+    fn keeps(&self, batch: &Arc<BatchState>) -> bool {
+        if !self.keeps {
+            self.state().batches.retain(|known| !Arc::ptr_eq(known, batch));
+        }
+        self.keeps
     }
 
     fn opened(&self, batch: &Arc<BatchState>) {
@@ -165,6 +183,10 @@ impl Watch for FreshBatch<'_> {
     fn opened(&self, batch: &Arc<BatchState>) {
         self.0.opened(batch);
     }
+
+    fn keeps(&self, batch: &Arc<BatchState>) -> bool {
+        self.0.keeps(batch)
+    }
 }
 
 impl Watch for ResentBatch<'_> {
@@ -178,6 +200,10 @@ impl Watch for ResentBatch<'_> {
 
     fn opened(&self, batch: &Arc<BatchState>) {
         self.turn.opened(batch);
+    }
+
+    fn keeps(&self, batch: &Arc<BatchState>) -> bool {
+        self.turn.keeps(batch)
     }
 }
 
