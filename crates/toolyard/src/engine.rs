@@ -2,6 +2,7 @@
 
 mod batch_ends;
 mod builder;
+mod core;
 mod gauges;
 mod guards;
 mod shutdown;
@@ -13,162 +14,18 @@ pub use guards::{BreakerOf, BreakerStatus};
 pub use shutdown::DrainReport;
 pub use status::{Bound, EngineStatus, Holder, HolderState, Missing, Waiting, Who};
 
-use batch_ends::BatchEnds;
+pub(crate) use self::core::EngineCore;
 
 use crate::{
-    agent::{Numbers, PreparedOptions, Services},
-    attempt::{Backend, Runners},
-    batch::{BatchState, Stop},
     config::Drain,
     events::Subscription,
     pool::{PoolError, Pools},
     redact::Redactor,
     registry::{Registry, ToolEntry},
-    session::{Session, SessionCore, SessionOptions},
+    session::{Session, SessionOptions},
 };
-use foldhash::HashMap;
-use std::{
-    fmt,
-    ops::Deref,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicU64, Ordering},
-    },
-};
-use toolyard_core::{
-    AgentPath, Event, EventKind, RuntimePolicy, SessionId, ToolClass, event::ENGINE_SESSION,
-};
-
-/// The engine as its sessions hold it: what its calls need, where they run, and the sessions.
-pub(crate) struct EngineCore {
-    pub(crate) services: Arc<Services>,
-    pub(crate) backend: Arc<dyn Backend>,
-    pub(crate) runners: Arc<Runners>,
-    pub(crate) batch_ends: BatchEnds,
-    sessions: Mutex<Sessions>,
-    opened: AtomicU64,
-}
-
-impl Deref for EngineCore {
-    type Target = Services;
-
-    fn deref(&self) -> &Services {
-        &self.services
-    }
-}
-
-impl Drop for EngineCore {
-    fn drop(&mut self) {
-        self.runners.close();
-        self.no_more_questions();
-    }
-}
-
-/// The open sessions, by name.
-#[derive(Default)]
-struct Sessions {
-    open: HashMap<SessionId, NamedSession>,
-    stopped: Option<Stop>,
-}
-
-/// The entry of a session name.
-#[derive(Default)]
-struct NamedSession {
-    core: Weak<SessionCore>,
-    numbers: Arc<Numbers>,
-    /// Sessions of this name that have not announced their end: the open one, and those that are closing.
-    unannounced: usize,
-}
-
-impl EngineCore {
-    fn sessions(&self) -> MutexGuard<'_, Sessions> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns the open session of this name, or opens one. The options are read and dropped outside of the lock:
-    /// they may hold the last handle of another session, and any code of the embedder.
-    fn open(self: &Arc<Self>, id: SessionId, options: SessionOptions) -> Session {
-        let core = match self.open_session(&id) {
-            Some(core) => core,
-            None => self.open_with(id, options.prepared(self)),
-        };
-        core.announce();
-        // Read after the session is known by its name: a stop finds it there, or it finds the stop here.
-        let stopped = self.sessions().stopped;
-        if let Some(why) = stopped {
-            core.stop(why);
-        }
-        Session { core }
-    }
-
-    /// The open session of this name.
-    fn open_session(&self, id: &SessionId) -> Option<Arc<SessionCore>> {
-        self.sessions().open.get(id)?.core.upgrade()
-    }
-
-    /// Opens a session, unless another caller has just opened it.
-    fn open_with(self: &Arc<Self>, id: SessionId, options: PreparedOptions) -> Arc<SessionCore> {
-        let mut unused = Some(options); // dropped after the lock is released
-        let mut sessions = self.sessions();
-        let named = sessions.open.entry(id.clone()).or_default();
-        if let Some(core) = named.core.upgrade() {
-            return core;
-        }
-        let options = unused.take().expect("the options are still there");
-        let number = self.opened.fetch_add(1, Ordering::Relaxed);
-        let core = SessionCore::open(self, number, id, options, named.numbers.clone());
-        named.core = Arc::downgrade(&core);
-        named.unannounced += 1;
-        core
-    }
-
-    /// A session has announced its end. After the last one of its name, the name is free again and its event numbers
-    /// restart.
-    pub(crate) fn forget(&self, session: &SessionId) {
-        let mut sessions = self.sessions();
-        let Some(named) = sessions.open.get_mut(session) else { return };
-        named.unannounced -= 1;
-        if named.unannounced == 0 {
-            sessions.open.remove(session);
-        }
-    }
-
-    fn open_sessions(&self) -> Vec<Arc<SessionCore>> {
-        let mut sessions: Vec<_> =
-            self.sessions().open.values().filter_map(|named| named.core.upgrade()).collect();
-        sessions.sort_unstable_by_key(|session| session.root());
-        sessions
-    }
-
-    /// The live batches of all open sessions; some may have finished.
-    fn batches(&self) -> Vec<Arc<BatchState>> {
-        self.open_sessions().iter().flat_map(|session| session.batches()).collect()
-    }
-
-    /// Tells the writers that an engine was built: they may append to what another engine wrote. It has the number 0,
-    /// because it is not one of the events that sinks and subscribers count.
-    fn begin_log(&self) {
-        let version = env!("CARGO_PKG_VERSION").to_owned();
-        let kind = EventKind::EngineStarted { version };
-        let mut event = Event::new(SessionId::from(ENGINE_SESSION), AgentPath::root(), kind);
-        let now = self.clock.now();
-        (event.wall_ms, event.mono_us) = (self.clock.wall_ms(now), self.clock.mono_us(now));
-        self.bus.to_writers(event);
-    }
-
-    /// Ends what waits for events, for questions or for changes of the tools: there are none any more.
-    fn end_waits(&self) {
-        self.bus.end_subscriptions();
-        self.registry.end_watches();
-        self.no_more_questions();
-    }
-
-    /// Stops every batch, current and future.
-    fn stop(&self, why: Stop) {
-        self.sessions().stopped.get_or_insert(why);
-        self.open_sessions().iter().for_each(|session| session.stop(why));
-    }
-}
+use std::{fmt, sync::Arc};
+use toolyard_core::{EventKind, RuntimePolicy, SessionId, ToolClass};
 
 /// Runs the tool calls of agents: concurrently, in the order the model meant, bounded, one result per call.
 ///
@@ -207,7 +64,7 @@ impl Engine {
     /// Like [`session`](Self::session), with settings. They apply only if this call opens the session; an open
     /// session keeps its own.
     pub fn session_with(&self, id: impl Into<SessionId>, options: SessionOptions) -> Session {
-        self.core.open(id.into(), options)
+        Session { core: self.core.open(id.into(), |engine| options.prepared(engine)) }
     }
 
     /// Cancels every call that is in flight in the session of this name and in its forks, but no later one. Returns

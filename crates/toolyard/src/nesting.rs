@@ -12,9 +12,11 @@
 //! and every call under it is quiescent (V2).
 
 mod dispatch;
+mod entered;
 mod lineage;
 mod nest;
 
-pub(crate) use dispatch::{Entered, dispatch};
+pub(crate) use dispatch::dispatch;
+pub(crate) use entered::Entered;
 pub(crate) use lineage::{CallGone, CallRef, current, within};
 pub(crate) use nest::{Clock, Nest, Report};

@@ -2,10 +2,10 @@
 
 mod core;
 mod fork;
-mod in_flight;
 mod options;
 mod settings;
 mod turn;
+mod weak_list;
 
 pub(crate) use self::core::SessionCore;
 pub use fork::{ForkError, ForkPolicy, SubAgents};

@@ -105,6 +105,24 @@ impl Services {
         }
     }
 
+    /// Tells the writers that an engine was built: they may append to what another engine wrote. It has the number 0,
+    /// because it is not one of the events that sinks and subscribers count.
+    pub(crate) fn begin_log(&self) {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let kind = EventKind::EngineStarted { version };
+        let mut event = Event::new(SessionId::from(ENGINE_SESSION), AgentPath::root(), kind);
+        let now = self.clock.now();
+        (event.wall_ms, event.mono_us) = (self.clock.wall_ms(now), self.clock.mono_us(now));
+        self.bus.to_writers(event);
+    }
+
+    /// Ends what waits for events, for questions or for changes of the tools: there are none any more.
+    pub(crate) fn end_waits(&self) {
+        self.bus.end_subscriptions();
+        self.registry.end_watches();
+        self.no_more_questions();
+    }
+
     /// Tells the approver that the engine asks nothing more.
     pub(crate) fn no_more_questions(&self) {
         let Some(approver) = &self.approver else { return };

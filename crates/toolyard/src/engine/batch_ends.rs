@@ -28,7 +28,7 @@ impl BatchEnds {
     }
 
     /// Waits until none of `batches` is in flight, including those that are added meanwhile.
-    pub(super) async fn all_ended(&self, batches: impl Fn() -> Vec<Arc<BatchState>>) {
+    pub(crate) async fn all_ended(&self, batches: impl Fn() -> Vec<Arc<BatchState>>) {
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let _waiting = Waiting(self);
         loop {
@@ -52,7 +52,7 @@ impl BatchEnds {
 }
 
 /// Those that still have open calls or have not announced their end.
-pub(super) fn unfinished(batches: Vec<Arc<BatchState>>) -> impl Iterator<Item = Arc<BatchState>> {
+pub(crate) fn unfinished(batches: Vec<Arc<BatchState>>) -> impl Iterator<Item = Arc<BatchState>> {
     batches.into_iter().filter(|batch| batch.is_in_flight())
 }
 

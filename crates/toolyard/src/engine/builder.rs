@@ -1,6 +1,6 @@
 //! Building an engine.
 
-use super::{Engine, EngineCore, Sessions, batch_ends::BatchEnds};
+use super::{Engine, EngineCore};
 use crate::{
     admission::{Admission, Reach},
     agent::{ResultRoom, Scopes, Services, ToolUnits},
@@ -22,7 +22,7 @@ use std::{
     collections::BTreeMap,
     num::NonZeroUsize,
     sync::{
-        Arc, Mutex, Weak,
+        Arc, Weak,
         atomic::{AtomicU64, AtomicUsize},
     },
     time::Duration,
@@ -400,14 +400,8 @@ impl EngineBuilder {
             resources: Arc::new(self.resources),
             scope: self.scope.map(Contained::new),
         };
-        EngineCore {
-            services: Arc::new(services),
-            backend: self.backend.unwrap_or_else(|| Arc::new(HostBackend::new(blocking))),
-            runners: Runners::new(tasks),
-            batch_ends: BatchEnds::default(),
-            sessions: Mutex::new(Sessions::default()),
-            opened: AtomicU64::new(0),
-        }
+        let backend = self.backend.unwrap_or_else(|| Arc::new(HostBackend::new(blocking)));
+        EngineCore::new(services, backend, Runners::new(tasks))
     }
 }
 

@@ -11,11 +11,14 @@ use recorder::Recorder;
 use serde_json::{Value, json};
 use std::{
     ops::Range,
-    sync::{OnceLock, atomic::AtomicUsize},
+    sync::{
+        OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 use tokio::time::timeout;
-use toolyard_core::{Answer, Call, Confirmations, ErrorKind, Outcome, ToolError};
+use toolyard_core::{Answer, Call, Confirmations, ErrorKind, Event, Outcome, ToolError};
 
 #[allow(unreachable_pub, reason = "the other tests use it from outside")]
 #[path = "../../../../tests/src/grammar.rs"]

@@ -1,7 +1,7 @@
 //! Dispatching a handler's own calls.
 
-use super::{CallRef, Nest};
-use crate::batch::{BatchState, Dispatch, Origin, Stop, vanished};
+use super::{CallRef, Entered};
+use crate::batch::{BatchState, Dispatch, Origin, vanished};
 use std::{pin::pin, sync::Arc, task::Poll};
 use tokio::sync::oneshot;
 use toolyard_core::{Batch, Call, Outcome, Routing};
@@ -72,12 +72,15 @@ async fn on_its_own(entered: Arc<Entered>, dispatch: Dispatch<'_>, batch: Batch)
         Poll::Pending => {
             entered.park();
             let (give, outcomes) = oneshot::channel();
-            entered.call.batch.session.engine.tasks.spawn(async move {
+            entered.call().batch.session.engine.tasks.spawn(async move {
                 let _ = give.send(run.await); // the handler may be gone
             });
             outcomes.await.unwrap_or_else(|_| {
                 let mut outcomes: Vec<_> = calls.iter().map(vanished_outcome).collect();
-                BatchState::shown(entered.call.batch.session.engine.results_redactor.as_ref(), &mut outcomes);
+                BatchState::shown(
+                    entered.call().batch.session.engine.results_redactor.as_ref(),
+                    &mut outcomes,
+                );
                 outcomes
             })
         }
@@ -100,53 +103,7 @@ struct LeaveOnDrop<'a> {
 impl Drop for LeaveOnDrop<'_> {
     fn drop(&mut self) {
         if self.armed {
-            self.entered.nest().cancel_child(self.entered.child);
-        }
-    }
-}
-
-/// A dispatch in flight, for which its handler is parked, or about to be.
-pub(crate) struct Entered {
-    call: CallRef,
-    /// Its number in the nest.
-    child: usize,
-}
-
-impl Entered {
-    /// Enters a dispatch in the nest. The handler has yet to be [parked](Self::park).
-    ///
-    /// # Errors
-    /// Why the calls are refused, if the handler is over.
-    pub(crate) fn new(call: &CallRef) -> Result<Self, Stop> {
-        let nest = call.batch.nest(call.index).ok_or(Stop::Orphaned)?;
-        let child = nest.enter(call)?;
-        Ok(Self { call: call.clone(), child })
-    }
-
-    /// Parks the handler. If too many are parked already, the waiting calls of this dispatch are ended.
-    pub(crate) fn park(&self) {
-        if let Err(why) = self.nest().park(&self.call) {
-            self.nest().stop_child(self.child, why);
-        }
-    }
-
-    pub(crate) fn nest(&self) -> &Nest {
-        self.call.batch.entered_nest(self.call.index)
-    }
-
-    pub(crate) fn call(&self) -> &CallRef {
-        &self.call
-    }
-
-    pub(crate) fn child(&self) -> usize {
-        self.child
-    }
-}
-
-impl Drop for Entered {
-    fn drop(&mut self) {
-        if self.nest().stop_awaiting(self.child) {
-            self.call.batch.dispatch_quiescent(&self.call, self.child);
+            self.entered.nest().cancel_child(self.entered.child());
         }
     }
 }

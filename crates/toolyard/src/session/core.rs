@@ -1,6 +1,6 @@
 //! The state that the batches of a session share.
 
-use super::in_flight::InFlight;
+use super::weak_list::WeakList;
 use crate::{
     agent::{Agent, EventPlace, ForkParts, Numbers, PreparedOptions},
     batch::{BatchState, Flight, Stop, TurnOf},
@@ -39,7 +39,7 @@ struct Parent {
 /// What is in flight.
 #[derive(Default)]
 struct Open {
-    batches: InFlight<BatchState>,
+    batches: WeakList<BatchState>,
     forks: Slab<Weak<SessionCore>>,
     stopped: Option<Stop>,
 }

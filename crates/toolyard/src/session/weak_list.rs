@@ -5,15 +5,15 @@ use std::sync::{Arc, Weak};
 /// Weak references to items that may be in flight. Items are never removed one by one, which would cost as much as
 /// adding them: finished ones are swept out when the list needs room. Until then they keep only their allocation, not
 /// its content.
-pub(super) struct InFlight<T>(Vec<Weak<T>>);
+pub(super) struct WeakList<T>(Vec<Weak<T>>);
 
-impl<T> Default for InFlight<T> {
+impl<T> Default for WeakList<T> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<T> InFlight<T> {
+impl<T> WeakList<T> {
     /// Adds an item, without keeping it alive.
     pub(super) fn push(&mut self, one: &Arc<T>) {
         // When items follow each other one at a time, the list never holds more than one.
@@ -44,36 +44,36 @@ mod tests {
 
     #[test]
     fn finished_items_are_not_listed() {
-        let mut in_flight = InFlight::default();
+        let mut list = WeakList::default();
         let all: Vec<Arc<usize>> = (0..10).map(Arc::new).collect();
-        all.iter().for_each(|one| in_flight.push(one));
+        all.iter().for_each(|one| list.push(one));
         let odd: Vec<_> = all.into_iter().filter(|one| **one % 2 == 1).collect();
-        assert_eq!(in_flight.iter().map(|one| *one).collect::<Vec<_>>(), [1, 3, 5, 7, 9]);
+        assert_eq!(list.iter().map(|one| *one).collect::<Vec<_>>(), [1, 3, 5, 7, 9]);
         drop(odd);
-        assert_eq!(in_flight.iter().count(), 0);
+        assert_eq!(list.iter().count(), 0);
     }
 
     #[test]
     fn one_after_another_needs_one_place() {
-        let mut in_flight = InFlight::default();
-        (0..1000).map(Arc::new).for_each(|one| in_flight.push(&one));
-        assert_eq!(in_flight.0.len(), 1);
+        let mut list = WeakList::default();
+        (0..1000).map(Arc::new).for_each(|one| list.push(&one));
+        assert_eq!(list.0.len(), 1);
     }
 
     /// The latest item is always in flight here, so that the shortcut for a finished last item never applies.
     #[test]
     fn overlapping_items_need_few_places() {
         for at_once in [2, 3, 17] {
-            let (mut in_flight, mut alive) = (InFlight::default(), VecDeque::new());
+            let (mut list, mut alive) = (WeakList::default(), VecDeque::new());
             for n in 0..10_000 {
                 alive.push_back(Arc::new(n));
-                in_flight.push(alive.back().unwrap());
+                list.push(alive.back().unwrap());
                 if alive.len() == at_once {
                     alive.pop_front();
                 }
-                assert_eq!(in_flight.iter().count(), alive.len());
+                assert_eq!(list.iter().count(), alive.len());
             }
-            assert!(in_flight.0.capacity() <= 4 * at_once, "{} places for {at_once}", in_flight.0.capacity());
+            assert!(list.0.capacity() <= 4 * at_once, "{} places for {at_once}", list.0.capacity());
         }
     }
 }
