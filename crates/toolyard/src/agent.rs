@@ -33,8 +33,8 @@ use crate::{
     admission::{LeaseId, Need, Reach, UnitId},
     budget::Allowance,
     redact::GivenMarks,
-    registry::ToolEntry,
-    unwind::Contained,
+    tasks::Contained,
+    tool::ToolEntry,
 };
 use approvals::Approvals;
 use shared_questions::SharedQuestions;

@@ -8,48 +8,18 @@
 //!                                                                     all of run k is quiescent (CL-3)
 //! ```
 
-mod acquire;
-mod admit;
-mod again;
-mod allowed;
-mod approval;
-mod aside;
-mod bell;
 mod checks;
-mod deadline;
-mod draws;
 mod driver;
-mod flight;
-mod follow;
-mod holding;
-mod ids;
 mod intake;
-mod ledger;
+mod nested;
 mod plan;
-mod progress;
-mod question;
-mod quiescence;
-mod recall;
 mod results;
-mod room;
 mod router;
-mod run;
 mod scope;
-mod shown;
-mod sinks;
-pub(crate) mod span;
-mod state;
-mod stop;
 mod stream;
 
-pub(crate) use admit::ZOMBIE_WAIT;
-pub(crate) use deadline::earlier;
-pub(crate) use flight::Flight;
 pub(crate) use intake::{Dispatch, Order, Origin, Watch};
-pub(crate) use ledger::Ending;
+pub(crate) use nested::dispatch_nested;
 pub(crate) use plan::plan;
 pub use plan::{Plan, PlannedCall, PlannedRun};
-pub(crate) use progress::{Bid, Progress};
-pub(crate) use state::{BatchState, TurnOf, vanished};
-pub(crate) use stop::Stop;
 pub use stream::OpenBatch;

@@ -1,8 +1,6 @@
 //! The engine handle that embedders hold. Wiring only; the work is done in the other modules.
 
-mod batch_ends;
 mod builder;
-mod core;
 mod gauges;
 mod guards;
 mod shutdown;
@@ -14,15 +12,15 @@ pub use guards::{BreakerOf, BreakerStatus};
 pub use shutdown::DrainReport;
 pub use status::{Bound, EngineStatus, Holder, HolderState, Missing, Waiting, Who};
 
-pub(crate) use self::core::EngineCore;
+pub(crate) use crate::call::EngineCore;
 
 use crate::{
     config::Drain,
-    events::Subscription,
     pool::{PoolError, Pools},
+    record::Subscription,
     redact::Redactor,
-    registry::{Registry, ToolEntry},
     session::{Session, SessionOptions},
+    tool::{Registry, ToolEntry},
 };
 use std::{fmt, sync::Arc};
 use toolyard_core::{EventKind, RuntimePolicy, SessionId, ToolClass};
@@ -45,7 +43,7 @@ use toolyard_core::{EventKind, RuntimePolicy, SessionId, ToolClass};
 /// ```
 #[derive(Clone)]
 pub struct Engine {
-    core: Arc<EngineCore>,
+    pub(crate) core: Arc<EngineCore>,
     pools: Arc<Pools>,
 }
 
@@ -106,7 +104,7 @@ impl Engine {
         self.core.bus.subscribe()
     }
 
-    /// Waits until every [`EventWriter`](crate::EventWriter) has written all events emitted so far, for at most 10 s.
+    /// Waits until every [`EventWriter`](crate::record::EventWriter) has written all events emitted so far, for at most 10 s.
     /// Returns `false` if some are not written. [`shutdown`](Self::shutdown) does this too.
     ///
     /// # Cancel safety
@@ -156,7 +154,7 @@ impl Engine {
     /// Stops the engine in the order of SC-8. New and waiting calls are answered `shutting_down`; running calls may
     /// finish, then are cancelled, then abandoned. Every call gets its result. At the end, everything that waits for
     /// this engine ends too: [subscriptions](Self::subscribe) once they have read the last event,
-    /// [`ApprovalDesk::next`](crate::ApprovalDesk::next), and those who [watch](Registry::watch) the registry. A second
+    /// [`ApprovalDesk::next`](crate::gate::ApprovalDesk::next), and those who [watch](Registry::watch) the registry. A second
     /// call of this method finds nothing to do.
     ///
     /// # Cancel safety

@@ -9,12 +9,16 @@
 //! that may not use a tool learns nothing of its schema. A refused call is routed `short_circuit`. Before consent, a
 //! finished key or an open breaker may answer the call, which is then routed as if it ran (CL-2).
 
+mod desk;
+
 mod arguments;
 mod consent;
 mod hooks;
 mod lengthy;
 mod preview;
 mod reach;
+
+pub use desk::{AnswerError, ApprovalDesk};
 
 pub(crate) use arguments::Args;
 use consent::consent;
@@ -27,7 +31,7 @@ use crate::{
     agent::Agent,
     config::FORK_DEPTH_MAX,
     keys::{Fingerprint, KeptResult, KeyOf, Keys, Peek, already_executed, mismatch},
-    registry::{Allowed, PolicyVersion, Table, ToolEntry, VersionedPolicy},
+    tool::{Allowed, PolicyVersion, Table, ToolEntry, VersionedPolicy},
 };
 use serde_json::Value;
 use std::sync::{
@@ -93,7 +97,7 @@ static HOST: Grant = Grant::host();
 
 impl Cleared {
     /// Where the call executes and within which limits, as granted at the gate. Later changes are in
-    /// [`BatchState::grant`](crate::batch::BatchState::grant), which is the one to use.
+    /// [`BatchState::grant`](crate::call::BatchState::grant), which is the one to use.
     pub(crate) fn grant_at_gate(&self) -> &Grant {
         self.more.as_ref().and_then(|more| more.grant.as_ref()).unwrap_or(&HOST)
     }

@@ -1,21 +1,18 @@
 //! Sessions and their turns: what an agent holds of the engine.
 
-mod core;
 mod fork;
 mod options;
 mod settings;
 mod turn;
-mod weak_list;
 
-pub(crate) use self::core::SessionCore;
 pub use fork::{ForkError, ForkPolicy, SubAgents};
 pub use options::{Priority, SessionOptions};
 pub use turn::Turn;
 
 use crate::{
-    batch::{BatchState, Dispatch, OpenBatch, Order, Origin, Plan, Stop, plan, span},
-    nesting,
-    registry::ToolEntry,
+    batch::{Dispatch, OpenBatch, Order, Origin, Plan, dispatch_nested, plan},
+    call::{BatchState, SessionCore, Stop, span},
+    tool::ToolEntry,
 };
 use std::{fmt, sync::Arc};
 use toolyard_core::{Batch, Budget, Call, Outcome, SessionId, ToolSpec};
@@ -54,7 +51,7 @@ impl Session {
         &self.core.id
     }
 
-    /// What a tool of [`Engine::definitions_for`](crate::Engine::definitions_for) says of itself, as this session's
+    /// What a tool of [`Engine::definitions_for`](crate::engine::Engine::definitions_for) says of itself, as this session's
     /// model may read it: without registered secrets, which a server may have put into a description (PO-7).
     pub fn shown_spec(&self, entry: &ToolEntry) -> ToolSpec {
         let mut spec = entry.spec().clone();
@@ -91,7 +88,7 @@ impl Session {
         match caller {
             None => dispatch.run(batch).await,
             // Boxed because most dispatches are not made by handlers and should not reserve space for this.
-            Some(call) => Box::pin(nesting::dispatch(call, dispatch, batch)).await,
+            Some(call) => Box::pin(dispatch_nested(call, dispatch, batch)).await,
         }
     }
 

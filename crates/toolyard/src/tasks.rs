@@ -1,7 +1,12 @@
-//! Where the tasks of calls are spawned.
+//! Where code runs: the tasks of calls, the threads of blocking handlers, and the catch around code of an embedder.
 
 mod blocking;
 mod outside;
+pub(crate) mod unwind;
+
+#[cfg(test)]
+pub(crate) use unwind::logged;
+pub(crate) use unwind::{Caught, Contained, Panic, after_drop, caught, log_unclassified};
 
 pub(crate) use blocking::TakeUp;
 pub use blocking::{Blocking, BlockingThreads};

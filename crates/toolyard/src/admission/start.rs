@@ -9,7 +9,7 @@
 //! before it, a long queue of such calls would overflow the stack.
 
 use super::{Admission, GrantedWaiter, Held, Permit, Place};
-use crate::unwind::{Panic, caught};
+use crate::tasks::{Panic, caught};
 use smallvec::SmallVec;
 use std::{cell::RefCell, collections::VecDeque, mem::ManuallyDrop, sync::Arc};
 use tokio::time::Instant;

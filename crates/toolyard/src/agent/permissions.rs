@@ -2,7 +2,7 @@
 //! need confirmation (PO-1b, PO-3). A fork inherits this from its parent and may narrow it (CL-7).
 
 use super::services::Services;
-use crate::registry::ToolEntry;
+use crate::tool::ToolEntry;
 use std::{collections::BTreeSet, sync::Arc};
 use toolyard_core::{Capabilities, Confirmations};
 

@@ -1,7 +1,7 @@
 //! The settings with which an agent begins, once those that the embedder left open are known.
 
 use super::permissions::{Narrowing, Permissions};
-use crate::{config::Budgets, unwind::Contained};
+use crate::{config::Budgets, tasks::Contained};
 use std::{num::NonZeroUsize, sync::Arc};
 use toolyard_core::{PathScope, Resources};
 

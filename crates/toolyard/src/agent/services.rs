@@ -5,18 +5,14 @@
 use super::{result_room::ResultRoom, scopes::Scopes, units::ToolUnits};
 use crate::{
     admission::{Admission, UnitId},
-    breaker::Transition,
     chance::Chance,
     clock::Clock,
     config::{Budgets, Limits, OnSerialFailure, Waits},
-    events::{EventBus, Sequence},
-    guard::BreakerMove,
     pool::PoolLeases,
+    record::{Content, EventBus, Sequence},
     redact::Redactor,
-    registry::{Lengthy, Registry, RulesInForce, ToolEntry},
-    tasks::{Blocking, Tasks},
-    telemetry::Content,
-    unwind::{Contained, caught},
+    tasks::{Blocking, Contained, Tasks, caught},
+    tool::{BreakerMove, Lengthy, Registry, RulesInForce, ToolEntry, Transition},
 };
 use std::{
     num::NonZeroUsize,

@@ -3,7 +3,7 @@
 use crate::{
     budget::{Allowance, Books, BudgetOwner},
     config::Budgets,
-    registry::ToolEntry,
+    tool::ToolEntry,
 };
 use std::{
     collections::BTreeMap,

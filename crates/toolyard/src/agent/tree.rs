@@ -7,7 +7,7 @@ use super::{
 use crate::{
     admission::{Admission, LeaseId, Reach, Scope, UnitId},
     config::Budgets,
-    events::Sequence,
+    record::Sequence,
     redact::GivenMarks,
 };
 use std::{

@@ -3,7 +3,7 @@
 use super::services::Services;
 use crate::{
     admission::{Admission, Granted, Reach, UnitId},
-    registry::{Rules, ToolEntry},
+    tool::{Rules, ToolEntry},
 };
 use arc_swap::Guard;
 use std::{

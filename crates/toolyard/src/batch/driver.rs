@@ -4,12 +4,9 @@
 //! starts the next call. So a waiting call costs a place in the queue and no task, and between two calls there is
 //! neither a message nor a wake-up of the driver.
 
-use super::admit::ZOMBIE_WAIT;
 use super::intake::Dispatch;
-use super::state::{BatchState, index};
-use super::stop::Stop;
 use crate::{
-    attempt::{Attempt, Next},
+    call::{Attempt, BatchState, Next, Stop, ZOMBIE_WAIT, index},
     config::OnSerialFailure,
 };
 use futures::{
@@ -102,15 +99,6 @@ fn begin_inline(batch: &Arc<BatchState>, index: u32, ready_at: Instant) {
     // Polled with a waker that does nothing: if it has to wait, its own task polls it again and registers a real one.
     if attempt.as_mut().now_or_never().is_none() {
         batch.session.engine.tasks.spawn(attempt);
-    }
-}
-
-impl BatchState {
-    /// Admits a call whose run has begun: it starts, or waits for what it needs.
-    pub(super) fn start_or_wait(self: &Arc<Self>, index: u32, ready_at: Instant) {
-        if let Some(attempt) = self.admit(index, ready_at) {
-            self.session.engine.runners.run(attempt);
-        }
     }
 }
 

@@ -2,20 +2,16 @@
 
 use super::checks::BatchChecks;
 use super::driver::StopOnDrop;
-use super::holding::{BatchHolds, Holding};
-use super::ledger::{Ending, Slot};
-use super::quiescence::Nested;
 use super::router;
-use super::run::Run;
-use super::state::{Base, BatchState, TurnOf, index};
-use super::stop::Stop;
 use crate::{
+    call::{
+        Base, BatchHolds, BatchState, CallGone, CallRef, Ending, Entered, Holding, Nested, Run, SessionCore,
+        Slot, Stop, TurnOf, index,
+    },
     gate::{self, Cleared, Fit, NotCleared, Unvalidated},
     keys::KeptResult,
-    nesting::{CallGone, CallRef, Entered},
-    registry::{Table, VersionedPolicy},
-    session::SessionCore,
-    telemetry::Parent,
+    record::Parent,
+    tool::{Table, VersionedPolicy},
 };
 use smallvec::SmallVec;
 use std::{collections::HashSet, sync::Arc};

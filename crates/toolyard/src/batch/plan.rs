@@ -3,13 +3,13 @@
 use super::checks::BatchChecks;
 use super::router;
 use crate::{
+    call::SessionCore,
     gate::{self, Fit, NotCleared},
-    session::SessionCore,
 };
 use std::ops::Range;
 use toolyard_core::{Batch, CallError, CallId, Routing};
 
-/// What [`Session::dispatch`](crate::Session::dispatch) would do with a batch.
+/// What [`Session::dispatch`](crate::session::Session::dispatch) would do with a batch.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Plan {

@@ -1,7 +1,6 @@
 //! The results of a batch, as its caller and its turn get them.
 
-use super::ledger::Slot;
-use super::state::BatchState;
+use crate::call::{BatchState, Slot};
 use std::sync::Arc;
 use toolyard_core::{Call, Outcome};
 

@@ -1,10 +1,8 @@
 //! A batch as the handlers of its calls see it.
 
 use super::intake::{Dispatch, Order, Origin};
-use super::ledger::Phase;
-use super::span;
-use super::state::{BatchState, TurnOf};
-use crate::nesting::{self, CallRef};
+use super::nested::dispatch_nested;
+use crate::call::{BatchState, CallRef, Phase, TurnOf, span};
 use std::{any::Any, sync::Arc};
 use tokio_util::sync::CancellationToken;
 use toolyard_core::{AgentPath, Batch, Call, CallScope, Dispatching, EventKind, Resources, SessionId};
@@ -69,7 +67,7 @@ impl CallScope for BatchState {
                 origin: Origin::Outside,
                 span,
             };
-            nesting::dispatch(call, dispatch, batch).await
+            dispatch_nested(call, dispatch, batch).await
         })
     }
 

@@ -11,14 +11,10 @@
 
 use super::driver::{begin, skips_rest, wait_for_zombies, zombies_until};
 use super::intake::{Dispatch, Order, Origin, StreamPrefix};
-use super::span;
-use super::state::{BatchState, TurnOf, index, vanished};
-use super::stop::Stop;
 use crate::{
     agent::EventPlace,
     budget::Allowance,
-    nesting::{CallGone, CallRef, Entered},
-    session::SessionCore,
+    call::{BatchState, CallGone, CallRef, Entered, SessionCore, Stop, TurnOf, index, span, vanished},
 };
 use futures::future::{Either, select};
 use std::{

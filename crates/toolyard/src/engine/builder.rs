@@ -1,22 +1,18 @@
 //! Building an engine.
 
-use super::{Engine, EngineCore};
+use super::Engine;
 use crate::{
     admission::{Admission, Reach},
     agent::{ResultRoom, Scopes, Services, ToolUnits},
-    attempt::{Backend, HostBackend, Runners},
-    batch::Stop,
+    call::{Backend, EngineCore, HostBackend, Runners, Stop},
     chance::Chance,
     clock::Clock,
     config::{Budgets, Limits, OnSerialFailure, PoolWidths, ToolConfig, Waits},
-    events::{EventBus, EventSink, EventWriter, Queue, Sequence},
-    guard::{Guards, Policies},
     pool::{PoolLeases, Pools},
+    record::{Content, EventBus, EventSink, EventWriter, Queue, Sequence},
     redact::Redactor,
-    registry::{Lengthy, RegisterError, Registry, RulesInForce},
-    tasks::{Blocking, BlockingThreads, Spawner, Tasks},
-    telemetry::Content,
-    unwind::{self, Contained, caught},
+    tasks::{Blocking, BlockingThreads, Contained, Spawner, Tasks, caught, unwind},
+    tool::{Guards, Lengthy, Policies, RegisterError, Registry, RulesInForce},
 };
 use std::{
     collections::BTreeMap,
@@ -171,7 +167,7 @@ impl EngineBuilder {
 
     /// Sets whether the span of a call carries its arguments and its result; by default it carries neither (OB-4).
     /// They contain what the model and the tools say, and go wherever the traces go. See
-    /// [`telemetry`](crate::telemetry).
+    /// [`telemetry`](crate::record::telemetry).
     pub fn trace_content(mut self, wanted: bool) -> Self {
         self.trace_content = wanted;
         self

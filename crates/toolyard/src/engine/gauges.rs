@@ -1,6 +1,10 @@
 //! Values of an engine that can be read at any moment without waiting.
 
-use super::{BreakerStatus, Engine, EngineCore, guards::breakers};
+use super::{
+    Engine,
+    guards::{BreakerStatus, breakers},
+};
+use crate::call::EngineCore;
 use std::sync::Weak;
 use toolyard_core::ToolClass;
 

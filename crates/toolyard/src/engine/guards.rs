@@ -1,7 +1,10 @@
 //! The operator's view of breakers and zombies, and control over them (CB-10, SC-6).
 
-use super::{Engine, EngineCore};
-use crate::breaker::{SharedBreaker, Transition};
+use super::Engine;
+use crate::{
+    call::EngineCore,
+    tool::{SharedBreaker, Transition},
+};
 use serde::Serialize;
 use smallvec::SmallVec;
 use std::sync::Arc;

@@ -1,7 +1,10 @@
 //! Stopping an engine, step by step (SC-8).
 
-use super::{EngineCore, batch_ends::unfinished};
-use crate::{batch::Stop, config::Drain, pool::Pools};
+use crate::{
+    call::{EngineCore, Stop, unfinished},
+    config::Drain,
+    pool::Pools,
+};
 use std::{sync::atomic::Ordering, time::Duration};
 use tokio::time::timeout;
 use toolyard_core::{EventKind, event::DrainStep};

@@ -1,9 +1,9 @@
 //! A person's view of an engine: the state of its pools, and who waits for what.
 
-use super::EngineCore;
 use super::guards::{BreakerStatus, breakers};
 use crate::{
     admission::{self, EntryState, UnitKind},
+    call::EngineCore,
     pool::{PoolError, PoolStatus, Pools},
 };
 use foldhash::HashMap;

@@ -3,9 +3,12 @@
 
 use super::*;
 use crate::{
-    PoolState, ToolContext, ToolSpec,
-    pool::Victim::{self, Pool, Supervisor},
-    tool_fn,
+    ToolContext, ToolSpec,
+    pool::{
+        PoolState,
+        Victim::{self, Pool, Supervisor},
+    },
+    tool::tool_fn,
 };
 use recorder::Recorder;
 use serde_json::{Value, json};
@@ -36,7 +39,7 @@ struct Killer {
     pools: Arc<OnceLock<Arc<Pools>>>,
 }
 
-impl crate::EventSink for Killer {
+impl crate::record::EventSink for Killer {
     fn accept(&self, _: &Event) {
         let at = self.told.fetch_add(1, Ordering::SeqCst);
         if self.at.contains(&at) {

@@ -4,7 +4,7 @@ use super::{NotCleared, Unvalidated};
 use crate::{
     config::Limits,
     redact::Marks,
-    registry::{Exhausted, ToolEntry},
+    tool::{Exhausted, ToolEntry},
 };
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};

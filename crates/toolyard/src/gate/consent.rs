@@ -7,7 +7,7 @@ use super::{
 use crate::{
     agent::{Agent, Remembered},
     redact::Redactor,
-    registry::ToolEntry,
+    tool::ToolEntry,
 };
 use serde_json::Value;
 use std::{

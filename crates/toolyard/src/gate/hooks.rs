@@ -2,8 +2,7 @@
 
 use crate::{
     agent::Services,
-    tasks::{Tasks, outside},
-    unwind::{Caught, Panic},
+    tasks::{Caught, Panic, Tasks, outside},
 };
 use std::{
     future::{Future, poll_fn},

@@ -15,8 +15,8 @@
 use super::arguments;
 use crate::{
     agent::Services,
-    registry::{Exhausted, ToolEntry, Validated},
-    unwind::caught,
+    tasks::caught,
+    tool::{Exhausted, ToolEntry, Validated},
 };
 use serde_json::Value;
 use std::sync::{
@@ -131,7 +131,13 @@ fn took_too_long(engine: &Services, entry: &ToolEntry) -> CallError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Engine, Redactor, ToolSpec, guard::Guards, tool_fn, unwind::logged};
+    use crate::{
+        ToolSpec,
+        engine::Engine,
+        redact::Redactor,
+        tasks::logged,
+        tool::{Guards, tool_fn},
+    };
 
     /// V5, PO-7: a validation that panics ends its call as `internal`, and is logged with its message, whose secrets are
     /// replaced.

@@ -2,8 +2,8 @@
 
 use crate::{
     redact::Redactor,
-    registry::ToolEntry,
     tasks::{Blocking, Tasks},
+    tool::ToolEntry,
 };
 use async_trait::async_trait;
 use serde_json::Value;

@@ -7,7 +7,7 @@
 //! | missing, null, an empty list | the tool chooses: the whole workspace | the tool chooses: every host |
 //! | anything else | `invalid_input` | `invalid_input` |
 
-use crate::{agent::Agent, registry::ToolEntry, unwind::caught};
+use crate::{agent::Agent, tasks::caught, tool::ToolEntry};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use toolyard_core::{

@@ -4,9 +4,9 @@ use super::patterns::KINDS;
 use aho_corasick::AhoCorasick;
 use regex::Regex;
 use serde_json::Value;
-use std::{
-    sync::LazyLock,
-    sync::atomic::{AtomicU32, Ordering},
+use std::sync::{
+    LazyLock,
+    atomic::{AtomicU32, Ordering},
 };
 
 /// The mark that replaces a secret of unknown kind.

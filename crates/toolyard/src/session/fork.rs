@@ -6,13 +6,12 @@
 //!          └─ root/1/2 ── ...                                                    at most 8 deep
 //! ```
 
-use super::{Session, SessionCore, settings::settings_of_both};
+use super::{Session, settings::settings_of_both};
 use crate::{
     agent::ForkParts,
-    batch::BatchState,
+    call::{BatchState, CallGone, CallRef, SessionCore},
     config::FORK_DEPTH_MAX,
-    nesting::{CallGone, CallRef},
-    registry::ToolEntry,
+    tool::ToolEntry,
 };
 use std::{error::Error, num::NonZeroUsize, sync::Arc};
 use toolyard_core::{Capabilities, ToolContext, ToolErrorKind, error::ForModel};

@@ -4,7 +4,7 @@ use super::settings::settings_of_both;
 use crate::{
     agent::{Narrowing, Permissions, PreparedOptions, Services},
     config::Budgets,
-    unwind::Contained,
+    tasks::Contained,
 };
 use std::{num::NonZeroUsize, sync::Arc};
 use toolyard_core::{Capabilities, Confirmations, PathScope, Resources};

@@ -1,10 +1,9 @@
 //! One turn of a session: a batch that can be cancelled and resent on its own.
 
-use super::SessionCore;
 use crate::{
-    batch::{BatchState, Dispatch, Order, Origin, Stop, TurnOf, Watch, span},
+    batch::{Dispatch, Order, Origin, Watch, dispatch_nested},
     budget::Allowance,
-    nesting,
+    call::{BatchState, SessionCore, Stop, TurnOf, span},
 };
 use std::{
     fmt,
@@ -84,7 +83,7 @@ impl Turn {
         let dispatch = Dispatch { session, turn, order, watch, origin, span };
         match caller {
             None => dispatch.run(batch).await,
-            Some(call) => Box::pin(nesting::dispatch(call, dispatch, batch)).await,
+            Some(call) => Box::pin(dispatch_nested(call, dispatch, batch)).await,
         }
     }
 

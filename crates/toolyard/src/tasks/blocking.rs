@@ -14,7 +14,7 @@ use tokio::{
 /// tasks.
 ///
 /// A job runs to its end whether or not its result is still wanted. The engine hands over no more handlers at once
-/// than [`Limits`](crate::Limits) say, so an executor that can run that many never lets a call wait that has its
+/// than [`Limits`](crate::config::Limits) say, so an executor that can run that many never lets a call wait that has its
 /// permits. A call whose job is not taken up within its timeout ends as `queue_timeout`, not started, and its job then
 /// does nothing.
 pub trait Blocking: Send + Sync {
@@ -48,9 +48,9 @@ pub struct BlockingThreads {
 
 impl BlockingThreads {
     /// Threads whose jobs use the I/O and the timers of this runtime, enough for the default
-    /// [`Limits`](crate::Limits).
+    /// [`Limits`](crate::config::Limits).
     pub fn new(runtime: Handle) -> Self {
-        let limits = crate::Limits::default();
+        let limits = crate::config::Limits::default();
         Self::with_at_most(runtime, limits.blocking_threads_max + limits.parked_blocking_max)
     }
 

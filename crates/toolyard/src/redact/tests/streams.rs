@@ -1,6 +1,6 @@
 //! Texts that arrive in pieces.
 
-use crate::{Redactor, redact::Stream};
+use crate::redact::{Redactor, Stream};
 use proptest::prelude::*;
 
 /// What is shown of these pieces, one by one, and at the end.

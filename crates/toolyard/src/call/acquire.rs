@@ -1,0 +1,201 @@
+//! Acquires what an attempt needs, step by step: budget, rate token, permits, breaker slots (V1).
+//!
+//! ```text
+//!   budget ──► rate token ──► permits, all at once ──► breaker slots ──► attempt
+//!     │            │ none: in the tool's line │ none: queued    │
+//!     └────────────┴──── the call ends ───────┴─────────────────┘
+//! ```
+//!
+//! Whatever a call waits for, it holds nothing but its budget reservation (CC-5). A further attempt starts at the
+//! rate token.
+
+use super::attempt::{Attempt, AttemptStart};
+use super::batch::{BatchState, vanished};
+use super::progress::Bid;
+use super::ready::refused;
+use super::slot::{Delayed, Phase, Started};
+use crate::{
+    admission::{Admitted, Held, Need},
+    tool::{Slots, TakeResult, TooLong, rate},
+};
+use std::{
+    sync::{Arc, MutexGuard},
+    time::Duration,
+};
+use tokio::time::Instant;
+use toolyard_core::{CallError, CallTimeout, ErrorKind, wording};
+
+impl BatchState {
+    /// Takes a rate token and then permits; returns the attempt if both are available now. The caller has just
+    /// [rechecked](Self::recheck) the call, and its phase says that it waits for nothing else.
+    pub(crate) fn acquire(
+        self: &Arc<Self>,
+        mut phase: MutexGuard<'_, Phase>,
+        index: u32,
+        bid: Bid,
+        now: Instant,
+    ) -> Option<Attempt> {
+        let guard = self.work(index).entry.guard();
+        match guard.line.take(now) {
+            TakeResult::Now => return self.take_permits(phase, index, bid, now),
+            TakeResult::Wait => {}
+        }
+        match guard.line.enqueue(now, rate::Place { waiter: self.clone(), index }) {
+            Ok(ticket) => {
+                self.set_wait_alarms(index, &bid);
+                *phase = Phase::Delayed(Delayed::Rate { ticket, bid });
+                drop(phase);
+                guard.line_changed(&self.session.engine.tasks, self.session.engine.clock);
+            }
+            Err(TooLong { retry_after }) => self.end_with(phase, index, bid, too_many(retry_after)),
+        }
+        None
+    }
+
+    fn take_permits(
+        self: &Arc<Self>,
+        phase: MutexGuard<'_, Phase>,
+        index: u32,
+        bid: Bid,
+        now: Instant,
+    ) -> Option<Attempt> {
+        let work = self.work(index);
+        let (need, resized) = self.session.need(&work.entry, work.class);
+        let attempt = self.take_units(phase, index, bid, need, now);
+        if let Some(resized) = resized {
+            resized.start(); // the call's own phase is unlocked: the policy is asked about those that start
+        }
+        attempt
+    }
+
+    fn take_units(
+        self: &Arc<Self>,
+        mut phase: MutexGuard<'_, Phase>,
+        index: u32,
+        bid: Bid,
+        need: Need,
+        now: Instant,
+    ) -> Option<Attempt> {
+        let engine = &self.session.engine;
+        // The phase stays locked until it has the ticket: another thread that grants it at once waits for that.
+        let ask = self.ask_for(need);
+        match engine.admission.admit(&ask, now, self, index) {
+            #[cfg(toolyard_faults)]
+            Ok(Admitted::Now(held)) if faulty!(KeyAfterQueue) && bid.progress.is_none() => {
+                match self.key_after_queue(phase, index, now) {
+                    Some(phase) => self.start_with(phase, index, bid, held, now),
+                    None => {
+                        engine.admission.finish(held, now);
+                        None
+                    }
+                }
+            }
+            Ok(Admitted::Now(held)) => self.start_with(phase, index, bid, held, now),
+            Ok(Admitted::Waiting { ticket, behind_zombies }) => {
+                self.set_wait_alarms(index, &bid);
+                *phase = Phase::Queued { ticket, bid };
+                if behind_zombies {
+                    self.expire_later(index, ticket);
+                }
+                None
+            }
+            Err(refusal) => {
+                self.end_with(phase, index, bid, refused(refusal));
+                None
+            }
+        }
+    }
+
+    /// Makes the attempt of a call that has its permits, if its events can be written and the breakers admit it.
+    fn start_with(
+        self: &Arc<Self>,
+        mut phase: MutexGuard<'_, Phase>,
+        index: u32,
+        bid: Bid,
+        held: Held,
+        now: Instant,
+    ) -> Option<Attempt> {
+        // The call may have waited since its run began: for a hook, a token, or the flight of another call.
+        let refused = self.unrecorded(index).or_else(|| self.no_room());
+        match refused.map_or_else(|| self.slots(index, now), Err) {
+            Ok(slots) => {
+                let deadline = self.deadline_of(index, bid.first_ready_at());
+                *phase = Phase::Started(Started { held, deadline }.into());
+                Some(Attempt::new(self.call_at(index), AttemptStart { held, slots, bid, granted_at: now }))
+            }
+            Err(error) => {
+                self.end_with(phase, index, bid, *error);
+                self.session.engine.admission.finish(held, now);
+                None
+            }
+        }
+    }
+
+    #[cfg(toolyard_faults)]
+    pub(crate) fn key_after_queue<'a>(
+        self: &Arc<Self>,
+        phase: MutexGuard<'a, Phase>,
+        index: u32,
+        now: Instant,
+    ) -> Option<MutexGuard<'a, Phase>> {
+        match self.work(index).key() {
+            None => Some(phase),
+            Some(key) => self.lead_or_follow(phase, index, key, now),
+        }
+    }
+
+    /// Takes the breaker slots of an attempt that has its permits.
+    pub(crate) fn slots(&self, index: u32, now: Instant) -> Result<Slots, Box<CallError>> {
+        match self.work(index).entry.guard().pass() {
+            Some(slots) => Ok(slots),
+            None => self.ask_breakers(index, now),
+        }
+    }
+
+    #[cold]
+    fn ask_breakers(&self, index: u32, now: Instant) -> Result<Slots, Box<CallError>> {
+        let entry = &self.work(index).entry;
+        let timeout = self.call(index).timeout.map_or_else(|| entry.attempt_timeout(), CallTimeout::duration);
+        let (slots, moves) = entry.guard().admit(entry.name(), || now, timeout);
+        self.session.engine.emit_transitions(entry, &moves);
+        slots.map_err(Box::new)
+    }
+}
+
+impl rate::Waiter for BatchState {
+    fn has_token(self: Arc<Self>, index: u32) {
+        let allowed = self.may_still_run(index);
+        let mut phase = self.slots[index as usize].phase();
+        match std::mem::replace(&mut *phase, Phase::Waiting) {
+            Phase::Delayed(Delayed::Rate { bid, .. }) => {
+                let now = self.session.engine.clock.now();
+                if let Err(error) = allowed.and_then(|()| self.recheck(index, now, bid.first_ready_at())) {
+                    self.end_with(phase, index, bid, *error);
+                } else if let Some(attempt) = self.take_permits(phase, index, bid, now) {
+                    attempt.spawn();
+                }
+            }
+            other => *phase = other,
+        }
+    }
+
+    fn has_no_token(&self, index: u32, retry_after: Duration) {
+        let waits = matches!(*self.slots[index as usize].phase(), Phase::Delayed(Delayed::Rate { .. }));
+        if waits {
+            self.end_unstarted(index, || too_many(retry_after));
+        }
+    }
+
+    fn end_in_lost_line(&self, index: u32) {
+        self.end_unstarted(index, || vanished(0));
+    }
+}
+
+/// The error of a call that exceeds the rate limit of its tool.
+fn too_many(retry_after: Duration) -> CallError {
+    let span = wording::Span(retry_after);
+    let message = format!("the tool's rate limit is reached; try again in {span}");
+    let mut error = CallError::new(ErrorKind::RateLimited, message);
+    error.retry_after = Some(retry_after);
+    error
+}

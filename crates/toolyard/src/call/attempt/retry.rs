@@ -1,0 +1,132 @@
+//! What follows an attempt: its call's end, or another attempt (RT-1).
+
+use super::Attempt;
+use crate::{
+    call::{deadline::earlier, nested::CallRef, progress::Progress, slot::Ending},
+    tool::{Decision, Ended, Paid, Repeatability, Span, retry::decide},
+};
+use std::time::Duration;
+use tokio::time::Instant;
+use toolyard_core::{CallError, ErrorKind, Reason, RetryStopped};
+
+/// The length of a backoff that is too long for the clock to represent its end.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+
+impl Attempt {
+    /// Reports its end to the breakers.
+    pub(crate) fn count(&mut self, ending: &Ending, ended_at: Instant) {
+        let Some(slots) = self.slots.take() else { return };
+        if faulty!(ProbeSlotLeaked) && self.batch().cancelled(self.call.index).is_some() {
+            return std::mem::forget(slots);
+        }
+        let engine = self.engine();
+        let slots = match &ending.status {
+            Ok(_) => match self.work().entry.guard().succeeded(slots, ended_at) {
+                Some(slots) => slots,
+                None => return,
+            },
+            Err(_) => slots,
+        };
+        let (now, chance) = (|| ended_at, || engine.chance.roll());
+        let guard = self.work().entry.guard();
+        let moves = match &ending.status {
+            // The tool did its part; that there was no room for the result says nothing of it.
+            Err(error) if error.reason == Some(Reason::ResultBudget) => guard.ignore(slots, now, chance),
+            Err(error) => guard.record(slots, Some(error.kind), now, chance),
+            Ok(_) => guard.record(slots, None, now, chance),
+        };
+        engine.emit_transitions(&self.work().entry, &moves);
+    }
+
+    /// Decides whether the call is tried again after this failure.
+    pub(crate) fn after_failure(
+        &self,
+        error: &CallError,
+        no_side_effect: bool,
+        still_running: bool,
+        ended_at: Instant,
+    ) -> Decision {
+        let entry = &self.work().entry;
+        let (CallRef { batch, index }, engine) = (&self.call, self.engine());
+        if batch.cancelled(*index).is_some() {
+            return Decision::Stop(None);
+        }
+        let ended = Ended {
+            kind: error.kind,
+            effect: error.effect,
+            no_side_effect,
+            hint: error.retry_after.filter(|_| may_carry_a_hint(error.kind)),
+            attempt: self.number(),
+        };
+        let call = Repeatability {
+            repeatable: entry.spec().is_repeatable() || faulty!(RetryNonIdempotent),
+            recursive: entry.spec().recursive,
+            has_dispatched: batch.nest_of(*index).is_some(),
+        };
+        let bounds = self.bounds();
+        // If its own deadline comes earlier, another call takes over the flight.
+        let deadline = batch.flight_run_by(*index).map_or(bounds.deadline, |flight| flight.deadline());
+        let deadline = earlier(deadline, batch.last_cut_at(*index, self.first_times().1));
+        let span = Span { now: ended_at, deadline, attempt_timeout: bounds.timeout };
+        let guard = entry.guard();
+        if let Some(until) = ended.hint.and_then(|hint| ended_at.checked_add(hint)) {
+            guard.pause_until(ended_at, until);
+        }
+        let decision = decide(&ended, call, span, &guard.retry, &guard.bucket, engine.chance.roll());
+        match decision {
+            // The handler still runs, and would run beside the next attempt.
+            Decision::Retry { paid, .. } if still_running => {
+                guard.bucket.refund(paid);
+                Decision::Stop(Some(RetryStopped::Zombie))
+            }
+            decision => decision,
+        }
+    }
+
+    /// Reports the result to the call's key, before anyone else sees it (V1).
+    pub(crate) fn keep(&mut self, ending: &Ending, no_side_effect: bool) {
+        let CallRef { batch, index } = &self.call;
+        if !std::mem::replace(&mut self.kept_result, true) && batch.flight_run_by(*index).is_some() {
+            batch.complete(*index, &ending.status, ending.attempts, no_side_effect);
+        }
+    }
+
+    /// Leaves the call waiting for its next attempt.
+    pub(crate) fn try_again(&mut self, ending: Ending, paid: Paid, delay: Duration, span: tracing::Span) {
+        if faulty!(PermitHeldInBackoff) && !self.released {
+            let (call, held) = (self.call.clone(), self.held);
+            self.released = true;
+            self.engine().tasks.spawn(async move {
+                tokio::time::sleep(delay).await;
+                let engine = &call.batch.session.engine;
+                engine.admission.finish(held, engine.clock.now());
+            });
+        }
+        self.done = true;
+        let (ready_at, granted_at) = self.first_times();
+        let Err(error) = ending.status else { return };
+        let now = self.engine().clock.now();
+        let not_before = now.checked_add(delay).unwrap_or(now + LONGEST);
+        let attempts = ending.attempts;
+        let progress =
+            Progress { attempts, error, ready_at, granted_at, not_before, paid, span, inherited: false };
+        self.call.batch.try_again(self.call.index, Box::new(progress), delay);
+    }
+
+    /// Credits a success to the tool's retry bucket (RT-5).
+    pub(crate) fn succeeded(&mut self, ending: &Ending) {
+        if ending.status.is_err() {
+            return;
+        }
+        let bucket = &self.call.batch.work(self.call.index).entry.guard().bucket;
+        match self.progress.take() {
+            None => bucket.first_success(),
+            Some(progress) => bucket.refund(progress.paid),
+        }
+    }
+}
+
+/// Whether the wait in this failure is a hint from the remote (RT-3).
+fn may_carry_a_hint(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Transient | ErrorKind::RateLimited)
+}

@@ -1,0 +1,87 @@
+//! Handlers that were given up and could not be dropped.
+
+use crate::{
+    admission::{Held, UnitKind},
+    call::{
+        nested::{CallRef, Report},
+        ready::ZOMBIE_WAIT,
+    },
+};
+use futures::{FutureExt, future::FusedFuture as _};
+use std::pin::pin;
+use tokio::sync::oneshot;
+use toolyard_core::{EventKind, ToolClass};
+
+/// Whether a zombie keeps a unit (SC-6): a mutating one keeps its tool and class units, because it may still change
+/// things; a reading one keeps only
+/// its thread.
+pub(crate) fn a_zombie_keeps(class: ToolClass, unit: UnitKind) -> bool {
+    match unit {
+        UnitKind::Session | UnitKind::Tree => false,
+        UnitKind::Threads => true,
+        UnitKind::Tool | UnitKind::Class(_) => class != ToolClass::Read,
+    }
+}
+
+/// A handler that was given up and could not be dropped. This is dropped when the handler has stopped, or when there
+/// is nothing left to wait for: the call is then quiescent, if all calls under it are.
+pub(crate) struct Zombie {
+    call: CallRef,
+    attempt: u32,
+    /// What it still holds.
+    keeps: Option<Held>,
+}
+
+impl Zombie {
+    pub(crate) fn new(call: CallRef, attempt: u32, keeps: Held) -> Self {
+        call.batch.work(call.index).entry.guard().zombie_began();
+        Self { call, attempt, keeps: Some(keeps) }
+    }
+
+    /// Waits until the handler has stopped.
+    pub(crate) async fn watch(mut self, mut stopped: oneshot::Receiver<bool>) {
+        let call = self.call.clone();
+        let CallRef { batch, index } = &call;
+        let guard = batch.work(*index).entry.guard();
+        tracing::warn!(tool = &*batch.call(*index).name, "an abandoned handler is still running");
+        let admission = &batch.session.engine.admission;
+        let mark = admission.mark();
+        let mut waited = pin!(tokio::time::sleep(ZOMBIE_WAIT).fuse());
+        let mut released = pin!(guard.zombies_released().fuse());
+        let ended = loop {
+            tokio::select! {
+                biased;
+                ended = &mut stopped => break ended,
+                // Calls that arrive later have a timer of their own.
+                () = &mut waited, if !waited.is_terminated() => admission.expire_behind_zombies(mark),
+                () = &mut released, if !released.is_terminated() => self.give_back(),
+            }
+        };
+        // A dropped sender means that its thread is lost: there is nothing left to wait for.
+        let ok = ended.unwrap_or(false);
+        batch.emit(*index, Some(self.attempt), || EventKind::LateResult { ok });
+    }
+
+    /// Gives back what it holds: for everything that waits, the call is quiescent.
+    fn give_back(&mut self) {
+        let Some(kept) = self.keeps.take() else { return };
+        let CallRef { batch, index } = &self.call;
+        batch.work(*index).entry.guard().zombie_ended();
+        let report = match batch.nest_of(*index) {
+            Some(_) => self.call.zombie_stopped(kept),
+            None => {
+                batch.session.engine.admission.zombie_gone(kept);
+                Some(Report::ListedQuiescent)
+            }
+        };
+        if let Some(report) = report {
+            batch.report_up(*index, report);
+        }
+    }
+}
+
+impl Drop for Zombie {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}

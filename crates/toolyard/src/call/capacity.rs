@@ -1,0 +1,60 @@
+//! What becomes of a result that there is no room for, and of calls behind it.
+
+use super::batch::BatchState;
+use super::holding::{Full, Rooms};
+use super::slot::Ending;
+use toolyard_core::{CallError, Effect, ErrorKind, Reason};
+
+impl BatchState {
+    fn rooms(&self) -> Rooms<'_> {
+        let engine = &self.session.engine;
+        let batch_max = engine.limits.results_batch_bytes_max;
+        Rooms { batch_max, session: self.session.result_room(), engine: &engine.results }
+    }
+
+    /// Makes room for a result. If there is none, the result is replaced by an error that says so.
+    pub(crate) fn held(&self, index: u32, mut ending: Ending) -> Ending {
+        if let Err(error) = self.hold(index, ending.footprint()) {
+            ending.status = Err(Box::new(error.after_attempts(ending.attempts)));
+        }
+        ending
+    }
+
+    /// Holds a result of this size; the error in its place if there is no room.
+    pub(crate) fn hold(&self, index: u32, bytes: usize) -> Result<(), CallError> {
+        self.holding.hold(bytes, &self.rooms()).map_err(|full| self.unheld(index, bytes, full))
+    }
+
+    #[cold]
+    fn unheld(&self, index: u32, bytes: usize, full: Full) -> CallError {
+        let (whose, max) = full.bound(&self.rooms());
+        let message = format!(
+            "the call ran, but there is no room for its result of {bytes} bytes: the results of {whose} may hold {max}"
+        );
+        let mut error = CallError::new(ErrorKind::OutputTooLarge, message)
+            .with_reason(Reason::ResultBudget)
+            .with_advice("Ask for less at a time, in a smaller batch.");
+        if let Some(work) = self.cleared(index) {
+            let spec = work.entry.spec();
+            error.effect = if spec.side_effects.is_read_only() { Effect::Failed } else { Effect::Unknown };
+            error.retryable = spec.is_repeatable();
+        }
+        error
+    }
+
+    /// Why a call must not start, if there is no room for results.
+    pub(crate) fn no_room(&self) -> Option<Box<CallError>> {
+        let rooms = self.rooms();
+        let full = self.holding.full(&rooms)?;
+        let (whose, max) = full.bound(&rooms);
+        let message = format!("there is no room for more results: those of {whose} may hold {max} bytes");
+        let advice = "Nothing was run. Ask for less at a time, in a smaller batch.";
+        let error = CallError::new(ErrorKind::Overloaded, message).with_reason(Reason::ResultBudget);
+        Some(Box::new(error.with_advice(advice)))
+    }
+
+    /// Lets go of the memory of its results: they have been taken, or are dropped.
+    pub(crate) fn release_results(&self) {
+        self.holding.release(self.session.result_room(), &self.session.engine.results);
+    }
+}

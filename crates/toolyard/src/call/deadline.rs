@@ -1,0 +1,255 @@
+//! How long calls may wait, and by when they must have ended (V3).
+//!
+//! ```text
+//!   ready ──────── queue_timeout ────────► queue_timeout, if it still waits
+//!   ready ───────── call_deadline ─────────────────────────► deadline_exceeded, waiting or running
+//!                   (the least of its own and those of the calls above it)
+//! ```
+//!
+//! One task per batch watches over its waiting calls that have a limit; without limits there is no task.
+
+use super::batch::BatchState;
+use super::progress::Bid;
+use super::slot::{Delayed, Phase};
+use std::{
+    cmp::Reverse,
+    collections::BinaryHeap,
+    sync::{Arc, Mutex, PoisonError, Weak},
+    time::Duration,
+};
+use tokio::{sync::Notify, time::Instant};
+use toolyard_core::{CallError, ErrorKind, TimeoutScope, wording};
+
+/// Why a waiting call ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Limit {
+    Queue(Duration),
+    Deadline,
+}
+
+impl Limit {
+    fn error(self) -> CallError {
+        match self {
+            Self::Queue(limit) => {
+                let limit = wording::Span(limit);
+                CallError::new(
+                    ErrorKind::QueueTimeout,
+                    format!("the call was queued for {limit} and timed out"),
+                )
+            }
+            Self::Deadline => past_deadline(),
+        }
+    }
+}
+
+/// The error of a call whose deadline passed before it started.
+pub(crate) fn past_deadline() -> CallError {
+    CallError::new(ErrorKind::DeadlineExceeded, "the call's deadline passed before it could start")
+}
+
+/// When the wait of some neighbouring calls, `first` to `last`, reaches its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Alarm {
+    at: Instant,
+    first: u32,
+    last: u32,
+    limit: Limit,
+}
+
+impl Alarm {
+    fn of(index: u32, at: Instant, limit: Limit) -> Self {
+        Self { at, first: index, last: index, limit }
+    }
+
+    /// Merges the alarm of the next call into this one if they are alike; returns whether it did.
+    fn try_merge(&mut self, next: Self) -> bool {
+        let goes_on =
+            (self.at, self.limit) == (next.at, next.limit) && self.last.checked_add(1) == Some(next.first);
+        if goes_on {
+            self.last = next.last;
+        }
+        goes_on
+    }
+}
+
+/// The alarms of a batch's waiting calls, the next one first.
+#[derive(Default)]
+pub(crate) struct Alarms {
+    set: Mutex<Set>,
+    /// Has its own allocation, so that waiting for it does not keep the batch alive.
+    changed: Arc<Notify>,
+}
+
+#[derive(Default)]
+struct Set {
+    heap: BinaryHeap<Reverse<Alarm>>,
+    /// The one added last, not in the heap yet: calls of a run that begin to wait one after another share it.
+    latest: Option<Alarm>,
+    /// Whether a task watches over them.
+    watched: bool,
+}
+
+impl Set {
+    /// Adds an alarm; returns whether it is before all others.
+    fn add(&mut self, alarm: Alarm) -> bool {
+        if self.latest.as_mut().is_some_and(|latest| latest.try_merge(alarm)) {
+            return false;
+        }
+        let before = self.latest.replace(alarm);
+        self.heap.extend(before.map(Reverse));
+        self.heap.peek().is_none_or(|Reverse(next)| alarm.at < next.at)
+    }
+}
+
+impl Alarms {
+    fn set(&self) -> std::sync::MutexGuard<'_, Set> {
+        self.set.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the alarms that are due; returns when the next one is. If there is none, the watching task must end.
+    fn due(&self, now: Instant) -> (Vec<Alarm>, Option<Instant>) {
+        let mut set = self.set();
+        let latest = set.latest.take();
+        set.heap.extend(latest.map(Reverse));
+        let mut due = Vec::new();
+        while let Some(Reverse(alarm)) = set.heap.peek().copied() {
+            if alarm.at > now {
+                return (due, Some(alarm.at));
+            }
+            set.heap.pop();
+            due.push(alarm);
+        }
+        set.watched = false;
+        (due, None)
+    }
+}
+
+/// The earlier of two instants, each of which may be absent.
+pub(crate) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (moment, None) | (None, moment) => moment,
+    }
+}
+
+impl BatchState {
+    /// The instant by which a call that is ready at `ready_at` must have ended: the earliest of its own deadline and
+    /// those of the calls above it.
+    pub(crate) fn deadline_of(&self, index: u32, ready_at: Instant) -> Option<Instant> {
+        let own = self.call(index).deadline.or(self.session.engine.waits.call_deadline);
+        let own = own.and_then(|within| ready_at.checked_add(within));
+        let above = self.nested.as_ref().and_then(|nested| nested.deadline);
+        earlier(own, above)
+    }
+
+    /// The instant by which the last attempt of a call is cut off whose own timeout bounds all attempts together.
+    pub(crate) fn last_cut_at(&self, index: u32, first_granted_at: Instant) -> Option<Instant> {
+        let timeout = self.call(index).timeout?;
+        match timeout.scope() {
+            TimeoutScope::Attempt => None,
+            TimeoutScope::Call => first_granted_at.checked_add(timeout.duration()),
+        }
+    }
+
+    /// The instant by which a waiting call must have ended, or have started its next attempt.
+    pub(crate) fn deadline_of_bid(&self, index: u32, bid: &Bid) -> Option<Instant> {
+        let last = bid.progress.as_ref().and_then(|progress| self.last_cut_at(index, progress.granted_at));
+        earlier(self.deadline_of(index, bid.first_ready_at()), last)
+    }
+
+    /// Sets the alarm of a call in a line: its queue timeout or its deadline, whichever comes first.
+    pub(crate) fn set_wait_alarms(self: &Arc<Self>, index: u32, bid: &Bid) {
+        let queue = self.session.engine.waits.queue_timeout;
+        let queue = queue
+            .and_then(|limit| Some(Alarm::of(index, bid.ready_at.checked_add(limit)?, Limit::Queue(limit))));
+        let deadline = self.deadline_of_bid(index, bid).map(|at| Alarm::of(index, at, Limit::Deadline));
+        if let Some(alarm) = queue.into_iter().chain(deadline).min() {
+            self.set_alarm(alarm);
+        }
+    }
+
+    /// The same for a call that is in no line: it has a deadline and no queue timeout.
+    pub(crate) fn set_deadline_alarm(self: &Arc<Self>, index: u32, ready_at: Instant) {
+        if let Some(at) = self.deadline_of(index, ready_at) {
+            self.set_alarm(Alarm::of(index, at, Limit::Deadline));
+        }
+    }
+
+    fn set_alarm(self: &Arc<Self>, alarm: Alarm) {
+        let alarms = self.alarms.get_or_init(Box::default);
+        let (watched, is_next) = {
+            let mut set = alarms.set();
+            let is_next = set.add(alarm);
+            (std::mem::replace(&mut set.watched, true), is_next)
+        };
+        if !watched {
+            self.session.engine.tasks.spawn(watch(Arc::downgrade(self)));
+        } else if is_next {
+            alarms.changed.notify_one(); // the watching task waits for a later one
+        }
+    }
+
+    fn expire_if_waiting(&self, index: u32, limit: Limit, now: Instant) {
+        let waits = match &*self.slots[index as usize].phase() {
+            Phase::Queued { bid, .. } | Phase::Delayed(Delayed::Rate { bid, .. }) => match limit {
+                // The alarm may be of an earlier wait: by now the call waits for another attempt.
+                Limit::Queue(limit) => bid.ready_at.checked_add(limit).is_some_and(|at| at <= now),
+                Limit::Deadline => true,
+            },
+            Phase::Following { .. } | Phase::Delayed(Delayed::Backoff(_)) => limit == Limit::Deadline,
+            _ => false,
+        };
+        if waits {
+            self.end_unstarted(index, || limit.error());
+        }
+    }
+}
+
+/// Ends calls that wait too long. This does not keep alive a batch that ends meanwhile.
+async fn watch(batch: Weak<BatchState>) {
+    while let Some(alive) = batch.upgrade() {
+        let alarms = alive.alarms.get_or_init(Box::default);
+        let now = alive.session.engine.clock.now();
+        let (due, next) = alarms.due(now);
+        for Alarm { first, last, limit, .. } in due {
+            (first..=last).for_each(|index| alive.expire_if_waiting(index, limit, now));
+        }
+        let Some(next) = next else { return };
+        let changed = alarms.changed.clone();
+        drop(alive);
+        tokio::select! {
+            biased;
+            () = changed.notified() => {}
+            () = tokio::time::sleep_until(next) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_share_an_alarm_and_each_is_reported_once() {
+        let start = Instant::now();
+        let after = |millis| start + Duration::from_millis(millis);
+        let alarms = Alarms::default();
+        let add = |index, millis| alarms.set().add(Alarm::of(index, after(millis), Limit::Deadline));
+        let calls =
+            |due: Vec<Alarm>| due.iter().flat_map(|alarm| alarm.first..=alarm.last).collect::<Vec<_>>();
+        assert!(add(0, 10), "the first is the next");
+        assert!(!add(1, 10) && !add(2, 10));
+        assert!(alarms.set().heap.is_empty(), "they are one");
+        assert!(!add(4, 10), "not a neighbour, and not before the others");
+        assert!(!add(5, 20), "at another time");
+        assert!(add(6, 5), "before all others");
+        assert!(!add(0, 20), "after the last comes no first");
+        let (due, next) = alarms.due(after(4));
+        assert!(due.is_empty() && next == Some(after(5)));
+        let (due, next) = alarms.due(after(10));
+        assert_eq!((calls(due), next), (vec![6, 0, 1, 2, 4], Some(after(20))));
+        assert!(!add(1, 20), "its neighbour waits as long, and has been looked at before");
+        let (due, next) = alarms.due(after(20));
+        assert_eq!((calls(due), next), (vec![0, 1, 5], None));
+    }
+}

@@ -1,0 +1,147 @@
+//! The engine as its sessions hold it.
+
+use super::batch_ends::BatchEnds;
+use super::{
+    attempt::{Backend, Runners},
+    batch::BatchState,
+    session::SessionCore,
+    stop::Stop,
+};
+use crate::agent::{Numbers, PreparedOptions, Services};
+use foldhash::HashMap;
+use std::{
+    ops::Deref,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+use toolyard_core::SessionId;
+
+/// The engine as its sessions hold it: what its calls need, where they run, and the sessions.
+pub(crate) struct EngineCore {
+    pub(crate) services: Arc<Services>,
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) runners: Arc<Runners>,
+    pub(crate) batch_ends: BatchEnds,
+    sessions: Mutex<Sessions>,
+    opened: AtomicU64,
+}
+
+impl Deref for EngineCore {
+    type Target = Services;
+
+    fn deref(&self) -> &Services {
+        &self.services
+    }
+}
+
+impl Drop for EngineCore {
+    fn drop(&mut self) {
+        self.runners.close();
+        self.no_more_questions();
+    }
+}
+
+/// The open sessions, by name.
+#[derive(Default)]
+struct Sessions {
+    open: HashMap<SessionId, NamedSession>,
+    stopped: Option<Stop>,
+}
+
+/// The entry of a session name.
+#[derive(Default)]
+struct NamedSession {
+    core: Weak<SessionCore>,
+    numbers: Arc<Numbers>,
+    /// Sessions of this name that have not announced their end: the open one, and those that are closing.
+    unannounced: usize,
+}
+
+impl EngineCore {
+    fn sessions(&self) -> MutexGuard<'_, Sessions> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn new(services: Services, backend: Arc<dyn Backend>, runners: Arc<Runners>) -> Self {
+        Self {
+            services: Arc::new(services),
+            backend,
+            runners,
+            batch_ends: BatchEnds::default(),
+            sessions: Mutex::default(),
+            opened: AtomicU64::new(0),
+        }
+    }
+
+    /// Returns the open session of this name, or opens one. The options are read and dropped outside of the lock:
+    /// they may hold the last handle of another session, and any code of the embedder.
+    pub(crate) fn open(
+        self: &Arc<Self>,
+        id: SessionId,
+        options: impl FnOnce(&Services) -> PreparedOptions,
+    ) -> Arc<SessionCore> {
+        let core = match self.open_session(&id) {
+            Some(core) => core,
+            None => self.open_with(id, options(self)),
+        };
+        core.announce();
+        // Read after the session is known by its name: a stop finds it there, or it finds the stop here.
+        let stopped = self.sessions().stopped;
+        if let Some(why) = stopped {
+            core.stop(why);
+        }
+        core
+    }
+
+    /// The open session of this name.
+    pub(crate) fn open_session(&self, id: &SessionId) -> Option<Arc<SessionCore>> {
+        self.sessions().open.get(id)?.core.upgrade()
+    }
+
+    /// Opens a session, unless another caller has just opened it.
+    fn open_with(self: &Arc<Self>, id: SessionId, options: PreparedOptions) -> Arc<SessionCore> {
+        let mut unused = Some(options); // dropped after the lock is released
+        let mut sessions = self.sessions();
+        let named = sessions.open.entry(id.clone()).or_default();
+        if let Some(core) = named.core.upgrade() {
+            return core;
+        }
+        let options = unused.take().expect("the options are still there");
+        let number = self.opened.fetch_add(1, Ordering::Relaxed);
+        let core = SessionCore::open(self, number, id, options, named.numbers.clone());
+        named.core = Arc::downgrade(&core);
+        named.unannounced += 1;
+        core
+    }
+
+    /// A session has announced its end. After the last one of its name, the name is free again and its event numbers
+    /// restart.
+    pub(crate) fn forget(&self, session: &SessionId) {
+        let mut sessions = self.sessions();
+        let Some(named) = sessions.open.get_mut(session) else { return };
+        named.unannounced -= 1;
+        if named.unannounced == 0 {
+            sessions.open.remove(session);
+        }
+    }
+
+    pub(crate) fn open_sessions(&self) -> Vec<Arc<SessionCore>> {
+        let mut sessions: Vec<_> =
+            self.sessions().open.values().filter_map(|named| named.core.upgrade()).collect();
+        sessions.sort_unstable_by_key(|session| session.root());
+        sessions
+    }
+
+    /// The live batches of all open sessions; some may have finished.
+    pub(crate) fn batches(&self) -> Vec<Arc<BatchState>> {
+        self.open_sessions().iter().flat_map(|session| session.batches()).collect()
+    }
+
+    /// Stops every batch, current and future.
+    pub(crate) fn stop(&self, why: Stop) {
+        self.sessions().stopped.get_or_insert(why);
+        self.open_sessions().iter().for_each(|session| session.stop(why));
+    }
+}

@@ -1,0 +1,365 @@
+//! Calls with an idempotency key: which one leads, which ones follow, and how those get its result (ID-3 to ID-7).
+
+use super::batch::{BatchState, vanished};
+use super::flight::{Flight, Leaving, PassedOn};
+use super::nested::{CallRef, Report};
+use super::progress::Progress;
+use super::run::Step;
+use super::slot::{Ending, Phase};
+use super::span;
+use crate::keys::{Ended, Finished, KeptResult, KeyOf, Reserved, Retain, already_executed, mismatch};
+use std::{
+    sync::{Arc, MutexGuard},
+    time::Duration,
+};
+use tokio::time::Instant;
+use toolyard_core::{CallError, Effect, ErrorKind, KeyConflict, Reason, ToolOutput};
+
+impl BatchState {
+    /// Reserves the key of a call whose run begins. Returns its phase if the call leads, or if there is no room to
+    /// keep the key. Otherwise it waits for the result of another call, or has ended.
+    pub(crate) fn lead_or_follow<'a>(
+        self: &Arc<Self>,
+        mut phase: MutexGuard<'a, Phase>,
+        index: u32,
+        key: &KeyOf,
+        now: Instant,
+    ) -> Option<MutexGuard<'a, Phase>> {
+        let entry = &self.work(index).entry;
+        let (tool, mutating) = (entry.shared_name(), !entry.spec().is_repeatable());
+        let lead = || Flight::led_by(self.call_at(index), self.deadline_of(index, now));
+        let keys = self.session.keys();
+        let error = loop {
+            match keys.reserve(&tool, &key.key, key.fingerprint, now, mutating, lead) {
+                Reserved::Lead(flight) => {
+                    self.slots[index as usize].make_aside().set_flight(flight);
+                    return Some(phase);
+                }
+                Reserved::Unkept => return Some(phase),
+                Reserved::Join(_) if entry.spec().key_conflict == KeyConflict::Fail => break in_progress(),
+                Reserved::Join(_) if self.would_deadlock() && !faulty!(JoinUnderSerial) => {
+                    break in_progress().with_reason(Reason::WouldDeadlock);
+                }
+                Reserved::Join(flight) => {
+                    if flight.join(self.call_at(index), self.deadline_of(index, now)) {
+                        self.set_deadline_alarm(index, now);
+                        *phase = Phase::Following { ready_at: now };
+                        self.slots[index as usize].make_aside().set_flight(flight);
+                        return None;
+                    }
+                    // The flight has just ended; its key is about to be updated.
+                    std::hint::spin_loop();
+                }
+                Reserved::Replay(kept) => {
+                    self.end_shared(phase, index, Ending::kept(&kept), Step::EndedAndQuiescent);
+                    return None;
+                }
+                Reserved::AlreadyExecuted => break already_executed(),
+                Reserved::Mismatch => break mismatch(),
+                Reserved::Overloaded => {
+                    let message = "the session has reached its limit of idempotency keys";
+                    break CallError::new(ErrorKind::Overloaded, message);
+                }
+            }
+        };
+        self.end_waiting(phase, index, error);
+        None
+    }
+
+    /// Whether waiting for a flight could mean waiting for itself: an ancestor holds a serial lease, or leads a
+    /// flight of its own (ID-3a).
+    fn would_deadlock(&self) -> bool {
+        if self.is_under_lease() {
+            return true;
+        }
+        let mut above = self.nested.as_deref();
+        while let Some(nested) = above {
+            if nested.call.batch.flight_run_by(nested.call.index).is_some() {
+                return true;
+            }
+            above = nested.call.batch.nested.as_deref();
+        }
+        false
+    }
+
+    /// Whether a call above this batch has a lease entry.
+    fn is_under_lease(&self) -> bool {
+        self.nested.as_deref().is_some_and(|nested| nested.is_under_lease)
+    }
+
+    /// Whether this batch, whose session is cancelled, must be left to the last caller of a flight: it was dispatched
+    /// below a handler that runs for a flight, and the session of that handler is cancelled too (ID-4).
+    pub(crate) fn is_left_to_a_flight(&self) -> bool {
+        let mut above = self.nested.as_deref();
+        while let Some(nested) = above {
+            let batch = &nested.call.batch;
+            if batch.flight(nested.call.index).is_some() && batch.session.stopped().is_some() {
+                return true;
+            }
+            above = batch.nested.as_deref();
+        }
+        false
+    }
+
+    /// The flight that runs in this call's slot, if any.
+    pub(crate) fn flight_run_by(&self, index: u32) -> Option<&Arc<Flight>> {
+        self.flight(index).filter(|flight| flight.is_run_by(self, index))
+    }
+
+    /// The flight that this call leads or has joined, if any.
+    pub(crate) fn flight(&self, index: u32) -> Option<&Arc<Flight>> {
+        self.slots[index as usize].aside()?.flight()
+    }
+
+    /// Whether a call has joined a flight whose handler has started: a drain waits for it as for a running call.
+    pub(crate) fn follows_running_flight(&self, index: u32) -> bool {
+        matches!(*self.slots[index as usize].phase(), Phase::Following { .. })
+            && self.flight(index).is_some_and(|flight| flight.has_started())
+    }
+
+    /// Ends a call that waits for the result of another. Returns `false` if it is still to get that result: it is on
+    /// its way, or the call is the last one for which the handler runs and waits for it to stop.
+    pub(crate) fn leave_flight(
+        &self,
+        phase: MutexGuard<'_, Phase>,
+        index: u32,
+        ready_at: Instant,
+        error: CallError,
+    ) -> bool {
+        let Some(flight) = self.flight(index).cloned() else { return false };
+        match flight.leave(self, index, error.kind == ErrorKind::Cancelled) {
+            Leaving::Unstarted => self.end_waiting(phase, index, error),
+            Leaving::EndsWithFlight { attempts } => {
+                let now = self.session.engine.clock.now();
+                let mut error = error.after_attempts(attempts);
+                if error.kind == ErrorKind::DeadlineExceeded {
+                    error.message = "the call's deadline passed while it waited for another call with the same idempotency key".to_owned();
+                }
+                let only_looks = self.work(index).entry.spec().side_effects.is_read_only();
+                error.set_effect(if only_looks { Effect::Failed } else { Effect::Unknown });
+                let ending =
+                    Ending::shared(Err(Box::new(error)), attempts, now.saturating_duration_since(ready_at));
+                self.end_shared(phase, index, ending, Step::Ended);
+                if flight.is_deserted() {
+                    recall(&flight);
+                }
+            }
+            Leaving::Stays => {
+                drop(phase);
+                recall(&flight);
+                return false;
+            }
+            Leaving::ResultComing => return false,
+        }
+        true
+    }
+
+    /// Ends a call with a result that it shares.
+    fn end_shared(&self, mut phase: MutexGuard<'_, Phase>, index: u32, ending: Ending, step: Step) {
+        let ending = self.held(index, ending);
+        let ok = ending.status.is_ok();
+        span::without_attempt(self, index, &ending);
+        self.emit(index, None, || self.started_event(index, &ending));
+        *phase = Phase::Ended(ending);
+        drop(phase);
+        self.count_down(index, ok, step);
+    }
+
+    /// Ends the call in whose slot a flight runs, if other calls wait for the result. Returns whether it did; the
+    /// handler then goes on for them.
+    pub(crate) fn detach(&self, index: u32, ending: impl FnOnce() -> Ending) -> bool {
+        let Some(flight) = self.flight_run_by(index).filter(|flight| flight.detach()) else { return false };
+        if faulty!(LeaderCancelHangs) {
+            flight.finish(); // and no follower gets the result
+        }
+        self.slots[index as usize].make_aside().detach(self.started(index));
+        let ending = ending();
+        self.spawn_end_hook(index, &ending);
+        self.end_started(index, ending, false);
+        true
+    }
+
+    /// Passes on the flight of a call that has ended before its first attempt or between two, if another call waits
+    /// for it.
+    pub(crate) fn pass_on(&self, index: u32, progress: Option<Box<Progress>>) {
+        let Some(flight) = self.flight(index).cloned() else { return };
+        // The next one may need the lease above, which this one would keep until the flight is over (ID-3a).
+        let waits = !self.is_under_lease();
+        match flight.pass_on(self, index, waits) {
+            PassedOn::Already => {}
+            PassedOn::To(next) => {
+                let has_run = progress.is_some();
+                let hand_over = HandOver { flight, next, progress, done: false };
+                self.session.engine.tasks.spawn(async move { hand_over.run() });
+                if has_run && !waits {
+                    self.report_up(index, Report::Quiescent);
+                }
+            }
+            PassedOn::ToNobody => {
+                let has_run = progress.is_some();
+                match progress {
+                    // An attempt that is to be retried has changed nothing, or repeating it does no harm.
+                    Some(progress) => {
+                        self.complete(index, &Err(progress.error.clone()), progress.attempts, true);
+                        self.spare_retry(index, *progress);
+                    }
+                    None => self.forget(index),
+                }
+                flight.is_over().iter().for_each(|call| call.batch.report_up(call.index, Report::Quiescent));
+                if has_run {
+                    self.report_up(index, Report::Quiescent);
+                }
+            }
+        }
+    }
+
+    /// Forgets the key of a call for which nothing has run: the next call with it leads.
+    fn forget(&self, index: u32) {
+        let work = self.work(index);
+        if let Some(key) = work.key() {
+            self.session.keys().forget(&work.entry.shared_name(), &key.key);
+        }
+    }
+
+    /// Keeps the result of a flight, or forgets its key (ID-5).
+    pub(crate) fn complete(
+        &self,
+        index: u32,
+        status: &Result<ToolOutput, Box<CallError>>,
+        attempts: u32,
+        no_side_effect: bool,
+    ) {
+        let (work, now) = (self.work(index), self.session.engine.clock.now());
+        let Some(key) = work.key() else { return };
+        let repeatable = work.entry.spec().is_repeatable();
+        let error = status.as_ref().err().map(|error| error.kind);
+        let is_unheld = status.as_ref().is_err_and(|error| error.reason == Some(Reason::ResultBudget));
+        // What had no room is not kept in place of it, if running it again does no harm.
+        let started = attempts > 0 && !(is_unheld && repeatable);
+        let ended = Ended { error, started, repeatable, no_side_effect };
+        let finished = match ended.retain() {
+            Retain::Forget => Finished::Forget,
+            Retain::Keep => {
+                let kept =
+                    KeptResult { status: status.clone(), attempts, sandbox: self.grant(index).sandbox };
+                let bytes = match status {
+                    Ok(output) => output.size(),
+                    Err(error) => error.message.len() + error.output_size(),
+                };
+                Finished::Keep { body: Arc::new(kept), bytes, idempotent: repeatable }
+            }
+        };
+        self.session.keys().complete(&work.entry.shared_name(), &key.key, finished, now);
+    }
+
+    /// Ends a flight that runs in this call's slot, and with it the call unless it was detached. Neither becomes
+    /// quiescent here.
+    pub(crate) fn end_flight(&self, index: u32, flight: &Flight, ending: Ending) {
+        if self.is_detached(index) {
+            return Self::end_followers(flight, &ending);
+        }
+        let shared = ending.clone();
+        self.end_started(index, ending, false);
+        Self::end_followers(flight, &shared);
+    }
+
+    /// Ends the followers of a flight with its result. They become quiescent when it does.
+    fn end_followers(flight: &Flight, ending: &Ending) {
+        for call in flight.finish() {
+            let phase = call.batch.slots[call.index as usize].phase();
+            let Phase::Following { ready_at } = *phase else { continue };
+            let waited = call.batch.session.engine.clock.now().saturating_duration_since(ready_at);
+            let shared = Ending::shared(ending.status.clone(), ending.attempts, waited);
+            let shared = Ending { sandbox: ending.sandbox, ..shared };
+            flight.add_ended(call.clone());
+            call.batch.end_shared(phase, call.index, shared, Step::Ended);
+        }
+        if let Some((ended, report)) = flight.mark_shared() {
+            ended.iter().for_each(|call| call.batch.report_up(call.index, report));
+        }
+    }
+
+    /// Adds the calls that become quiescent with the flight in this call's slot: they reach what it has reached.
+    pub(crate) fn collect_with_flight(
+        &self,
+        index: u32,
+        report: Report,
+        pending: &mut Vec<(CallRef, Report)>,
+    ) {
+        let Some(flight) = self.flight_run_by(index) else { return };
+        pending.extend(flight.reach(report).into_iter().map(|call| (call, report)));
+    }
+}
+
+/// A flight on its way to its oldest follower. If the task that takes it there is dropped, its callers are ended, so
+/// that none waits forever (SC-3).
+struct HandOver {
+    flight: Arc<Flight>,
+    next: CallRef,
+    progress: Option<Box<Progress>>,
+    done: bool,
+}
+
+impl HandOver {
+    fn run(mut self) {
+        self.done = true;
+        let CallRef { batch, index } = &self.next;
+        let mut phase = batch.slots[*index as usize].phase();
+        let Phase::Following { ready_at } = *phase else {
+            drop(phase);
+            // It has ended meanwhile; try the next one.
+            return batch.pass_on(*index, self.progress.take());
+        };
+        match self.progress.take() {
+            None => {
+                *phase = Phase::Waiting;
+                drop(phase);
+                batch.proceed_as_leader(*index, ready_at);
+            }
+            Some(mut progress) => {
+                progress.ready_at = ready_at;
+                progress.inherited = true;
+                progress.span = tracing::Span::none(); // it belongs to the call that made the attempts
+                batch.wait_again(phase, *index, progress);
+            }
+        }
+    }
+
+    /// Ends all waiting calls at once: the next one could not take over either.
+    fn end_all(&self) {
+        let CallRef { batch, index } = &self.next;
+        let attempts = self.progress.as_ref().map_or(0, |progress| progress.attempts);
+        let error = if attempts > 0 { vanished(attempts) } else { vanished(0).not_started() };
+        let ending = Ending::shared(Err(Box::new(error)), attempts, Duration::ZERO);
+        batch.complete(*index, &ending.status, attempts, false);
+        match *batch.slots[*index as usize].phase() {
+            Phase::Following { .. } => self.flight.take_back(self.next.clone()),
+            // It has ended, and becomes quiescent with the flight.
+            _ if attempts > 0 => self.flight.add_ended(self.next.clone()),
+            _ => {}
+        }
+        BatchState::end_followers(&self.flight, &ending);
+        self.flight.is_over().iter().for_each(|call| call.batch.report_up(call.index, Report::Quiescent));
+    }
+}
+
+impl Drop for HandOver {
+    fn drop(&mut self) {
+        let CallRef { batch, index } = &self.next;
+        if !self.done && self.flight.is_run_by(batch, *index) {
+            self.end_all();
+        }
+    }
+}
+
+/// Tells the handler of a flight to stop: no call waits for its result, or the last one leaves.
+fn recall(flight: &Flight) {
+    if let Some(call) = flight.runs_in() {
+        call.batch.recall(call.index);
+        call.batch.stop_below(call.index);
+    }
+}
+
+fn in_progress() -> CallError {
+    CallError::new(ErrorKind::KeyInProgress, "a call with this idempotency key is still running")
+}

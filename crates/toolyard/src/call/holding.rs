@@ -1,0 +1,239 @@
+//! The memory that results take until their caller has them.
+//!
+//! ```text
+//!   result ─► its batch ─► in steps ─► its session, forks included ─► the engine
+//!               │ full      │ full        │ full
+//!               └───────────┴─────────────┴─► `output_too_large`, and what has not started ends `overloaded`
+//! ```
+//!
+//! A result counts from its call's end until the batch lets go of it: when the caller has taken the results, or, for a
+//! batch that a turn keeps to be resent, when the turn is dropped. What a batch has taken is given back as a whole, once,
+//! whatever became of its calls. Copies count too: a call that shares another's result has one of its own.
+//!
+//! A call pays one addition. Only a batch that has grown by a step takes from the counts it shares with others.
+
+use crate::agent::ResultRoom;
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
+};
+
+/// What a batch may hold before it counts for its session and the engine, in bytes.
+const UNCOUNTED: usize = 16 << 10;
+
+/// How much a batch takes at a time from its session and the engine, in bytes.
+const STEP: usize = 64 << 10;
+
+/// A result of at most this size, in bytes, always fits: the error in its place would take as much.
+const SMALL: usize = 1 << 10;
+
+/// What a batch takes from.
+pub(crate) struct Rooms<'a> {
+    pub(crate) batch_max: usize,
+    pub(crate) session: &'a ResultRoom,
+    pub(crate) engine: &'a ResultRoom,
+}
+
+/// Where there was no room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Full {
+    Batch,
+    Session,
+    Engine,
+}
+
+impl Full {
+    /// Whose bound it is, and the bound in bytes.
+    pub(crate) fn bound(self, rooms: &Rooms<'_>) -> (&'static str, usize) {
+        match self {
+            Self::Batch => ("this batch", rooms.batch_max),
+            Self::Session => ("this session", rooms.session.max()),
+            Self::Engine => ("all sessions", rooms.engine.max()),
+        }
+    }
+}
+
+/// How much a whole batch holds, in one piece or several.
+#[derive(Debug, Default)]
+pub(crate) struct BatchHolds {
+    bytes: AtomicUsize,
+    /// A result of it did not fit.
+    is_spent: AtomicBool,
+}
+
+/// What one piece of a batch holds.
+#[derive(Debug, Default)]
+pub(crate) struct Holding {
+    own: BatchHolds,
+    /// What all pieces of its batch hold, if it is one of several.
+    whole: Option<Arc<BatchHolds>>,
+    /// What it has taken from its session and the engine.
+    taken: AtomicUsize,
+    /// Held while it takes more.
+    taking: Mutex<()>,
+}
+
+impl Holding {
+    pub(crate) fn of_piece(whole: Option<Arc<BatchHolds>>) -> Self {
+        Self { whole, ..Self::default() }
+    }
+
+    /// Holds a result of this size, unless there is no room for it.
+    pub(crate) fn hold(&self, bytes: usize, rooms: &Rooms<'_>) -> Result<(), Full> {
+        let own = self.own.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if own <= UNCOUNTED && self.whole.is_none() && own <= rooms.batch_max {
+            return Ok(()); // the usual case
+        }
+        self.hold_more(bytes, own, rooms)
+    }
+
+    #[cold]
+    fn hold_more(&self, bytes: usize, own: usize, rooms: &Rooms<'_>) -> Result<(), Full> {
+        let in_batch = match &self.whole {
+            Some(whole) => whole.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes,
+            None => own,
+        };
+        let fits = if in_batch > rooms.batch_max { Err(Full::Batch) } else { self.take_for(own, rooms) };
+        if fits.is_ok() || bytes <= SMALL {
+            return Ok(());
+        }
+        self.own.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.own.is_spent.store(true, Ordering::Relaxed);
+        if let Some(whole) = &self.whole {
+            whole.bytes.fetch_sub(bytes, Ordering::Relaxed);
+            whole.is_spent.store(true, Ordering::Relaxed);
+        }
+        fits
+    }
+
+    /// Takes enough from session and engine for this many bytes.
+    fn take_for(&self, bytes: usize, rooms: &Rooms<'_>) -> Result<(), Full> {
+        let is_enough = || bytes <= UNCOUNTED.max(self.taken.load(Ordering::Relaxed));
+        if is_enough() {
+            return Ok(());
+        }
+        let _one_at_a_time = self.taking.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_enough() {
+            return Ok(());
+        }
+        let more = bytes.next_multiple_of(STEP) - self.taken.load(Ordering::Relaxed);
+        if !rooms.session.take(more) {
+            return Err(Full::Session);
+        }
+        if !rooms.engine.take(more) {
+            rooms.session.give_back(more);
+            return Err(Full::Engine);
+        }
+        self.taken.fetch_add(more, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Where there is no room, if nothing more should start for that reason.
+    pub(crate) fn full(&self, rooms: &Rooms<'_>) -> Option<Full> {
+        let is_spent = |it: &BatchHolds| it.is_spent.load(Ordering::Relaxed);
+        if is_spent(&self.own) || self.whole.as_deref().is_some_and(is_spent) {
+            return Some(Full::Batch);
+        }
+        let shared = [(rooms.session, Full::Session), (rooms.engine, Full::Engine)];
+        shared.into_iter().find_map(|(room, full)| room.is_spent(STEP).then_some(full))
+    }
+
+    /// Lets go of everything: the results have been taken, or are dropped now.
+    pub(crate) fn release(&self, session: &ResultRoom, engine: &ResultRoom) {
+        if let Some(whole) = &self.whole {
+            whole.bytes.fetch_sub(self.own.bytes.swap(0, Ordering::Relaxed), Ordering::Relaxed);
+        }
+        if self.taken.load(Ordering::Relaxed) == 0 {
+            return; // the usual case
+        }
+        let taken = self.taken.swap(0, Ordering::Relaxed);
+        session.give_back(taken);
+        engine.give_back(taken);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::thread;
+
+    const MIB: usize = 1 << 20;
+
+    fn rooms<'a>(batch_max: usize, session: &'a ResultRoom, engine: &'a ResultRoom) -> Rooms<'a> {
+        Rooms { batch_max, session, engine }
+    }
+
+    /// CC-4: what does not fit in the batch, the session or the engine is refused there, and what is small always fits.
+    #[test]
+    fn each_bound_is_its_own() {
+        for (batch, session, engine, full) in [
+            (MIB, 8 * MIB, 8 * MIB, Full::Batch),
+            (8 * MIB, MIB, 8 * MIB, Full::Session),
+            (8 * MIB, 8 * MIB, MIB, Full::Engine),
+        ] {
+            let (session, engine) = (ResultRoom::new(session), ResultRoom::new(engine));
+            let (holding, rooms) = (Holding::default(), rooms(batch, &session, &engine));
+            assert_eq!(holding.hold(MIB / 2, &rooms), Ok(()));
+            assert_eq!(holding.full(&rooms), None);
+            assert_eq!(holding.hold(MIB, &rooms), Err(full));
+            assert_eq!(holding.full(&rooms), Some(Full::Batch));
+            assert_eq!(holding.hold(SMALL, &rooms), Ok(()));
+            assert!(session.held() == engine.held() && session.held() <= MIB);
+            holding.release(&session, &engine);
+            holding.release(&session, &engine);
+            assert_eq!((session.held(), engine.held()), (0, 0));
+        }
+    }
+
+    /// A batch of small results never touches what it shares with others.
+    #[test]
+    fn a_small_batch_is_not_counted_further_up() {
+        let (session, engine) = (ResultRoom::new(MIB), ResultRoom::new(MIB));
+        let holding = Holding::default();
+        assert!((0..16).all(|_| holding.hold(1 << 10, &rooms(MIB, &session, &engine)).is_ok()));
+        assert_eq!(session.held(), 0);
+        assert_eq!(holding.hold(1, &rooms(MIB, &session, &engine)), Ok(()));
+        assert_eq!((session.held(), engine.held()), (STEP, STEP));
+    }
+
+    /// The pieces of a batch that is still being written share its bound.
+    #[test]
+    fn pieces_count_together() {
+        let (session, engine) = (ResultRoom::new(8 * MIB), ResultRoom::new(8 * MIB));
+        let whole = Arc::new(BatchHolds::default());
+        let piece = || Holding::of_piece(Some(whole.clone()));
+        let (one, other) = (piece(), piece());
+        let rooms = rooms(MIB, &session, &engine);
+        assert_eq!(one.hold(MIB / 2 + 1, &rooms), Ok(()));
+        assert_eq!(other.hold(MIB / 2, &rooms), Err(Full::Batch));
+        assert_eq!(one.full(&rooms), Some(Full::Batch));
+        one.release(&session, &engine);
+        assert_eq!(whole.bytes.load(Ordering::Relaxed), 0);
+        assert_eq!(other.hold(MIB, &rooms), Ok(()));
+    }
+
+    proptest! {
+        /// Whatever fits and does not, on however many threads: nothing is over its bound, and all is given back.
+        #[test]
+        fn everything_is_given_back(sizes in prop::collection::vec(0..600_000_usize, 1..40)) {
+            let (session, engine) = (ResultRoom::new(2 * MIB), ResultRoom::new(3 * MIB));
+            let others = Holding::default();
+            let holding = Holding::default();
+            let rooms = rooms(4 * MIB, &session, &engine);
+            thread::scope(|scope| {
+                for sizes in sizes.chunks(10) {
+                    let (rooms, holding, others) = (&rooms, &holding, &others);
+                    scope.spawn(move || for (n, size) in sizes.iter().enumerate() {
+                        let held = if n % 3 == 0 { others } else { holding };
+                        let _ = held.hold(*size, rooms);
+                        assert!(rooms.session.held() <= 2 * MIB && rooms.engine.held() <= 3 * MIB);
+                    });
+                }
+            });
+            holding.release(&session, &engine);
+            others.release(&session, &engine);
+            prop_assert_eq!((session.held(), engine.held()), (0, 0));
+        }
+    }
+}

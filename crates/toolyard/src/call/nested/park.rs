@@ -1,0 +1,524 @@
+//! What a handler holds, lends and gets back while calls of its own are in flight (CC-6, CC-7).
+//!
+//! ```text
+//!             a dispatch        the last one has settled        all is free, it is the top
+//!   Held ─────────────────► Parked ───────────────────► Resuming ────────────────────────► Held
+//!                             ▲                           │ │ 30 s behind zombies
+//!                             └──── another dispatch ─────┘ └─────► Starved (CC-6c)
+//!   any of them ── the handler is over ──► Over ── all under it quiescent ──► its entry leaves the lease
+//! ```
+//!
+//! Created when a call dispatches for the first time; most calls never do. Grants that follow from a change are
+//! started after the nest's lock is released, because they may resume another handler.
+
+use super::CallRef;
+use crate::{
+    admission::{Admission, Granted, Held, LeaveResult, Resumed, Ticket, UnitKind},
+    call::{batch::BatchState, ready::ZOMBIE_WAIT, stop::Stop},
+};
+use futures::task::AtomicWaker;
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{Ordering, fence},
+    },
+    task::Waker,
+    time::Duration,
+};
+use tokio::{sync::Notify, time::Instant};
+
+/// The state of a handler's units.
+enum Units {
+    Held,
+    Parked,
+    /// It waits to get them back; the second field says what happens then.
+    Resuming(Ticket, OnGrant),
+    /// It has waited long enough for what only zombies hold; its call is to end.
+    Starved,
+    /// The handler is over.
+    Over,
+}
+
+/// What happens with units once they are granted: the handler may not wait for them any more by then.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OnGrant {
+    Run,
+    Park,
+    Release,
+}
+
+/// A dispatch of the handler, kept until all its calls are quiescent.
+struct Child {
+    /// `None` until there is a batch.
+    batch: Option<Weak<BatchState>>,
+    /// All its calls are quiescent or listed zombies.
+    settled: bool,
+    /// The dispatch is no longer awaited.
+    unawaited: bool,
+}
+
+struct State {
+    units: Units,
+    /// By their numbers, which are never reused: a dispatch, and so its number, may outlive its entry here.
+    children: BTreeMap<usize, Child>,
+    /// The number of dispatches so far.
+    entered: usize,
+    /// The number of children that have not settled: while there are any, the handler is parked.
+    unsettled: usize,
+    /// Since when it has been parked, and for how long it was before that.
+    parked_at: Option<Instant>,
+    parked_for: Duration,
+    /// Whether the handler has stopped; false while it runs on as a zombie.
+    stopped: bool,
+    /// What was last reported upwards.
+    reported: Option<Report>,
+}
+
+/// A handler's own calls, and what it holds.
+pub(crate) struct Nest {
+    held: Held,
+    state: Mutex<State>,
+    /// Notifies dispatches that wait for the handler's units.
+    changed: Notify,
+    /// The attempt's task, woken when its clock stops or starts.
+    attempt: AtomicWaker,
+}
+
+/// The attempt's clock (V3).
+pub(crate) enum Clock {
+    /// It runs, and has stood still for this long in all.
+    Runs(Duration),
+    /// The handler is parked or waits to resume.
+    Stands,
+    /// The handler cannot resume and its call is to end (CC-6c).
+    Starved,
+}
+
+impl Nest {
+    pub(crate) fn new(held: Held) -> Self {
+        let state = State {
+            units: Units::Held,
+            children: BTreeMap::new(),
+            entered: 0,
+            unsettled: 0,
+            parked_at: None,
+            parked_for: Duration::ZERO,
+            stopped: false,
+            reported: None,
+        };
+        Self { held, state: Mutex::new(state), changed: Notify::new(), attempt: AtomicWaker::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a dispatch; returns its number. The handler keeps its units until the dispatched calls are queued and it
+    /// is [parked](Self::park): then these calls, being deeper, get the units before any other waiter (CC-3).
+    ///
+    /// # Errors
+    /// Why the calls are refused, if the handler is over.
+    pub(crate) fn enter(&self, call: &CallRef) -> Result<usize, Stop> {
+        let admission = &call.batch.session.engine.admission;
+        let mut state = self.state();
+        let granted = match &mut state.units {
+            Units::Starved | Units::Over | Units::Resuming(_, OnGrant::Release) => {
+                return Err(Stop::Orphaned);
+            }
+            Units::Held | Units::Parked => None,
+            Units::Resuming(ticket, on_grant) => {
+                let (left, granted) = admission.leave_resume(*ticket);
+                match left {
+                    LeaveResult::Left => state.units = Units::Parked,
+                    LeaveResult::AlreadyGranted => *on_grant = OnGrant::Park,
+                }
+                Some(granted)
+            }
+        };
+        state.unsettled += 1;
+        let child = state.entered;
+        state.entered += 1;
+        state.children.insert(child, Child { batch: None, settled: false, unawaited: false });
+        drop(state);
+        if let Some(granted) = granted {
+            granted.start();
+        }
+        Ok(child)
+    }
+
+    /// Parks the handler if a dispatch of it is in flight.
+    ///
+    /// # Errors
+    /// Why the waiting calls are refused, if too many handlers are parked already.
+    pub(crate) fn park(&self, call: &CallRef) -> Result<(), Stop> {
+        let engine = &call.batch.session.engine;
+        let mut state = self.state();
+        if state.unsettled == 0 || !matches!(state.units, Units::Held) {
+            return Ok(());
+        }
+        let session = &call.batch.session;
+        let (parked_max, threads_max) = (engine.limits.parked_max, engine.limits.parked_blocking_max);
+        if !session.park_in_tree((parked_max / 4).max(1)) {
+            return Err(Stop::TooManyParked);
+        }
+        let Some(granted) = engine.admission.park(self.held, parked_max, threads_max) else {
+            session.unpark_in_tree();
+            return Err(Stop::TooManyParked);
+        };
+        state.units = Units::Parked;
+        state.parked_at = Some(engine.clock.now());
+        drop(state);
+        granted.start();
+        Ok(())
+    }
+
+    /// Attaches the batch of a dispatch, which can be stopped from now on.
+    pub(crate) fn attach(&self, call: &CallRef, child: usize, batch: &Arc<BatchState>) {
+        let over = {
+            let mut state = self.state();
+            // The child is gone if every call of the batch was refused, or the handler is over.
+            if let Some(child) = state.children.get_mut(&child) {
+                child.batch = Some(Arc::downgrade(batch));
+            }
+            // The dispatch may have been dropped before its batch was attached.
+            state.is_over() || state.children.get(&child).is_some_and(|child| child.unawaited)
+        };
+        fence(Ordering::SeqCst); // as in `BatchState::cancel_running`
+        if over || call.batch.cancelled(call.index).is_some() {
+            batch.stop(Stop::Cancelled); // the stop came before it was attached
+        }
+    }
+
+    /// Notes that a dispatch is no longer awaited; returns whether it has no batch to wait for.
+    pub(crate) fn stop_awaiting(&self, child: usize) -> bool {
+        let mut state = self.state();
+        let Some(child) = state.children.get_mut(&child) else { return false };
+        child.unawaited = true;
+        !child.settled && child.batch.as_ref().is_none_or(|batch| batch.strong_count() == 0)
+    }
+
+    /// Notes that a dispatch was dropped, and cancels its calls.
+    pub(crate) fn cancel_child(&self, child: usize) {
+        if let Some(child) = self.state().children.get_mut(&child) {
+            child.unawaited = true;
+        }
+        self.changed.notify_waiters(); // calls that are taken in for it no longer wait
+        self.stop_child(child, Stop::Cancelled);
+    }
+
+    /// Whether the calls of all dropped dispatches have settled (CC-6b).
+    pub(crate) fn dropped_have_settled(&self) -> bool {
+        self.state().dropped_have_settled()
+    }
+
+    /// Waits until [`Self::dropped_have_settled`].
+    pub(crate) async fn until_dropped_settled(&self) {
+        self.until(State::dropped_have_settled).await;
+    }
+
+    /// Stops the batch of one dispatch.
+    pub(crate) fn stop_child(&self, child: usize, why: Stop) {
+        let batch = self.state().children.get(&child).and_then(|child| child.batch.as_ref()?.upgrade());
+        if let Some(batch) = batch {
+            batch.stop(why);
+        }
+    }
+
+    /// Waits until the handler has its units again. A handler that is over and cannot be dropped stays parked until its
+    /// calls have stopped: it must not run on beside a serial one (CC-7).
+    pub(crate) async fn until_held(&self) {
+        let holds = |state: &State| matches!(state.units, Units::Held) && state.unsettled == 0;
+        let is_over = |state: &State| matches!(state.units, Units::Over) && state.children.is_empty();
+        self.until(|state| holds(state) || is_over(state)).await;
+    }
+
+    /// The same for calls that may be stopped meanwhile, and then wait no longer.
+    pub(crate) async fn until_dropped_settled_or(&self, are_stopped: impl Fn() -> bool) {
+        loop {
+            let changed = self.changed.notified(); // as below
+            if are_stopped() || self.dropped_have_settled() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    async fn until(&self, is_so: impl Fn(&State) -> bool) {
+        loop {
+            // Made before the check, so that no change is missed in between.
+            let changed = self.changed.notified();
+            if is_so(&self.state()) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    fn notify(&self) {
+        self.changed.notify_waiters();
+        self.attempt.wake();
+    }
+
+    /// Notes that a dispatch has settled, or that it is quiescent. The last one to settle resumes the handler.
+    fn settle(&self, call: &CallRef, child: usize, is_quiescent: bool) {
+        let engine = &call.batch.session.engine;
+        let mut state = self.state();
+        let was_settled = match (state.children.get_mut(&child), is_quiescent) {
+            (None, _) => return,
+            (Some(_), true) => state.children.remove(&child).is_none_or(|child| child.settled),
+            (Some(child), false) => std::mem::replace(&mut child.settled, true),
+        };
+        if was_settled {
+            drop(state);
+            return self.changed.notify_waiters(); // a handler that is over may be waiting for its last call to stop
+        }
+        state.unsettled -= 1;
+        let mut granted = None;
+        if state.unsettled == 0 && matches!(state.units, Units::Parked) {
+            let (resumed, others) = engine.admission.resume(self.held, &call.batch, call.index);
+            granted = Some(others);
+            match resumed {
+                Resumed::Now => state.runs_again(call),
+                Resumed::Waiting { ticket, behind_zombies } => {
+                    state.units = Units::Resuming(ticket, OnGrant::Run);
+                    if behind_zombies {
+                        call.starve_later(ticket);
+                    }
+                }
+            }
+        } else if state.unsettled == 0
+            && let Units::Resuming(_, on_grant @ OnGrant::Park) = &mut state.units
+        {
+            *on_grant = OnGrant::Run; // its units are on their way already
+        }
+        drop(state);
+        self.notify();
+        if let Some(granted) = granted {
+            granted.start();
+        }
+    }
+
+    /// Handles the grant of the units that the handler waited for.
+    pub(crate) fn resumed(&self, call: &CallRef) {
+        let engine = &call.batch.session.engine;
+        let mut state = self.state();
+        let mut granted = None;
+        if let Units::Resuming(_, on_grant) = state.units {
+            match on_grant {
+                OnGrant::Run => state.runs_again(call),
+                OnGrant::Park => {
+                    state.units = Units::Parked;
+                    granted = Some(engine.admission.park_again(self.held));
+                }
+                OnGrant::Release => {
+                    state.units = Units::Over;
+                    granted = Some(engine.admission.release(self.held.units_only()));
+                }
+            }
+        }
+        drop(state);
+        self.notify();
+        if let Some(granted) = granted {
+            granted.start();
+        }
+    }
+
+    /// Ends a wait to resume that has lasted too long for what only zombies hold (CC-6c).
+    pub(crate) fn starve(&self, call: &CallRef) {
+        let mut state = self.state();
+        let Units::Resuming(ticket, OnGrant::Run) = state.units else { return };
+        let admission = &call.batch.session.engine.admission;
+        if !admission.is_behind_zombies(ticket) {
+            return; // it has resumed meanwhile, and waits anew
+        }
+        let (left, granted) = admission.leave_resume(ticket);
+        if left == LeaveResult::Left {
+            state.units = Units::Starved;
+        }
+        drop(state);
+        self.notify();
+        granted.start();
+    }
+
+    /// The state of the attempt's clock; `waker` is woken when it changes.
+    pub(crate) fn clock(&self, waker: &Waker) -> Clock {
+        self.attempt.register(waker);
+        let state = self.state();
+        match state.units {
+            Units::Held | Units::Over => Clock::Runs(state.parked_for),
+            Units::Parked | Units::Resuming(..) => Clock::Stands,
+            Units::Starved => Clock::Starved,
+        }
+    }
+
+    /// Notes that the handler is over, or was given up and runs on with what `keeps` names; returns what it keeps or
+    /// has released. Its calls are told to stop.
+    pub(crate) fn handler_over(&self, call: &CallRef, keeps: Option<&dyn Fn(UnitKind) -> bool>) -> Held {
+        let admission = &call.batch.session.engine.admission;
+        let mut state = self.state();
+        let (holds, mut granted) = state.stop_waiting(self.held, call, admission);
+        state.stopped = keeps.is_none();
+        state.forget_unsent();
+        let kept = match keeps {
+            None => {
+                granted.push(admission.release(holds));
+                holds
+            }
+            Some(keeps) => {
+                let (kept, others) = admission.become_zombie(holds, keeps);
+                granted.push(others);
+                kept
+            }
+        };
+        drop(state);
+        self.notify();
+        granted.into_iter().for_each(Granted::start);
+        self.children().iter().for_each(|batch| batch.stop(Stop::Cancelled));
+        kept
+    }
+
+    /// Notes that a zombie has stopped, and releases what it kept.
+    fn zombie_stopped(&self, call: &CallRef, kept: Held) {
+        let mut state = self.state();
+        if std::mem::replace(&mut state.stopped, true) {
+            return;
+        }
+        // Under the lock, because whoever sees `stopped` may take its entry off the lease.
+        let granted = call.batch.session.engine.admission.zombie_ended(kept);
+        drop(state);
+        granted.start();
+    }
+
+    /// What this call is to report upwards now, if anything.
+    fn next_report(&self, call: &CallRef) -> Option<Report> {
+        let admission = &call.batch.session.engine.admission;
+        let mut state = self.state();
+        if !matches!(state.units, Units::Over) || state.reported == Some(Report::Quiescent) {
+            return None;
+        }
+        if state.stopped && state.children.is_empty() {
+            let was_listed = state.reported.replace(Report::Quiescent).is_some();
+            drop(state);
+            admission.quiet(self.held).start();
+            return Some(if was_listed { Report::ListedQuiescent } else { Report::Quiescent });
+        }
+        if state.unsettled == 0 && state.reported.is_none() {
+            state.reported = Some(Report::Listed);
+            admission.listed(self.held);
+            return Some(Report::Listed);
+        }
+        None
+    }
+
+    /// The batches that the handler has dispatched and that are in flight.
+    pub(crate) fn children(&self) -> Vec<Arc<BatchState>> {
+        self.state().children.values().filter_map(|child| child.batch.as_ref()?.upgrade()).collect()
+    }
+}
+
+impl State {
+    fn dropped_have_settled(&self) -> bool {
+        !self.children.values().any(|child| child.unawaited && !child.settled)
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self.units, Units::Over | Units::Resuming(_, OnGrant::Release))
+    }
+
+    /// Forgets dispatches without a batch, because the handler is over: they may never be polled again, and a batch
+    /// that they still send is stopped before it starts.
+    fn forget_unsent(&mut self) {
+        self.children.retain(|_, child| child.batch.is_some() || child.settled);
+        self.unsettled = self.children.values().filter(|child| !child.settled).count();
+    }
+
+    fn runs_again(&mut self, call: &CallRef) {
+        let session = &call.batch.session;
+        let now = session.engine.clock.now();
+        session.unpark_in_tree();
+        self.units = Units::Held;
+        self.parked_for += self.parked_at.take().map_or(Duration::ZERO, |at| now - at);
+    }
+
+    /// Ends any wait for units, because the handler is over; returns what it holds.
+    fn stop_waiting<'a>(
+        &mut self,
+        held: Held,
+        call: &CallRef,
+        admission: &'a Arc<Admission>,
+    ) -> (Held, Vec<Granted<'a>>) {
+        let units = std::mem::replace(&mut self.units, Units::Over);
+        if matches!(units, Units::Parked | Units::Starved | Units::Resuming(..)) {
+            call.batch.session.unpark_in_tree();
+        }
+        match units {
+            Units::Held => return (held, Vec::new()),
+            Units::Over => {}
+            Units::Parked | Units::Starved => admission.unparked(held),
+            Units::Resuming(ticket, _) => {
+                let (left, granted) = admission.leave_resume(ticket);
+                match left {
+                    LeaveResult::Left => admission.unparked(held),
+                    LeaveResult::AlreadyGranted => self.units = Units::Resuming(ticket, OnGrant::Release),
+                }
+                return (held.without_units(), vec![granted]);
+            }
+        }
+        (held.without_units(), Vec::new())
+    }
+}
+
+/// What a call that has ended reports upwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Report {
+    /// Only listed zombies keep it from being quiescent (V2).
+    Listed,
+    /// It is quiescent.
+    Quiescent,
+    /// It is quiescent and had been listed before.
+    ListedQuiescent,
+}
+
+impl CallRef {
+    fn nest(&self) -> &Nest {
+        self.batch.entered_nest(self.index)
+    }
+
+    /// Notes that all calls of a dispatch are quiescent or listed zombies; returns what to report of this call.
+    pub(crate) fn child_settled(&self, child: usize) -> Option<Report> {
+        self.nest().settle(self, child, false);
+        self.nest().next_report(self)
+    }
+
+    /// Notes that all calls of a dispatch are quiescent; returns what to report of this call.
+    pub(crate) fn child_quiescent(&self, child: usize) -> Option<Report> {
+        self.nest().settle(self, child, true);
+        self.nest().next_report(self)
+    }
+
+    /// What to report of this call, if its handler is over.
+    pub(crate) fn next_report(&self) -> Option<Report> {
+        self.nest().next_report(self)
+    }
+
+    /// Notes that its zombie has stopped; returns what to report of this call.
+    pub(crate) fn zombie_stopped(&self, kept: Held) -> Option<Report> {
+        self.nest().zombie_stopped(self, kept);
+        self.nest().next_report(self)
+    }
+
+    /// Ends the call if it still waits to resume, and only zombies hold what it needs, after [`ZOMBIE_WAIT`] (CC-6c).
+    fn starve_later(&self, ticket: Ticket) {
+        let (batch, index) = (Arc::downgrade(&self.batch), self.index);
+        self.batch.session.engine.tasks.spawn(async move {
+            tokio::time::sleep(ZOMBIE_WAIT).await;
+            if let Some(batch) = batch.upgrade()
+                && batch.session.engine.admission.is_behind_zombies(ticket)
+            {
+                let call = Self { batch, index };
+                call.nest().starve(&call);
+            }
+        });
+    }
+}

@@ -1,0 +1,257 @@
+//! Quiescence: calls are counted down in their runs, and a nested batch reports what it has reached to the call above
+//! it.
+//!
+//! ```text
+//!   call ended     ──► its run ──► the driver: the next run, or the end
+//!   call quiescent ──► its run ──► its batch ──► the call that dispatched the batch ──► its run ──► ...
+//! ```
+
+use super::{CallRef, Nest, Report};
+use crate::{
+    admission::EntryId,
+    call::{
+        batch::BatchState,
+        engine::EngineCore,
+        run::{Counted, Run, Step},
+    },
+};
+use std::{
+    future::poll_fn,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    task::Poll,
+};
+use tokio::time::Instant;
+
+/// The position of a batch that a handler dispatched.
+pub(crate) struct Nested {
+    /// The call whose handler dispatched it.
+    pub(crate) call: CallRef,
+    /// Its number among that handler's dispatches.
+    pub(crate) child: usize,
+    /// The nearest lease entry above it in its own engine; entry ids are only unique within an engine.
+    pub(crate) lineage: Option<EntryId>,
+    /// Whether a call above it has a lease entry, in any engine.
+    pub(crate) is_under_lease: bool,
+    pub(crate) depth: u32,
+    /// The instant by which the call, and with it its own calls, must have ended (V3).
+    pub(crate) deadline: Option<Instant>,
+    /// How many runs have a call that is not quiescent.
+    active_runs: AtomicUsize,
+    /// Whether a call of it has been listed as a zombie.
+    has_zombies: AtomicBool,
+    settled_reported: AtomicBool,
+}
+
+impl Nested {
+    /// For a batch in this engine.
+    pub(crate) fn new(call: CallRef, child: usize, runs: usize, engine: &Arc<EngineCore>) -> Self {
+        let above = call.batch.nested.as_deref();
+        let started = call.batch.started(call.index);
+        // A flight has the latest deadline of all its callers.
+        let flight = call.batch.flight_run_by(call.index);
+        let deadline =
+            flight.map_or(started.and_then(|started| started.deadline), |flight| flight.deadline());
+        let holds_lease = started.is_some_and(|started| started.held.lineage(None).is_some());
+        Self {
+            lineage: lineage_in(engine, &call),
+            is_under_lease: holds_lease || above.is_some_and(|above| above.is_under_lease),
+            deadline,
+            depth: above.map_or(0, |above| above.depth).saturating_add(1),
+            call,
+            child,
+            active_runs: AtomicUsize::new(runs),
+            has_zombies: AtomicBool::new(false),
+            settled_reported: AtomicBool::new(false),
+        }
+    }
+}
+
+/// The nearest lease entry in this engine, of the call or of one above it.
+fn lineage_in(engine: &Arc<EngineCore>, mut call: &CallRef) -> Option<EntryId> {
+    loop {
+        let above = call.batch.nested.as_deref();
+        if Arc::ptr_eq(engine, &call.batch.session.engine) {
+            let ancestors = above.and_then(|above| above.lineage);
+            return call.batch.started(call.index).map_or(ancestors, |call| call.held.lineage(ancestors));
+        }
+        call = &above?.call; // a handler of another engine dispatched here
+    }
+}
+
+/// What a batch has reached.
+#[derive(Debug, Clone, Copy)]
+enum Reached {
+    /// All its calls are quiescent or listed zombies.
+    Settled,
+    /// All its calls are quiescent.
+    Quiescent,
+}
+
+impl BatchState {
+    /// Counts a call down. The last call of a run wakes the driver, and the last result of the batch ends the turn.
+    pub(crate) fn count_down(&self, index: u32, ok: bool, step: Step) {
+        if !ok {
+            self.failed.fetch_add(1, Ordering::Relaxed);
+        }
+        let counted = self.run_of(index).count_down(step);
+        self.act_on(counted);
+        if let Some(reached) = self.reached_by(counted) {
+            let mut pending = Vec::new();
+            self.propagate(reached, &mut pending);
+            report_all(pending);
+        }
+    }
+
+    fn act_on(&self, counted: Counted) {
+        if counted.ended && self.run_has_ended() {
+            self.announce_end();
+        }
+        if counted.ended || counted.quiescent {
+            self.bell.ring();
+        }
+    }
+
+    /// What a nested batch reaches by this step, if anything.
+    fn reached_by(&self, counted: Counted) -> Option<Reached> {
+        let nested = self.nested.as_ref()?;
+        if counted.quiescent && nested.active_runs.fetch_sub(1, Ordering::AcqRel) == 1 {
+            return Some(Reached::Quiescent);
+        }
+        let settled = nested.has_zombies.load(Ordering::Acquire)
+            && self.runs.iter().all(Run::is_settled)
+            && !nested.settled_reported.swap(true, Ordering::AcqRel);
+        settled.then_some(Reached::Settled)
+    }
+
+    /// Reports to the call above what this batch has reached, and so on for the calls above that. A loop, not
+    /// recursion: handlers may nest deeply.
+    fn propagate(&self, reached: Reached, pending: &mut Vec<(CallRef, Report)>) {
+        let (mut batch, mut reached) = (self, reached);
+        while let Some(nested) = &batch.nested {
+            let report = match reached {
+                Reached::Settled => nested.call.child_settled(nested.child),
+                Reached::Quiescent => nested.call.child_quiescent(nested.child),
+            };
+            let Some(report) = report else { return };
+            batch = &nested.call.batch;
+            batch.collect_with_flight(nested.call.index, report, pending);
+            match batch.apply_report(nested.call.index, report) {
+                Some(next) => reached = next,
+                None => return,
+            }
+        }
+    }
+
+    /// Counts what a call of this batch, or something under it, has reached; returns what the batch reaches by it.
+    fn apply_report(&self, index: u32, report: Report) -> Option<Reached> {
+        let run = self.run_of(index);
+        let counted = match report {
+            Report::Listed => {
+                if let Some(nested) = &self.nested {
+                    nested.has_zombies.store(true, Ordering::Release);
+                }
+                run.list();
+                self.bell.ring();
+                Counted { ended: false, quiescent: false }
+            }
+            Report::Quiescent => run.count_down(Step::Quiescent),
+            Report::ListedQuiescent => run.count_down_listed(),
+        };
+        self.act_on(counted);
+        self.reached_by(counted)
+    }
+
+    /// Reports that a call of this batch has settled or become quiescent.
+    pub(crate) fn report_up(&self, index: u32, report: Report) {
+        let mut pending = Vec::new();
+        self.report_up_with(index, report, &mut pending);
+        report_all(pending);
+    }
+
+    fn report_up_with(&self, index: u32, report: Report, pending: &mut Vec<(CallRef, Report)>) {
+        self.collect_with_flight(index, report, pending);
+        if let Some(reached) = self.apply_report(index, report) {
+            self.propagate(reached, pending);
+        }
+    }
+
+    /// Reports that a dispatch of a handler is over without a batch.
+    pub(crate) fn dispatch_quiescent(&self, call: &CallRef, child: usize) {
+        if let Some(report) = call.child_quiescent(child) {
+            self.report_up(call.index, report);
+        }
+    }
+
+    /// Lets a parked handler of this batch continue with the units it was granted.
+    pub(crate) fn resumed(self: Arc<Self>, index: u32) {
+        let call = CallRef { batch: self, index };
+        call.batch.entered_nest(index).resumed(&call);
+        if let Some(report) = call.next_report() {
+            call.batch.report_up(index, report);
+        }
+    }
+
+    /// The nest of a call, opened for a dispatch if need be; `None` if the handler is over.
+    pub(crate) fn nest(&self, index: u32) -> Option<&Nest> {
+        self.slots[index as usize].open_nest()
+    }
+
+    /// The nest of a call, if it has one.
+    pub(crate) fn nest_of(&self, index: u32) -> Option<&Nest> {
+        self.slots[index as usize].nest()
+    }
+
+    /// The nest of a call that is known to have one.
+    pub(crate) fn entered_nest(&self, index: u32) -> &Nest {
+        self.nest_of(index).expect("a call in the lineage has a nest until it is removed")
+    }
+
+    /// Notes that a handler is over; returns its nest, if it has one.
+    pub(crate) fn close_nest(&self, index: u32) -> Option<&Nest> {
+        self.slots[index as usize].close_nest()
+    }
+
+    /// Waits until every call of the run has its result.
+    pub(crate) async fn run_ended(&self, run: usize) {
+        self.until(|| self.runs[run].is_ended()).await;
+    }
+
+    /// Whether every call of the run is quiescent.
+    pub(crate) fn is_quiescent(&self, run: usize) -> bool {
+        self.runs[run].is_quiescent()
+    }
+
+    /// Waits until every call of the run is quiescent.
+    pub(crate) async fn run_quiescent(&self, run: usize) {
+        self.until(|| self.is_quiescent(run)).await;
+    }
+
+    /// Waits until every call of the run is quiescent or a listed zombie.
+    pub(crate) async fn run_settled(&self, run: usize) {
+        self.until(|| self.runs[run].is_settled()).await;
+    }
+
+    /// Waits until `is_so`. Only the driver of the batch may call this, because the bell has one waker.
+    pub(crate) async fn until(&self, is_so: impl Fn() -> bool) {
+        poll_fn(|cx| {
+            if is_so() {
+                return Poll::Ready(());
+            }
+            self.bell.register(cx.waker());
+            // It may have become true before the waker was registered.
+            if is_so() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+}
+
+/// Reports for calls that become quiescent with a flight, and for those that do so with them. A loop, not recursion,
+/// as above.
+fn report_all(mut pending: Vec<(CallRef, Report)>) {
+    while let Some((call, report)) = pending.pop() {
+        call.batch.report_up_with(call.index, report, &mut pending);
+    }
+}

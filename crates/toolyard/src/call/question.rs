@@ -1,0 +1,309 @@
+//! One question about one call, from its first asking to its end.
+//!
+//! ```text
+//!   lead ───┬─ answered ─────────► still allowed? ─► approved, or refused
+//!           ├─ settled by the answer to another ───► approved, or refused
+//!           ├─ policy changed ───► still allowed? ─► asked anew, about what would run now
+//!           ├─ expired ────────────────────────────► confirmation_timeout
+//!           └─ cancelled ──────────────────────────► withdrawn; the oldest follower leads
+//!   follow ─── waits for the end of the question that a call of equal key and digest leads (ID-3)
+//! ```
+
+use super::batch::BatchState;
+use super::slot::Phase;
+use crate::{
+    agent::{FromLead, Lead, Remembered, Settlement, Share, ShareKey, WaitingQuestion},
+    gate::{self, Consent, nobody_to_ask, too_long_to_ask, user_denied},
+    tasks::{Caught, Contained, caught},
+};
+use std::sync::Arc;
+use tokio::sync::oneshot;
+use toolyard_core::{
+    Answer, ApprovalRequest, Approver, CallError, ErrorKind, EventKind, RequestId, event::SettledBy,
+};
+
+/// A question about one call.
+pub(crate) struct Question {
+    batch: Arc<BatchState>,
+    index: u32,
+    approver: Contained<Arc<dyn Approver>>,
+    request: ApprovalRequest,
+    part: Part,
+}
+
+/// The call's part in its question.
+enum Part {
+    /// It has no key under which others could share the question.
+    Alone,
+    /// Others may follow.
+    Lead(Lead),
+    /// Another call's question, which has this request, is asked.
+    Follow(RequestId, oneshot::Receiver<FromLead>),
+}
+
+/// How a question was settled.
+enum Settled {
+    Answered(Answer),
+    /// By the answer to the question that this one shares.
+    Shared(Answer),
+    /// By the answer to another question of the same pattern.
+    With(Remembered),
+    Panicked,
+    Expired,
+    /// The policy refuses the call.
+    Refused(CallError),
+}
+
+/// What a follower does next.
+enum Followed {
+    Settled(Settled),
+    /// Its own approver is asked.
+    Lead(Lead),
+    /// The answer was about something else than what would run now.
+    Outdated,
+}
+
+impl Question {
+    /// A question, which joins the one of an equal call that waits.
+    pub(crate) fn new(
+        batch: Arc<BatchState>,
+        index: u32,
+        approver: Contained<Arc<dyn Approver>>,
+        request: ApprovalRequest,
+    ) -> Self {
+        let mut question = Self { batch, index, approver, request, part: Part::Alone };
+        question.share();
+        question
+    }
+
+    /// The request.
+    pub(crate) fn request(&self) -> &ApprovalRequest {
+        &self.request
+    }
+
+    /// The request of the question that this one shares.
+    pub(crate) fn shares(&self) -> Option<RequestId> {
+        match self.part {
+            Part::Alone | Part::Lead(_) => None,
+            Part::Follow(request, _) => Some(request),
+        }
+    }
+
+    /// Joins the question of an equal call, or leads it. All of them change with the policy, so it is not compared.
+    fn share(&mut self) {
+        let (session, work) = (&self.batch.session, self.batch.work(self.index));
+        let Some(key) = work.key() else { return };
+        let call = gate::digest(&work.entry, self.batch.args(self.index), session, 0);
+        let key = ShareKey { key: key.key.clone(), call };
+        self.part = match session.questions().share(key, self.request.id()) {
+            Share::Lead(lead) => Part::Lead(lead),
+            Share::Follow(request, told) => Part::Follow(request, told),
+        };
+    }
+
+    /// Asks until there is an answer about what would run now.
+    pub(crate) async fn ask(mut self) {
+        let mut others = self.batch.session.approvals().wait(self.request.pattern().key());
+        let settled = loop {
+            let told = match std::mem::replace(&mut self.part, Part::Alone) {
+                Part::Follow(_, told) => told,
+                part => {
+                    self.part = part;
+                    break self.lead(&mut others).await;
+                }
+            };
+            match self.follow(told, &mut others).await {
+                Followed::Settled(settled) => break settled,
+                Followed::Lead(lead) => self.part = Part::Lead(lead),
+                Followed::Outdated => self.share(),
+            }
+        };
+        self.settle(settled);
+    }
+
+    /// Waits for what the leader of the question is told.
+    async fn follow(
+        &mut self,
+        mut told: oneshot::Receiver<FromLead>,
+        others: &mut WaitingQuestion,
+    ) -> Followed {
+        let batch = self.batch.clone();
+        let policy = batch.session.engine.rules.changed();
+        loop {
+            // Made before the check below, so that no later change is missed.
+            let changed = policy.notified();
+            if let Err(error) = self.check_again() {
+                return Followed::Settled(Settled::Refused(error));
+            }
+            let how = tokio::select! {
+                biased;
+                told = &mut told => match told {
+                    Ok(FromLead::Settled(how)) => how,
+                    Ok(FromLead::Lead(lead)) => return Followed::Lead(lead),
+                    Err(_) => return Followed::Outdated,
+                },
+                with = others.settled() => return Followed::Settled(Settled::With(with)),
+                () = changed => continue,
+            };
+            return match how {
+                Settlement::Panicked => Followed::Settled(Settled::Panicked),
+                Settlement::Expired => Followed::Settled(Settled::Expired),
+                Settlement::Answered(answer, _) if !answer.allows() => {
+                    Followed::Settled(Settled::Shared(answer))
+                }
+                Settlement::Answered(answer, digest) => match self.check_again() {
+                    Err(error) => Followed::Settled(Settled::Refused(error)),
+                    Ok(()) if digest == *self.request.digest() => Followed::Settled(Settled::Shared(answer)),
+                    Ok(()) => Followed::Outdated,
+                },
+            };
+        }
+    }
+
+    /// Has the approver asked.
+    async fn lead(&mut self, others: &mut WaitingQuestion) -> Settled {
+        let batch = self.batch.clone();
+        let policy = batch.session.engine.rules.changed();
+        let showing = self.request.showing().clone();
+        // Unconstrained: an approver that is always busy would use up the task's budget, and its expiry would go
+        // unnoticed.
+        let over = showing.over(self.request.expires_in(), tokio::time::sleep);
+        let mut over = std::pin::pin!(tokio::task::unconstrained(over));
+        loop {
+            // Made before the check below, so that no later change is missed.
+            let changed = policy.notified();
+            if let Err(error) = self.check_again() {
+                return Settled::Refused(error);
+            }
+            let settled = tokio::select! {
+                biased;
+                with = others.settled() => Settled::With(with),
+                () = changed => continue,
+                answer = self.answer() => answer,
+                () = &mut over => Settled::Expired,
+            };
+            match settled {
+                // The answer is not about what would run now.
+                Settled::Answered(answer) if self.is_outdated() && answer.allows() => {}
+                Settled::With(_) if self.is_outdated() => {
+                    return self.check_again().map_or_else(Settled::Refused, |()| settled);
+                }
+                settled => return settled,
+            }
+        }
+    }
+
+    /// Whether the policy has changed since the call was last allowed.
+    fn is_outdated(&self) -> bool {
+        self.batch.policy_of(self.index) != self.batch.session.engine.rules.version()
+            && !faulty!(ApprovalNotRechecked)
+    }
+
+    /// Checks a call again after a change of the policy. If it is still allowed, the question is now about what would
+    /// run.
+    fn check_again(&mut self) -> Result<(), CallError> {
+        if !self.is_outdated() {
+            return Ok(());
+        }
+        let (batch, entry) = (&self.batch, &self.batch.work(self.index).entry);
+        let args = batch.args(self.index);
+        let allowed = gate::allow_again(entry, args, &batch.session)?;
+        batch.grant_anew(self.index, allowed)?;
+        let digest = gate::digest(entry, args, &batch.session, allowed.policy);
+        self.request = self.request.renewed(digest);
+        Ok(())
+    }
+
+    async fn answer(&self) -> Settled {
+        let answered = match caught(|| self.approver.ask(&self.request)) {
+            Ok(answer) => Caught::new(answer).await,
+            Err(panic) => Err(panic),
+        };
+        answered.map_or_else(
+            |panic| {
+                let tool = &*self.batch.call(self.index).name;
+                let redactor = self.batch.session.engine.redactor.as_ref();
+                panic.log("the approver panicked; the call is refused", Some(tool), redactor);
+                Settled::Panicked
+            },
+            Settled::Answered,
+        )
+    }
+
+    /// Ends the question: for those who share it, for those it is remembered for, and for its own call.
+    fn settle(mut self, settled: Settled) {
+        let for_followers = match settled {
+            Settled::Answered(answer) => Some(Settlement::Answered(answer, *self.request.digest())),
+            Settled::Panicked => Some(Settlement::Panicked),
+            Settled::Expired => Some(Settlement::Expired),
+            // Followers learn so themselves, or have their own approver asked.
+            Settled::With(_) | Settled::Shared(_) | Settled::Refused(_) => None,
+        };
+        if let (Some(how), Part::Lead(lead)) = (for_followers, std::mem::replace(&mut self.part, Part::Alone))
+        {
+            lead.settle(how);
+        }
+        if let Settled::Answered(answer) = settled
+            && let Some(remembered) = self.remembered(answer)
+        {
+            self.batch.session.approvals().remember(self.request.pattern().key(), remembered);
+        }
+        match settled {
+            Settled::Answered(answer) => self.decide(answer, SettledBy::Approver),
+            Settled::Shared(answer) => self.decide(answer, SettledBy::Shared),
+            Settled::With(Remembered::Allowed) => self.approve(SettledBy::Pattern),
+            Settled::With(Remembered::Refused) => self.refuse(user_denied()),
+            Settled::Panicked => self.refuse(CallError::new(ErrorKind::Internal, "the approver panicked")),
+            Settled::Expired => self.refuse(CallError::new(
+                ErrorKind::ConfirmationTimeout,
+                "Nobody approved this operation in time.",
+            )),
+            Settled::Refused(error) => self.refuse(error),
+        }
+    }
+
+    /// What an answer says about other calls of the pattern.
+    fn remembered(&self, answer: Answer) -> Option<Remembered> {
+        let once = matches!(self.batch.work(self.index).consent, Consent::Ask { once: true });
+        match answer {
+            Answer::Always => Some(Remembered::Allowed),
+            Answer::Allow => once.then_some(Remembered::Allowed),
+            Answer::Deny => once.then_some(Remembered::Refused),
+            // Nobody has said anything about other calls.
+            Answer::Nobody | Answer::TooLong => None,
+        }
+    }
+
+    fn decide(self, answer: Answer, by: SettledBy) {
+        match answer {
+            Answer::Allow | Answer::Always => self.approve(by),
+            Answer::Deny => self.refuse(user_denied()),
+            Answer::Nobody => self.refuse(nobody_to_ask()),
+            Answer::TooLong => self.refuse(too_long_to_ask()),
+        }
+    }
+
+    fn refuse(self, error: CallError) {
+        self.batch.end_unstarted(self.index, || error);
+    }
+
+    /// Approves the call: it proceeds at once if its run waits for the answer, else with its run.
+    fn approve(self, by: SettledBy) {
+        let (batch, index) = (&self.batch, self.index);
+        let mut phase = batch.slots[index as usize].phase();
+        let Phase::Asking { run_begun } = *phase else {
+            return;
+        };
+        *phase = Phase::Waiting;
+        batch.emit(index, None, || EventKind::ConfirmationResolved {
+            approved: true,
+            error: None,
+            by: Some(by),
+            digest: batch.digest(index),
+        });
+        drop(phase);
+        if run_begun {
+            batch.start_or_wait(index, batch.session.engine.clock.now());
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! State that only few calls need: nested calls, a cancel token, a flight. It has its own allocation, so that a slot
+//! stays small.
+//!
+//! How a call is stopped:
+//!
+//! | | set by | meaning |
+//! |---|---|---|
+//! | `BatchState::stopped` | a stop of the batch | calls that have not started end; says why |
+//! | `BatchState::cancelled` | a stop that reaches running calls | the batch's callers no longer want its results |
+//! | `call_cancelled` | a cancel of this call, which is on a flight | its caller no longer wants the result |
+//! | `stop_requested` | whatever ends the handler | the handler must stop: its token fires |
+//! | `detached` | its attempt | the call has its result, and the handler goes on for others |
+//!
+//! Without a flight, `cancelled` or `stop_requested` stops the handler. On a flight, `cancelled` and `call_cancelled`
+//! detach the call while others wait for the result, and otherwise lead to `stop_requested`.
+
+use super::flight::Flight;
+use super::nested::Nest;
+use super::redacted::Streamed;
+use super::slot::{RunningCall, Started};
+use std::sync::{
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+    atomic::{AtomicBool, Ordering, fence},
+};
+use tokio_util::sync::CancellationToken;
+use toolyard_core::Grant;
+
+/// The part of a call's state that is outside its slot.
+#[derive(Default)]
+pub(crate) struct Aside {
+    /// What its handler holds while it awaits calls of its own; created by the first of them.
+    pub(crate) nest: OnceLock<Box<Nest>>,
+    /// Fires when the call is cancelled; created when its handler asks for it.
+    token: OnceLock<CancellationToken>,
+    /// The flight that it leads or has joined.
+    flight: OnceLock<Arc<Flight>>,
+    /// The grant of a policy that came into force after the gate let the call through.
+    grant: OnceLock<Grant>,
+    /// Whether this call's handler, and not its whole batch, is told to stop.
+    stop_requested: AtomicBool,
+    /// Whether the caller of this call, not of its whole batch, no longer wants the result of its flight.
+    call_cancelled: AtomicBool,
+    /// Whether it has ended while the flight in its slot goes on.
+    detached: AtomicBool,
+    /// The handler's output that is held back while it is searched for secrets.
+    streamed: Mutex<Option<Box<Streamed>>>,
+    /// The permits and the waker of a handler that goes on after its call has ended.
+    detached_run: Mutex<Option<RunningCall>>,
+    /// Its span, while its handler runs and a subscriber listens.
+    span: Mutex<Option<Box<tracing::Span>>>,
+}
+
+impl Aside {
+    /// Its token, created by `make` on first use.
+    pub(crate) fn token(&self, make: impl FnOnce() -> CancellationToken) -> &CancellationToken {
+        let token = self.token.get_or_init(make);
+        fence(Ordering::SeqCst);
+        // It was told to stop before there was a token to fire.
+        if self.is_stop_requested() {
+            token.cancel();
+        }
+        token
+    }
+
+    /// Tells the handler to stop.
+    pub(crate) fn request_stop(&self) {
+        self.stop_requested.store(true, Ordering::SeqCst);
+        // Either this sees a token that is created concurrently, or its creator sees `stop_requested`.
+        fence(Ordering::SeqCst);
+        if let Some(token) = self.token.get() {
+            token.cancel();
+        }
+    }
+
+    /// Puts a call on a flight. It has none, or had this one.
+    pub(crate) fn set_flight(&self, flight: Arc<Flight>) {
+        let _ = self.flight.set(flight);
+    }
+
+    pub(crate) fn flight(&self) -> Option<&Arc<Flight>> {
+        self.flight.get()
+    }
+
+    /// The grant of a later policy, if it differs from the one at the gate.
+    pub(crate) fn grant(&self) -> Option<&Grant> {
+        self.grant.get()
+    }
+
+    /// Stores the grant of a later policy. Returns `false` if a different one has been stored before.
+    pub(crate) fn regrant(&self, grant: Grant) -> bool {
+        *self.grant.get_or_init(|| grant) == grant
+    }
+
+    /// Notes that the call has ended and its handler goes on for others, with what it has started with.
+    pub(crate) fn detach(&self, started: Option<Started>) {
+        *self.detached_run() = started.map(RunningCall::from);
+        self.detached.store(true, Ordering::SeqCst);
+    }
+
+    /// Looks at what a handler has if it goes on after its call has ended.
+    pub(crate) fn with_detached_run<T>(&self, look: impl FnOnce(&mut RunningCall) -> T) -> Option<T> {
+        self.detached_run().as_mut().map(look)
+    }
+
+    /// The handler is over.
+    pub(crate) fn handler_over(&self) {
+        let _over = self.detached_run().take(); // dropped outside of the lock
+    }
+
+    fn detached_run(&self) -> MutexGuard<'_, Option<RunningCall>> {
+        self.detached_run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the span of its handler, or clears it with `None`; returns the previous one.
+    pub(crate) fn set_span(&self, span: Option<tracing::Span>) -> Option<Box<tracing::Span>> {
+        std::mem::replace(&mut *self.span_now(), span.map(Box::new))
+    }
+
+    /// The span of its handler; none if no subscriber listens or the handler does not run.
+    pub(crate) fn span(&self) -> tracing::Span {
+        self.span_now().as_deref().cloned().unwrap_or_else(tracing::Span::none)
+    }
+
+    fn span_now(&self) -> MutexGuard<'_, Option<Box<tracing::Span>>> {
+        self.span.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The handler's output that is held back.
+    pub(crate) fn streamed(&self) -> MutexGuard<'_, Option<Box<Streamed>>> {
+        self.streamed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn is_detached(&self) -> bool {
+        self.detached.load(Ordering::SeqCst)
+    }
+
+    /// Notes that its caller no longer wants the result of its flight.
+    pub(crate) fn mark_call_cancelled(&self) {
+        self.call_cancelled.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_call_cancelled(&self) -> bool {
+        self.call_cancelled.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn is_stop_requested(&self) -> bool {
+        self.stop_requested.load(Ordering::SeqCst)
+    }
+}

@@ -1,0 +1,67 @@
+//! What a batch shows of its calls, without secrets: their errors, streamed output and arguments.
+
+use super::batch::BatchState;
+use crate::redact::{Redactor, Stream};
+use toolyard_core::{ApprovalRequest, CallError, EventKind, Outcome};
+
+/// The streamed output of one attempt.
+pub(crate) struct Streamed {
+    attempt: u32,
+    stream: Stream,
+}
+
+impl BatchState {
+    /// The error without secrets, as its caller gets it.
+    pub(crate) fn shown_error(&self, mut error: CallError) -> CallError {
+        if let Some(redactor) = &self.session.engine.results_redactor {
+            self.session.given_marks().add(redactor.error(&mut error));
+        }
+        error
+    }
+
+    /// The arguments of a question as events show them. The approver sees more of them.
+    pub(crate) fn shown_arguments(&self, request: &ApprovalRequest) -> String {
+        let redactor = self.session.engine.redactor.as_ref();
+        redactor.map_or_else(
+            || request.arguments().to_string(),
+            |redactor| redactor.value(request.arguments()).to_string(),
+        )
+    }
+
+    /// Takes secrets out of outcomes. Only the arguments are left to look at: everything else was redacted when it
+    /// was produced.
+    pub(crate) fn shown<'a>(
+        redactor: Option<&Redactor>,
+        outcomes: impl IntoIterator<Item = &'a mut Outcome>,
+    ) {
+        if let Some(redactor) = redactor {
+            outcomes.into_iter().for_each(|outcome| redactor.arguments(&mut outcome.arguments));
+        }
+    }
+
+    /// Emits streamed output of a running attempt, without secrets. The caller holds the call's phase.
+    pub(crate) fn stream(&self, index: u32, attempt: u32, redactor: &Redactor, text: &str) {
+        if !self.session.engine.bus.is_listening() {
+            return;
+        }
+        let mut streamed = self.slots[index as usize].make_aside().streamed();
+        let streamed = match &mut *streamed {
+            Some(streamed) if streamed.attempt == attempt => streamed,
+            other => other.insert(Box::new(Streamed { attempt, stream: Stream::default() })),
+        };
+        if let Some(text) = streamed.stream.push(redactor, text) {
+            self.emit(index, Some(attempt), || EventKind::OutputDelta { text });
+        }
+    }
+
+    /// Emits the rest of an attempt's output, which was held back. The caller holds the call's phase.
+    pub(crate) fn stream_ends(&self, index: u32) {
+        let Some(redactor) = &self.session.engine.redactor else { return };
+        let Some(aside) = self.slots[index as usize].aside() else { return };
+        let Some(streamed) = aside.streamed().take() else { return };
+        let Streamed { attempt, stream } = *streamed;
+        if let Some(text) = stream.finish(redactor) {
+            self.emit(index, Some(attempt), || EventKind::OutputDelta { text });
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The state that the batches of a session share.
+
+use super::weak_list::WeakList;
+use super::{
+    batch::{BatchState, TurnOf},
+    engine::EngineCore,
+    flight::Flight,
+    nested::{self as nesting, CallGone, CallRef},
+    stop::Stop,
+};
+use crate::{
+    agent::{Agent, EventPlace, ForkParts, Numbers, PreparedOptions},
+    keys::{KeptResult, KeyBounds, Keys},
+};
+use slab::Slab;
+use std::{
+    ops::Deref,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+use toolyard_core::{EventKind, SessionId};
+
+/// The engine's side of a session or of a fork.
+pub(crate) struct SessionCore {
+    /// What its calls need of it.
+    agent: Agent,
+    pub(crate) engine: Arc<EngineCore>,
+    /// The idempotency keys of its tree.
+    keys: Arc<Keys<Arc<Flight>, Arc<KeptResult>>>,
+    /// The session it was forked from, and how.
+    parent: Option<Parent>,
+    open: Mutex<Open>,
+}
+
+/// A fork's link to its parent.
+struct Parent {
+    session: Arc<SessionCore>,
+    /// Its index among the forks of that session.
+    place: usize,
+    /// The call whose handler made it.
+    made_by: Option<(Weak<BatchState>, u32)>,
+}
+
+/// What is in flight.
+#[derive(Default)]
+struct Open {
+    batches: WeakList<BatchState>,
+    forks: Slab<Weak<SessionCore>>,
+    stopped: Option<Stop>,
+}
+
+impl Deref for SessionCore {
+    type Target = Agent;
+
+    fn deref(&self) -> &Agent {
+        &self.agent
+    }
+}
+
+impl SessionCore {
+    /// Opens a root session. Runs no code of the embedder.
+    pub(crate) fn open(
+        engine: &Arc<EngineCore>,
+        number: u64,
+        id: SessionId,
+        options: PreparedOptions,
+        numbers: Arc<Numbers>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            agent: Agent::root_of(&engine.services, number, id, options, numbers),
+            engine: engine.clone(),
+            keys: Arc::new(Keys::new(KeyBounds::default())),
+            parent: None,
+            open: Mutex::default(),
+        })
+    }
+
+    /// Forks `parent`: see [`Agent::fork`].
+    pub(crate) fn fork(parent: &Arc<Self>, parts: ForkParts, made_by: Option<CallRef>) -> Arc<Self> {
+        let agent = parent.agent.fork(parts, made_by.as_ref().and_then(|call| call.batch.allowance()));
+        let place = parent.open_now().forks.insert(Weak::new());
+        let made_by = made_by.map(|call| (Arc::downgrade(&call.batch), call.index));
+        let fork = Arc::new(Self {
+            agent,
+            engine: parent.engine.clone(),
+            keys: parent.keys.clone(),
+            parent: Some(Parent { session: parent.clone(), place, made_by }),
+            open: Mutex::default(),
+        });
+        let stopped = {
+            let mut open = parent.open_now();
+            open.forks[place] = Arc::downgrade(&fork);
+            open.stopped
+        };
+        parent.emit_lazily(|| EventKind::AgentForked { child: fork.path.to_string() }, EventPlace::default);
+        if let Some(why) = stopped {
+            fork.stop(why);
+        }
+        fork
+    }
+
+    /// The call that owns what is dispatched and forked here: the call whose handler runs on this task, else the call
+    /// whose handler made this fork (CC-7b). It may have ended, and owns it all the same: then it is refused.
+    ///
+    /// # Errors
+    /// [`CallGone`] if that call ended so long ago that its batch is gone.
+    pub(crate) fn caller_call(&self) -> Result<Option<CallRef>, CallGone> {
+        if let Some(call) = nesting::current() {
+            return Ok(Some(call));
+        }
+        match self.parent.as_ref().and_then(|parent| parent.made_by.as_ref()) {
+            None => Ok(None),
+            Some((batch, index)) => {
+                let batch = batch.upgrade().ok_or(CallGone)?;
+                Ok(Some(CallRef { batch, index: *index }))
+            }
+        }
+    }
+
+    /// A turn with this number, of which the batch is all.
+    pub(crate) fn turn_of(&self, number: u64) -> TurnOf {
+        TurnOf { number, is_whole: true, allowance: self.turn_allowance() }
+    }
+
+    /// The idempotency keys of its tree.
+    pub(crate) fn keys(&self) -> &Keys<Arc<Flight>, Arc<KeptResult>> {
+        &self.keys
+    }
+
+    fn open_now(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Registers a batch so that a cancel of the session reaches it. If the session has already been stopped, so is
+    /// the batch.
+    pub(crate) fn register(&self, batch: &Arc<BatchState>) {
+        let stopped = {
+            let mut open = self.open_now();
+            open.batches.push(batch);
+            open.stopped
+        };
+        if let Some(why) = stopped.filter(|why| reaches(*why, batch)) {
+            batch.stop(why);
+        }
+    }
+
+    /// The batches in flight, including those of its forks.
+    pub(crate) fn batches(&self) -> Vec<Arc<BatchState>> {
+        let (mut batches, mut forks) = self.in_flight();
+        // A loop instead of recursion, here and below: forks have bounded depth, but there may be any number side by
+        // side.
+        while let Some(fork) = forks.pop() {
+            let (more, below) = fork.in_flight();
+            batches.extend(more);
+            forks.extend(below);
+        }
+        batches
+    }
+
+    fn in_flight(&self) -> (Vec<Arc<BatchState>>, Vec<Arc<Self>>) {
+        let open = self.open_now();
+        let batches = open.batches.iter().collect();
+        let forks = open.forks.iter().filter_map(|(_, fork)| fork.upgrade()).collect();
+        (batches, forks)
+    }
+
+    /// Why the session takes no more batches; `None` while it does.
+    pub(crate) fn stopped(&self) -> Option<Stop> {
+        self.open_now().stopped
+    }
+
+    /// Stops every batch, present and future, here and in every fork (SC-1).
+    pub(crate) fn stop(&self, why: Stop) {
+        let mut forks = self.stop_own(why);
+        while let Some(fork) = forks.pop() {
+            forks.extend(fork.stop_own(why));
+        }
+    }
+
+    fn stop_own(&self, why: Stop) -> Vec<Arc<Self>> {
+        self.open_now().stopped.get_or_insert(why);
+        let (batches, forks) = self.in_flight();
+        batches.iter().filter(|batch| reaches(why, batch)).for_each(|batch| batch.stop(why));
+        forks
+    }
+}
+
+/// Whether a stop of its session applies to this batch. A cancel leaves batches that are left to a flight.
+fn reaches(why: Stop, batch: &BatchState) -> bool {
+    why != Stop::Cancelled || !batch.is_left_to_a_flight()
+}
+
+impl Drop for SessionCore {
+    fn drop(&mut self) {
+        self.agent.close();
+        match &self.parent {
+            Some(Parent { session, place, .. }) => {
+                session.open_now().forks.remove(*place);
+                session.emit_lazily(
+                    || EventKind::AgentJoined { child: self.path.to_string() },
+                    EventPlace::default,
+                );
+            }
+            None => {
+                self.emit_lazily(|| EventKind::SessionClosed, EventPlace::default);
+                self.engine.forget(&self.id);
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Ending a batch early.
+
+use super::batch::{BatchState, index};
+use super::nested::Nest;
+use super::ready::behind_a_zombie;
+use super::slot::Slot;
+use std::sync::Arc;
+use toolyard_core::{CallError, ErrorKind, EventKind, Reason};
+
+/// Why a batch ends early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// Its caller, turn or session was cancelled.
+    Cancelled,
+    /// The engine drains.
+    ShuttingDown,
+    /// A pool was given up, and the engine with it (RA-5).
+    Failed,
+    /// A handler of an earlier run was given up and does not stop (CL-3).
+    Zombie,
+    /// A serial call failed and the rest is to be skipped (CL-4).
+    Predecessor,
+    /// The call whose handler dispatched it has ended.
+    Orphaned,
+    /// Too many handlers are parked (CC-4).
+    TooManyParked,
+}
+
+impl Stop {
+    /// The error of the calls that have not started.
+    pub(crate) fn error(self) -> CallError {
+        match self {
+            Self::Cancelled => {
+                CallError::new(ErrorKind::Cancelled, "the call was cancelled before it started")
+            }
+            Self::ShuttingDown => CallError::new(ErrorKind::ShuttingDown, "the engine is shutting down"),
+            Self::Failed => {
+                CallError::new(ErrorKind::Internal, "the engine has failed and runs no further calls")
+            }
+            Self::Zombie => behind_a_zombie(),
+            Self::Orphaned => {
+                CallError::new(ErrorKind::Cancelled, "the call that dispatched this one has ended")
+            }
+            Self::TooManyParked => CallError::new(
+                ErrorKind::Overloaded,
+                "too many handlers are waiting for nested calls: dispatch fewer at once",
+            ),
+            Self::Predecessor => CallError::new(
+                ErrorKind::Cancelled,
+                "an earlier call of this batch failed, so this one was skipped",
+            )
+            .with_reason(Reason::Predecessor),
+        }
+    }
+
+    /// Whether running calls are to stop too.
+    const fn reaches_running(self) -> bool {
+        matches!(self, Self::Cancelled | Self::Failed)
+    }
+}
+
+impl BatchState {
+    /// Ends every call that has not started, at once. If the reason reaches running calls, they and what they
+    /// dispatched are told to stop (SC-4, SC-1). A second stop for another reason finds nothing left to end, but may
+    /// reach further.
+    pub(crate) fn stop(&self, why: Stop) {
+        let mut below = self.stop_own(why);
+        // A loop, not recursion: handlers may nest deeply.
+        while let Some(batch) = below.pop() {
+            below.extend(batch.stop_own(why));
+        }
+    }
+
+    /// Cancels one call: ends it at once if it has not started, else tells it and what it dispatched to stop (SC-4).
+    /// Returns `false` if it has ended.
+    pub(crate) fn cancel_call(&self, index: u32) -> bool {
+        if self.end_unstarted(index, || Stop::Cancelled.error()) {
+            self.withdraw_question(index);
+            return true;
+        }
+        if self.slots[index as usize].is_ended() {
+            return false;
+        }
+        match self.flight(index) {
+            None => {
+                self.recall(index);
+                self.stop_below(index);
+            }
+            // Other calls may wait for its result.
+            Some(_) => self.mark_call_cancelled(index),
+        }
+        // It may have begun to wait for its next attempt in between.
+        self.end_unstarted(index, || Stop::Cancelled.error());
+        true
+    }
+
+    /// Stops what the handler of a call has dispatched.
+    pub(crate) fn stop_below(&self, index: u32) {
+        let below = self.slots[index as usize].nest().map(Nest::children);
+        below.into_iter().flatten().for_each(|batch| batch.stop(Stop::Cancelled));
+    }
+
+    /// The calls of this id without a result.
+    pub(crate) fn open_calls(&self, id: &str) -> impl Iterator<Item = u32> {
+        // An ended batch is not worth an index.
+        let places = if self.is_open() { self.places_of(id) } else { &[] };
+        places.iter().copied().filter(|place| !self.slots[*place as usize].is_ended())
+    }
+
+    /// The number of calls without a result.
+    pub(crate) fn open_count(&self) -> usize {
+        self.slots.iter().filter(|slot| !slot.is_ended()).count()
+    }
+
+    /// Tells running calls and what they dispatched to stop, and ends calls that share a running flight.
+    pub(crate) fn cancel(&self) {
+        for index in 0..index(self.slots.len()) {
+            if self.follows_running_flight(index) {
+                self.end_unstarted(index, || Stop::Cancelled.error());
+            }
+        }
+        self.cancel_running();
+        self.below().iter().for_each(|batch| batch.stop(Stop::Cancelled));
+    }
+
+    /// Stops this batch alone; returns the batches dispatched by its handlers that must stop too.
+    fn stop_own(&self, why: Stop) -> Vec<Arc<Self>> {
+        let first = self.stopped.set(why).is_ok();
+        if first && why == Stop::Cancelled && self.is_open() {
+            self.emit_turn(|| EventKind::TurnCancelled);
+        }
+        for index in 0..index(self.slots.len()) {
+            if why.reaches_running() || !self.follows_running_flight(index) {
+                self.end_unstarted(index, || why.error());
+            }
+        }
+        self.withdraw_questions();
+        if !why.reaches_running() {
+            return Vec::new();
+        }
+        self.cancel_running();
+        self.below()
+    }
+
+    /// The batches that handlers of this one have in flight.
+    fn below(&self) -> Vec<Arc<Self>> {
+        // A flight is stopped by the last of its callers.
+        let alone =
+            self.slots.iter().filter(|slot| slot.aside().is_none_or(|aside| aside.flight().is_none()));
+        alone.filter_map(Slot::nest).flat_map(Nest::children).collect()
+    }
+}

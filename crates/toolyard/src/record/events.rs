@@ -1,0 +1,183 @@
+//! How events reach their readers.
+//!
+//! ```text
+//!   session ─ seq, under the session's lock ─► EventBus ──► sinks         lossless, synchronous, fast
+//!                                                   ├─────► queue ─► writer   lossless; a thread while there is work
+//!                                                   │         │ full: new calls wait   broken: mutating calls end
+//!                                                   │         └─► Hold ◄── checked when a call is admitted
+//!                                                   └─────► subscribers   bounded; a slow one misses events
+//! ```
+//!
+//! An event is not even built unless there is a sink, a writer or a subscriber.
+
+mod hold;
+mod queue;
+mod sink;
+mod subscription;
+
+pub(crate) use hold::Hold;
+pub(crate) use queue::Queue;
+pub use sink::{EventSink, EventWriter};
+pub use subscription::{Received, Subscription};
+
+use crate::{
+    clock::Clock,
+    redact::Redactor,
+    tasks::{Contained, caught},
+};
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+use subscription::SUBSCRIBER_LAG_MAX;
+use tokio::{sync::broadcast, time::timeout};
+use tokio_util::sync::CancellationToken;
+use toolyard_core::Event;
+
+/// How long an engine that shuts down waits for its writers.
+const FLUSH_WITHIN: Duration = Duration::from_secs(10);
+
+pub(crate) struct EventBus {
+    sinks: Vec<Contained<Arc<dyn EventSink>>>,
+    queues: Vec<Queue>,
+    /// Keeps secrets out of log lines.
+    redactor: Option<Redactor>,
+    hold: Arc<Hold>,
+    subscribers: broadcast::Sender<Arc<Event>>,
+    /// How many subscribers there are. The channel has a count of its own, but behind a lock, and this one is read
+    /// several times per call.
+    readers: Arc<AtomicUsize>,
+    /// Fires when subscribers have nothing more to wait for.
+    ended: CancellationToken,
+}
+
+impl EventBus {
+    /// A bus with these sinks, and with a queue for each writer. `queue` makes a queue, which reports to the given
+    /// `Hold`.
+    pub(crate) fn new(
+        sinks: Vec<Arc<dyn EventSink>>,
+        writers: Vec<Box<dyn EventWriter>>,
+        redactor: Option<Redactor>,
+        queue: impl Fn(Box<dyn EventWriter>, &Arc<Hold>) -> Queue,
+    ) -> Self {
+        let hold = Arc::<Hold>::default();
+        let queues = writers.into_iter().map(|writer| queue(writer, &hold)).collect();
+        let subscribers = broadcast::Sender::new(SUBSCRIBER_LAG_MAX);
+        let sinks = sinks.into_iter().map(Contained::new).collect();
+        let (readers, ended) = (Arc::default(), CancellationToken::new());
+        Self { sinks, queues, redactor, hold, subscribers, readers, ended }
+    }
+
+    /// Tells whether calls have to be held back because events cannot be written.
+    pub(crate) fn hold(&self) -> &Arc<Hold> {
+        &self.hold
+    }
+
+    pub(crate) fn subscribe(&self) -> Subscription {
+        self.readers.fetch_add(1, Ordering::Relaxed);
+        let (events, readers) = (self.subscribers.subscribe(), self.readers.clone());
+        Subscription { events, readers, ended: self.ended.clone() }
+    }
+
+    /// Ends the subscriptions, once they have read what was published.
+    pub(crate) fn end_subscriptions(&self) {
+        self.ended.cancel();
+    }
+
+    /// Whether anything would read an event.
+    pub(crate) fn is_listening(&self) -> bool {
+        self.is_kept() || self.has_readers()
+    }
+
+    /// Whether any reader takes events as `Arc`s.
+    fn wants_shared(&self) -> bool {
+        !self.queues.is_empty() || self.has_readers()
+    }
+
+    /// Whether any reader takes every event.
+    pub(crate) fn is_kept(&self) -> bool {
+        !self.sinks.is_empty() || !self.queues.is_empty()
+    }
+
+    fn has_readers(&self) -> bool {
+        self.readers.load(Ordering::Relaxed) > 0
+    }
+
+    fn publish(&self, event: Event) {
+        self.to_sinks(|sink| sink.accept(&event));
+        if !self.wants_shared() {
+            return;
+        }
+        let event = Arc::new(event);
+        self.queues.iter().for_each(|queue| queue.push(event.clone()));
+        if self.has_readers() {
+            // The last subscriber may have gone meanwhile; then nobody misses the event.
+            let _ = self.subscribers.send(event);
+        }
+    }
+
+    /// Passes an event to the writers alone.
+    pub(crate) fn to_writers(&self, event: Event) {
+        let event = Arc::new(event);
+        self.queues.iter().for_each(|queue| queue.push(event.clone()));
+    }
+
+    /// Calls every sink. A sink that panics loses only its own event.
+    fn to_sinks(&self, call: impl Fn(&dyn EventSink)) {
+        for sink in &self.sinks {
+            if let Err(panic) = caught(|| call(sink.as_ref())) {
+                panic.log("an event sink panicked and lost an event", None, self.redactor.as_ref());
+            }
+        }
+    }
+
+    /// Waits until all events are written, within limits (SC-8); `false` if some are not.
+    pub(crate) async fn written(&self) -> bool {
+        let all = futures::future::join_all(self.queues.iter().map(Queue::written));
+        let in_time = timeout(FLUSH_WITHIN, all).await.is_ok();
+        if !in_time {
+            let unwritten: usize = self.queues.iter().map(Queue::len).sum();
+            tracing::error!(unwritten, "events could not be written in time");
+        }
+        in_time
+    }
+
+    /// The engine has stopped: flushes the sinks, and once all events are written, has any further ones written by
+    /// `publish` itself. If writers were `late` before, does not wait for them again.
+    pub(crate) async fn close(&self, late: bool) {
+        self.to_sinks(|sink| sink.flush());
+        if !late && self.written().await {
+            self.queues.iter().for_each(Queue::close);
+        }
+    }
+}
+
+impl fmt::Debug for EventBus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("EventBus");
+        debug.field("sinks", &self.sinks.len()).field("writers", &self.queues.len()).finish_non_exhaustive()
+    }
+}
+
+/// Numbers the events of one session, from 1 and without a gap (OB-2).
+#[derive(Debug, Default)]
+pub(crate) struct Sequence {
+    last: Mutex<u64>,
+}
+
+impl Sequence {
+    /// Numbers the event, sets its times and publishes it in one step, so that readers see a session's numbers in
+    /// order, and times that never go back.
+    pub(crate) fn publish(&self, bus: &EventBus, clock: &Clock, mut event: Event) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        *last += 1;
+        event.seq = *last;
+        let now = clock.now();
+        (event.wall_ms, event.mono_us) = (clock.wall_ms(now), clock.mono_us(now));
+        bus.publish(event);
+    }
+}

@@ -1,0 +1,31 @@
+//! Tools: the registered ones, their schemas, and what guards each of them.
+//!
+//! ```text
+//!   registry ──► rules in force { tools, policy } ──► entry { spec, schema, factory, guard }
+//!                                                       guard { breakers, retry budget, rate line, zombies }
+//! ```
+
+mod breaker;
+mod entry;
+mod guard;
+mod lengthy;
+mod name;
+pub(crate) mod rate;
+mod registry;
+pub(crate) mod retry;
+mod rules;
+mod schema;
+mod tool_fn;
+
+pub(crate) use breaker::{SharedBreaker, Transition};
+pub use entry::ToolEntry;
+pub(crate) use guard::{BreakerMove, Guards, Policies, Slots};
+pub(crate) use lengthy::Lengthy;
+pub(crate) use rate::{TakeResult, TooLong};
+pub(crate) use registry::Table;
+pub use registry::{RegisterError, Registry};
+pub(crate) use retry::{Decision, Ended, Paid, Repeatability, Span};
+pub(crate) use rules::{Allowed, PolicyVersion, Rules, RulesInForce, VersionedPolicy};
+pub(crate) use schema::{Exhausted, Validated};
+pub use schema::{Schema, SchemaError, SchemaWarning};
+pub use tool_fn::tool_fn;

@@ -1,0 +1,195 @@
+//! The rules in force: the registered tools, and the policy with its version.
+
+use super::{entry::ToolEntry, registry::Table};
+use crate::{
+    redact::Redactor,
+    tasks::{Contained, caught},
+};
+use arc_swap::{ArcSwap, Guard};
+use serde_json::Value;
+use std::{
+    convert::Infallible,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+use tokio::sync::Notify;
+use toolyard_core::{
+    AllowAll, CallError, Caller, Denied, ErrorKind, Grant, RuntimePolicy, ToolSpec, wording,
+};
+
+/// The number of a policy in its engine, from 1.
+pub(crate) type PolicyVersion = u32;
+
+/// A policy's permission, and the version of that policy.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Allowed {
+    pub(crate) grant: Grant,
+    pub(crate) policy: PolicyVersion,
+}
+
+/// The rules in force. They can be replaced at any time; calls that an older policy allowed are checked again before
+/// they proceed (V1).
+pub(crate) struct RulesInForce {
+    current: ArcSwap<Rules>,
+    /// The version of the current policy, for the frequent check whether it is still the same.
+    version: AtomicU32,
+    /// Serialises changes to the rules; readers never wait.
+    changing: Mutex<()>,
+    /// Wakes waiters in order of arrival. A `watch` channel would wake them in a random order that no seed controls.
+    changed: Arc<Notify>,
+}
+
+/// A snapshot of the rules; a batch takes one for all of its calls.
+#[derive(Clone)]
+pub(crate) struct Rules {
+    pub(crate) tools: Table,
+    pub(crate) policy: VersionedPolicy,
+}
+
+impl Rules {
+    /// Whether this entry has its name, and no other does that has replaced it.
+    pub(crate) fn has(&self, entry: &ToolEntry) -> bool {
+        self.tools.get(entry.name()).is_some_and(|now| std::ptr::eq(&**now, entry))
+    }
+}
+
+/// A policy and its version.
+#[derive(Clone)]
+pub(crate) struct VersionedPolicy {
+    policy: Contained<Arc<dyn RuntimePolicy>>,
+    version: PolicyVersion,
+}
+
+impl Default for RulesInForce {
+    /// No tools, and a policy that allows everything.
+    fn default() -> Self {
+        Self::new(Arc::new(AllowAll))
+    }
+}
+
+impl RulesInForce {
+    /// This policy, and no tools.
+    pub(crate) fn new(policy: Arc<dyn RuntimePolicy>) -> Self {
+        let (version, policy) = (1, Contained::new(policy));
+        let rules = Rules { tools: Table::default(), policy: VersionedPolicy { policy, version } };
+        Self {
+            current: ArcSwap::from_pointee(rules),
+            version: AtomicU32::new(version),
+            changing: Mutex::new(()),
+            changed: Arc::default(),
+        }
+    }
+
+    /// Applies `change` to a copy of the rules and puts it in force, unless it fails. `change` is borrowed, so that what
+    /// it refuses is dropped by its owner, and not under the lock.
+    fn change<T, E>(&self, change: &mut dyn FnMut(&mut Rules) -> Result<T, E>) -> Result<T, E> {
+        let (done, before) = {
+            // A change that panicked has put nothing in force, so a poisoned lock is fine.
+            let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut next = Rules::clone(&self.current());
+            let done = change(&mut next)?;
+            let version = next.policy.version;
+            let before = self.current.swap(Arc::new(next));
+            // Stored after the rules, so that a reader of this version finds its policy or a later one.
+            self.version.store(version, Ordering::Release);
+            (done, before)
+        };
+        drop(before); // not under the lock: dropping a tool or a policy may change the rules again
+        Ok(done)
+    }
+
+    /// Replaces the tools, unless `change` fails.
+    pub(crate) fn change_tools<T, E>(
+        &self,
+        change: &mut dyn FnMut(&mut Table) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.change(&mut |rules| change(&mut rules.tools))
+    }
+
+    /// Replaces the policy and returns the new version.
+    pub(crate) fn set_policy(&self, policy: Arc<dyn RuntimePolicy>) -> PolicyVersion {
+        let policy = Contained::new(policy);
+        let Ok(version) = self.change(&mut |rules| {
+            let version = rules.policy.version + 1;
+            rules.policy = VersionedPolicy { policy: policy.clone(), version };
+            Ok::<_, Infallible>(version)
+        });
+        self.changed.notify_waiters();
+        version
+    }
+
+    /// The version of the policy in force.
+    pub(crate) fn version(&self) -> PolicyVersion {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// Notifies whenever the policy is replaced, from the creation of each `notified()` on.
+    pub(crate) fn changed(&self) -> Arc<Notify> {
+        self.changed.clone()
+    }
+
+    /// The rules in force at this moment. Load them once where many calls go by them.
+    pub(crate) fn current(&self) -> Guard<Arc<Rules>> {
+        self.current.load()
+    }
+}
+
+impl VersionedPolicy {
+    /// Asks the policy.
+    pub(crate) fn ask(
+        &self,
+        tool: &ToolSpec,
+        args: &Value,
+        caller: &Caller<'_>,
+        redactor: Option<&Redactor>,
+    ) -> Result<Allowed, CallError> {
+        match caught(|| self.policy.check(tool, args, caller)) {
+            Ok(Ok(grant)) => Ok(Allowed { grant, policy: self.version }),
+            Ok(Err(Denied::Disabled)) => {
+                Err(CallError::new(ErrorKind::PermissionDenied, wording::disabled_by_policy(&tool.name)))
+            }
+            Ok(Err(Denied::Because(why))) => Err(CallError::new(ErrorKind::PermissionDenied, why)),
+            Err(panic) => {
+                panic.log("the policy panicked; the call is refused", Some(&tool.name), redactor);
+                let error = CallError::new(ErrorKind::Internal, "the policy check failed");
+                Err(error.not_started())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Weak;
+
+    /// A policy that clears the tools when it is dropped.
+    struct Last(Weak<RulesInForce>);
+
+    impl RuntimePolicy for Last {
+        fn check(&self, _: &ToolSpec, _: &Value, _: &Caller<'_>) -> Result<Grant, Denied> {
+            unreachable!("nobody asks")
+        }
+    }
+
+    impl Drop for Last {
+        fn drop(&mut self) {
+            let rules = self.0.upgrade().unwrap();
+            let Ok(()) = rules.change_tools(&mut |tools| {
+                tools.clear();
+                Ok::<_, Infallible>(())
+            });
+        }
+    }
+
+    /// V1: an embedder's policy that is dropped finds the new rules in force, and no lock held.
+    #[test]
+    fn a_policy_that_goes_may_change_the_tools() {
+        let rules = Arc::new(RulesInForce::default());
+        assert_eq!(rules.set_policy(Arc::new(Last(Arc::downgrade(&rules)))), 2);
+        assert_eq!(rules.set_policy(Arc::new(AllowAll)), 3);
+        assert_eq!(rules.version(), 3);
+    }
+}
