@@ -8,6 +8,7 @@ use crate::{
     config::{BudgetSettings, Config, PRIORITIES},
     exit::Exit,
     fault::Fault,
+    logging::redacted,
     mcp,
     run::results,
     setup::Setup,
@@ -112,7 +113,7 @@ fn warnings(setup: &Setup, engine: &Engine) -> String {
         let of_schema = entry.schema().warnings().iter().map(ToString::to_string);
         for warning in of_schema.chain(lowered(&entry, &setup.config)) {
             // Writing to a string cannot fail.
-            let _ = write!(text, "\nwarning: tool '{}': {warning}", entry.name());
+            let _ = write!(text, "\nwarning: tool '{}': {}", entry.name(), redacted(&warning));
         }
     }
     for warning in permission::warnings(setup, engine) {

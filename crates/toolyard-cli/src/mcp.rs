@@ -2,6 +2,7 @@
 
 use crate::{
     fault::Fault,
+    logging::redacted,
     setup::Setup,
     shown::clip,
     table::Table,
@@ -9,7 +10,7 @@ use crate::{
 };
 use std::{sync::Arc, time::Duration};
 use tokio::time::timeout;
-use toolyard::{Engine, ToolEntry, ToolFactory};
+use toolyard::{Engine, Session, ToolEntry, ToolFactory};
 use toolyard_mcp::{ServerStatus, Servers, State};
 
 /// How long servers may take to shut down after the program was interrupted.
@@ -84,13 +85,13 @@ impl Setup {
     }
 }
 
-/// Each server, with its state in words.
+/// Each server, with its state in words, which may be its own.
 pub(crate) fn states(setup: &Setup) -> Vec<(String, String)> {
     let state = |status: ServerStatus| {
         let tools = status.tools.len();
         let text = match status.state {
             State::Ready => format!("{tools} tools"),
-            State::Down { why } | State::GivenUp { why } => format!("not available: {why}"),
+            State::Down { why } | State::GivenUp { why } => format!("not available: {}", redacted(&why)),
             _ => "starting".to_owned(),
         };
         (status.name, text)
@@ -103,7 +104,8 @@ pub(crate) fn refused(setup: &Setup) -> Vec<String> {
     let of_server = |status: ServerStatus| {
         let name = status.name;
         let line = move |refused: toolyard_mcp::Refused| {
-            format!("mcp '{name}': the tool '{}' was refused: {}", refused.tool.escape_debug(), refused.why)
+            let (tool, why) = (refused.tool.escape_debug(), refused.why);
+            redacted(&format!("mcp '{name}': the tool '{tool}' was refused: {why}"))
         };
         status.refused.into_iter().map(line)
     };
@@ -129,17 +131,17 @@ fn served_by(setup: &Setup, tool: &str) -> Option<(String, &'static str)> {
     })
 }
 
-/// The table of tools and their servers, followed by warnings.
-pub(crate) fn table(setup: &Setup, engine: &Engine) -> String {
+/// The table of the tools offered to a session and of their servers, followed by warnings.
+pub(crate) fn table(setup: &Setup, session: &Session, offered: &[Arc<ToolEntry>]) -> String {
     let mut table = Table::new(["name", "server", "class", "approval", "why", "description"]);
-    for entry in engine.registry().list() {
-        let spec = entry.spec();
+    for entry in offered {
+        let spec = session.shown_spec(entry);
         table.row([
             spec.name.clone(),
             served_by(setup, &spec.name).map_or_else(|| "-".to_owned(), |(server, _)| server),
-            class(spec),
-            setup.confirmation(spec).as_str().to_owned(),
-            why(setup, &entry),
+            class(&spec),
+            setup.confirmation(&spec).as_str().to_owned(),
+            why(setup, entry),
             clip(&spec.description, DESCRIPTION_CHARS),
         ]);
     }

@@ -17,11 +17,11 @@ pub(crate) async fn tools(args: ToolsArgs) -> Result<Exit, Fault> {
     let engine = setup.engine().build().await?;
     let session = engine.session_with("tools", args.role.session());
     let offered = engine.definitions_for(&session);
-    let specs: Vec<ToolSpec> = offered.iter().map(|entry| session.shown_spec(entry)).collect();
+    let specs = || -> Vec<ToolSpec> { offered.iter().map(|entry| session.shown_spec(entry)).collect() };
     match args.shape.dialect() {
-        Some(dialect) => results::print_pretty(&definitions(&specs, dialect))?,
-        None if setup.config.servers.is_empty() => results::print_text(&table(&setup, &specs).to_string())?,
-        None => results::print_text(&mcp::table(&setup, &engine))?,
+        Some(dialect) => results::print_pretty(&definitions(&specs(), dialect))?,
+        None if setup.config.servers.is_empty() => results::print_text(&table(&setup, &specs()).to_string())?,
+        None => results::print_text(&mcp::table(&setup, &session, &offered))?,
     }
     setup.disconnect(false).await;
     Ok(Exit::Ok)

@@ -71,6 +71,42 @@ fn a_server_that_is_not_required_is_reported_and_left_out() {
     assert!(done.stdout.contains("warning: mcp 'lame' is not available: "), "{}", done.stdout);
 }
 
+/// PO-7: a registered secret that a server puts into a description, or into its reason to end, is shown to nobody.
+#[test]
+fn lists_of_servers_tools_are_without_secrets() {
+    let secret = "correct-horse-battery";
+    let inn = Inn::open("secretive", "");
+    inn.says(&format!("books a room, key {secret}"));
+    let lame = format!("command = \"sh\"\nargs = [\"-c\", \"echo no licence for {secret} >&2; exit 3\"]");
+    let more = format!("[redaction]\nsecrets = [\"env:INN_KEY\"]\n[mcp.lame]\nrequired = false\n{lame}\n");
+    fs::write(inn.path("toolyard.toml"), format!("{more}{}", inn.section())).unwrap();
+    for (args, shown) in [
+        (&["tools"][..], &["books a room, key [redacted]", "no licence for [redacted]"][..]),
+        (&["tools", "--as", "mcp"], &["books a room, key [redacted]"]),
+        (&["check"], &["no licence for [redacted]"]),
+    ] {
+        let config = inn.config();
+        let args = [args, &["--config", &config]].concat();
+        let mut command = program(&args);
+        command.env("INN_KEY", secret);
+        let done = fed(command, "");
+        assert!(shown.iter().all(|shown| done.stdout.contains(shown)), "{args:?}: {}", done.stdout);
+        assert!(!(done.stdout + &done.stderr).contains(secret), "{args:?}");
+    }
+}
+
+/// PO-1b: the list has what the role sees, with servers as without.
+#[test]
+fn a_role_is_not_shown_what_is_hidden_from_it() {
+    let inn = Inn::open("hides", "");
+    let hidden = "[tools.inn__book]\nhidden_from = [\"guest\"]\n";
+    fs::write(inn.path("toolyard.toml"), format!("{hidden}{}", inn.section())).unwrap();
+    let list = |role: &[&str]| toolyard(&[&["tools", "--config", &inn.config()], role].concat(), "").stdout;
+    assert!(list(&[]).contains("inn__book") && list(&[]).contains("inn__ring"));
+    let guest = list(&["--role", "guest"]);
+    assert!(!guest.contains("inn__book") && guest.contains("inn__ring"), "{guest}");
+}
+
 const BOOK: &str = r#"{"calls":[{"call_id":"a","name":"inn__book","arguments":{}}]}"#;
 
 /// V5: the complete output of a failing tool is in the results.
