@@ -52,7 +52,7 @@ pub struct Limits {
     pub output_bytes_max: usize,
     /// Bytes of results that one batch holds until its caller has them. A result that does not fit is
     /// `output_too_large`, reason `result_budget`, and calls that have not started by then are `overloaded`. A
-    /// [`Turn`](crate::session::Turn) holds its results until it is dropped. Results of up to 1 KiB always fit.
+    /// [`Turn`](crate::session::Turn) that keeps results holds them until it is dropped. Results of up to 1 KiB always fit.
     pub results_batch_bytes_max: usize,
     /// The same for all batches of a session and its forks, counted in steps of 64 KiB; the first 16 KiB of a batch are
     /// not counted. Results that are kept for their idempotency key have a bound of their own (ID-8).

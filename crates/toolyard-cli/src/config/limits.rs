@@ -1,4 +1,5 @@
-//! `[limits]`: how much memory results take, and how long the validation of arguments may.
+//! `[limits]`: how much memory results take, how long the validation of arguments may, and how many handlers hold what
+//! cannot be had without end.
 
 use super::section::Section;
 use toolyard::Limits;
@@ -14,6 +15,19 @@ pub(super) fn read(mut section: Section<'_>) -> Limits {
         if let Some(bytes) = section.size(key) {
             *bound = usize::try_from(bytes).unwrap_or(usize::MAX);
         }
+    }
+    for (key, bound) in [
+        ("parked", &mut limits.parked_max),
+        ("blocking_threads", &mut limits.blocking_threads_max),
+        ("parked_blocking", &mut limits.parked_blocking_max),
+    ] {
+        if let Some(count) = section.count(key) {
+            *bound = count.get();
+        }
+    }
+    // Zero forbids calls by handlers.
+    if let Some(depth) = section.integer("nested_depth", 0, u32::MAX.into()) {
+        limits.nested_depth_max = u32::try_from(depth).unwrap_or(u32::MAX);
     }
     if let Some(within) = section.duration("validation_timeout") {
         limits.validation_timeout = within;

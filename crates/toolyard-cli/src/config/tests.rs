@@ -182,6 +182,7 @@ fn the_sample_configuration_is_valid_and_says_the_defaults() {
     assert_eq!(sample.on_serial_failure, defaults.on_serial_failure);
     assert_eq!((sample.retry, sample.breaker), (defaults.retry, defaults.breaker));
     assert_eq!(sample.budget, defaults.budget);
+    assert_eq!(sample.limits, defaults.limits);
     assert_eq!(sample.enabled.len(), defaults.enabled.len());
     let shell = |config: &Config| config.authored("shell");
     assert_eq!(

@@ -230,3 +230,25 @@ fn the_bounds_of_results_and_validations_are_read() {
     assert_eq!(read(text).unwrap().limits, limits);
     refused_setting("limits", "results_batch = \"0MiB\"", "results_batch: '0MiB' must be more than zero");
 }
+
+/// CC-1, CC-4, CL-7
+#[test]
+fn the_bounds_of_handlers_are_read() {
+    let text = "[limits]\nnested_depth = 3\nparked = 8\nblocking_threads = 4\nparked_blocking = 2";
+    let mut limits = Limits::default();
+    (limits.nested_depth_max, limits.parked_max) = (3, 8);
+    (limits.blocking_threads_max, limits.parked_blocking_max) = (4, 2);
+    assert_eq!(read(text).unwrap().limits, limits);
+    limits = Limits::default();
+    limits.nested_depth_max = 0;
+    assert_eq!(read("[limits]\nnested_depth = 0").unwrap().limits, limits);
+    for key in ["parked", "blocking_threads", "parked_blocking"] {
+        let why = format!("{key} must be a whole number from 1, not 0");
+        refused_setting("limits", &format!("{key} = 0"), &why);
+    }
+    refused_setting(
+        "limits",
+        "nested_depth = -1",
+        "nested_depth must be a whole number from 0 to 4294967295, not -1",
+    );
+}
