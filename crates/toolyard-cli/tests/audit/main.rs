@@ -2,17 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 
-#[path = "audit/account.rs"]
 mod account;
 #[allow(dead_code, reason = "others use the rest")]
+#[path = "../child/mod.rs"]
 mod child;
-#[path = "audit/lives.rs"]
 mod lives;
-#[path = "program/place.rs"]
+#[path = "../program/place.rs"]
 mod place;
-#[path = "audit/proof.rs"]
 mod proof;
-#[path = "audit/tampered.rs"]
 mod tampered;
-#[path = "program/workspace.rs"]
+#[path = "../program/workspace.rs"]
 mod workspace;

@@ -2,18 +2,14 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 
-#[path = "relay/asks.rs"]
 mod asks;
-#[path = "gateway/client.rs"]
+#[path = "../gateway/client.rs"]
 mod client;
-#[path = "relay/failures.rs"]
 mod failures;
 #[allow(dead_code, reason = "shared with tests that look at more of it")]
-#[path = "client/much.rs"]
+#[path = "../client/much.rs"]
 mod much;
-#[path = "client/server.rs"]
+#[path = "../client/server.rs"]
 mod server;
-#[path = "relay/shown.rs"]
 mod shown;
-#[path = "relay/yard.rs"]
 mod yard;

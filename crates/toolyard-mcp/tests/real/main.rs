@@ -6,17 +6,12 @@
 
 // Only Linux can say whether a process is stopped, and what is in its pipe.
 #[cfg(target_os = "linux")]
-#[path = "real/each.rs"]
 mod each;
-#[path = "real/git.rs"]
 mod git;
-#[path = "real/node.rs"]
 mod node;
-#[path = "real/place.rs"]
 mod place;
 #[cfg(target_os = "linux")]
-#[path = "real/process.rs"]
 mod process;
 #[allow(dead_code, reason = "shared with tests that look at more of it")]
-#[path = "client/yard.rs"]
+#[path = "../client/yard.rs"]
 mod yard;

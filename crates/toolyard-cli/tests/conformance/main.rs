@@ -3,19 +3,13 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 
-#[path = "conformance/gateway.rs"]
 mod gateway;
-#[path = "conformance/inspector.rs"]
 mod inspector;
-#[path = "conformance/judges.rs"]
 mod judges;
-#[path = "program/place.rs"]
+#[path = "../program/place.rs"]
 mod place;
-#[path = "conformance/table.rs"]
 mod table;
 
-#[path = "conformance/as_client.rs"]
 #[cfg(feature = "mcp-http")]
 mod as_client;
-#[path = "conformance/as_server.rs"]
 mod as_server;

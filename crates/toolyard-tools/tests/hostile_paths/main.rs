@@ -8,11 +8,8 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 
-#[path = "hostile_paths/arena.rs"]
 mod arena;
-#[path = "hostile_paths/payloads.rs"]
 mod payloads;
-#[path = "hostile_paths/swap.rs"]
 mod swap;
 
 use arena::{Arena, CANARY, Tally};
