@@ -24,6 +24,8 @@ mod keys;
 mod pool;
 mod record;
 mod redact;
+#[cfg(test)]
+mod rooms;
 mod session;
 mod tasks;
 mod tool;
