@@ -32,7 +32,6 @@ pub(crate) use units::ToolUnits;
 use crate::{
     admission::{LeaseId, Need, Reach, UnitId},
     budget::Allowance,
-    redact::GivenMarks,
     tasks::Contained,
     tool::ToolEntry,
 };
@@ -46,6 +45,7 @@ use toolyard_core::{
     AgentPath, Budget, CallId, Caller, Event, EventKind, LimitScope, PathScope, Placement, Resources,
     SessionId, ToolClass,
 };
+use toolyard_redact::GivenMarks;
 use tree::Tree;
 use units::{ConcurrentPool, Resized};
 

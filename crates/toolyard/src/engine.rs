@@ -18,12 +18,12 @@ use crate::{
     config::Drain,
     pool::{PoolError, Pools},
     record::Subscription,
-    redact::Redactor,
     session::{Session, SessionOptions},
     tool::{Registry, ToolEntry},
 };
 use std::{fmt, sync::Arc};
 use toolyard_core::{EventKind, RuntimePolicy, SessionId, ToolClass};
+use toolyard_redact::Redactor;
 
 /// Runs the tool calls of agents: concurrently, in the order the model meant, bounded, one result per call.
 ///

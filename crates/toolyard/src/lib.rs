@@ -23,7 +23,6 @@ mod gate;
 mod keys;
 mod pool;
 mod record;
-mod redact;
 #[cfg(test)]
 mod rooms;
 mod session;
@@ -42,12 +41,12 @@ pub use pool::{PoolError, PoolState, PoolStatus};
 #[doc(inline)]
 pub use record::telemetry;
 pub use record::{EventSink, EventWriter, Received, Subscription};
-pub use redact::{Redactor, SecretError};
 pub use session::{ForkError, ForkPolicy, Priority, Session, SessionOptions, SubAgents, Turn};
 pub use tasks::{Blocking, BlockingThreads, Spawner};
 pub use tool::tool_fn;
 pub use tool::{RegisterError, Registry, Schema, SchemaError, SchemaWarning, ToolEntry};
 pub use toolyard_core::*;
+pub use toolyard_redact::{Redactor, SecretError};
 
 /// The parts of an [`EngineStatus`]: who waits, and for what.
 pub mod status {

@@ -10,7 +10,6 @@ use crate::{
     config::{Budgets, Limits, OnSerialFailure, Waits},
     pool::PoolLeases,
     record::{Content, EventBus, Sequence},
-    redact::Redactor,
     tasks::{Blocking, Contained, Tasks, caught},
     tool::{BreakerMove, Lengthy, Registry, RulesInForce, ToolEntry, Transition},
 };
@@ -27,6 +26,7 @@ use toolyard_core::{
     AgentPath, Approver, Capabilities, Confirmations, Event, EventKind, Hooks, PathScope, Resources,
     SessionId, event::ENGINE_SESSION,
 };
+use toolyard_redact::Redactor;
 
 /// What the calls of an engine share.
 pub(crate) struct Services {

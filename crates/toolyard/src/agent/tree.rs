@@ -8,7 +8,6 @@ use crate::{
     admission::{Admission, LeaseId, Reach, Scope, UnitId},
     config::Budgets,
     record::Sequence,
-    redact::GivenMarks,
 };
 use std::{
     num::NonZeroUsize,
@@ -17,6 +16,7 @@ use std::{
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
+use toolyard_redact::GivenMarks;
 
 /// The counters that belong to a session's name. A session opened while another of its name closes continues them, so
 /// that the numbers in its events never repeat.

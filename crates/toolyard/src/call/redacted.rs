@@ -1,8 +1,8 @@
 //! What a batch shows of its calls, without secrets: their errors, streamed output and arguments.
 
 use super::batch::BatchState;
-use crate::redact::{Redactor, Stream};
 use toolyard_core::{ApprovalRequest, CallError, EventKind, Outcome};
+use toolyard_redact::{Redactor, Stream};
 
 /// The streamed output of one attempt.
 pub(crate) struct Streamed {

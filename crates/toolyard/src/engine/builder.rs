@@ -10,7 +10,6 @@ use crate::{
     config::{Budgets, Limits, OnSerialFailure, PoolWidths, ToolConfig, Waits},
     pool::{PoolLeases, Pools},
     record::{Content, EventBus, EventSink, EventWriter, Queue, Sequence},
-    redact::Redactor,
     tasks::{Blocking, BlockingThreads, Contained, Spawner, Tasks, caught, unwind},
     tool::{Guards, Lengthy, Policies, RegisterError, Registry, RulesInForce},
 };
@@ -29,6 +28,7 @@ use toolyard_core::{
     AllowAll, Approver, BreakerPolicy, Capabilities, Confirmations, Hooks, PathScope, Resources, RetryPolicy,
     RuntimePolicy, ToolClass, ToolFactory, Toolset,
 };
+use toolyard_redact::Redactor;
 
 /// Why an engine cannot be built.
 #[derive(Debug, thiserror::Error)]

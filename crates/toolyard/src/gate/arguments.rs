@@ -3,12 +3,12 @@
 use super::{NotCleared, Unvalidated};
 use crate::{
     config::Limits,
-    redact::Marks,
     tool::{Exhausted, ToolEntry},
 };
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use toolyard_core::{Arguments, Call, CallError, ErrorKind, IdempotencyKey, ValidationError, wording};
+use toolyard_redact::Marks;
 
 /// How many misfits the message names; `validation_errors` has all of them.
 const MISFITS_IN_MESSAGE: usize = 3;

@@ -6,7 +6,6 @@ use super::{
 };
 use crate::{
     agent::{Agent, Remembered},
-    redact::Redactor,
     tool::ToolEntry,
 };
 use serde_json::Value;
@@ -18,6 +17,7 @@ use toolyard_core::{
     ApprovalParts, ApprovalPattern, ApprovalRequest, CallDigest, CallError, CallId, ConfirmationMode,
     ErrorKind, LinkedPath, RequestId, event::Approval, wording,
 };
+use toolyard_redact::Redactor;
 
 /// The advice to a call that nobody can be asked about (PO-3).
 const NO_APPROVER: &str = "Do not repeat this call; say what you need.";

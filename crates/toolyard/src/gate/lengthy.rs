@@ -132,9 +132,8 @@ fn took_too_long(engine: &Services, entry: &ToolEntry) -> CallError {
 mod tests {
     use super::*;
     use crate::{
-        ToolSpec,
+        Redactor, ToolSpec,
         engine::Engine,
-        redact::Redactor,
         tasks::logged,
         tool::{Guards, tool_fn},
     };

@@ -1,7 +1,6 @@
 //! Previews of what a call would change, shown with its approval request.
 
 use crate::{
-    redact::Redactor,
     tasks::{Blocking, Tasks},
     tool::ToolEntry,
 };
@@ -10,6 +9,7 @@ use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::oneshot;
 use toolyard_core::{Placement, Preview, Resources};
+use toolyard_redact::Redactor;
 
 /// How long a preview may take.
 const PREVIEW_WITHIN: Duration = Duration::from_secs(5);

@@ -22,7 +22,6 @@ pub use subscription::{Received, Subscription};
 
 use crate::{
     clock::Clock,
-    redact::Redactor,
     tasks::{Contained, caught},
 };
 use std::{
@@ -37,6 +36,7 @@ use subscription::SUBSCRIBER_LAG_MAX;
 use tokio::{sync::broadcast, time::timeout};
 use tokio_util::sync::CancellationToken;
 use toolyard_core::Event;
+use toolyard_redact::Redactor;
 
 /// How long an engine that shuts down waits for its writers.
 const FLUSH_WITHIN: Duration = Duration::from_secs(10);

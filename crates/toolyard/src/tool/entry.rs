@@ -2,10 +2,7 @@
 
 use super::guard::{Guard, Guards};
 use super::{name, registry::RegisterError, schema::Schema};
-use crate::{
-    redact::Redactor,
-    tasks::{Contained, caught},
-};
+use crate::tasks::{Contained, caught};
 use serde_json::Value;
 use std::{
     fmt,
@@ -16,6 +13,7 @@ use std::{
     time::Duration,
 };
 use toolyard_core::{Resources, SchemaOrigin, Tool, ToolClass, ToolFactory, ToolSpec};
+use toolyard_redact::Redactor;
 
 /// A registered tool.
 pub struct ToolEntry {

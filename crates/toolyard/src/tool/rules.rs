@@ -1,10 +1,7 @@
 //! The rules in force: the registered tools, and the policy with its version.
 
 use super::{entry::ToolEntry, registry::Table};
-use crate::{
-    redact::Redactor,
-    tasks::{Contained, caught},
-};
+use crate::tasks::{Contained, caught};
 use arc_swap::{ArcSwap, Guard};
 use serde_json::Value;
 use std::{
@@ -18,6 +15,7 @@ use tokio::sync::Notify;
 use toolyard_core::{
     AllowAll, CallError, Caller, Denied, ErrorKind, Grant, RuntimePolicy, ToolSpec, wording,
 };
+use toolyard_redact::Redactor;
 
 /// The number of a policy in its engine, from 1.
 pub(crate) type PolicyVersion = u32;

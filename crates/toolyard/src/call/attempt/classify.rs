@@ -6,13 +6,13 @@ use super::{
 };
 use crate::{
     call::{slot::Ending, stop::Stop},
-    redact::{Marks, Redactor},
     tasks::{Panic, log_unclassified},
     tool::ToolEntry,
 };
 use toolyard_core::{
     CallError, Effect, ErrorKind, Reason, ResourceLimits, ToolError, ToolErrorKind, ToolOutput, wording,
 };
+use toolyard_redact::{Marks, Redactor};
 
 /// What the classification depends on beside the verdict.
 pub(crate) struct Facts<'a> {

@@ -4,10 +4,7 @@
 //! left. So paused time stands still for a write and for nothing else, and an idle engine keeps no thread.
 
 use super::{EventWriter, Hold};
-use crate::{
-    redact::Redactor,
-    tasks::{Blocking, Contained, caught},
-};
+use crate::tasks::{Blocking, Contained, caught};
 use std::{
     collections::VecDeque,
     io,
@@ -15,6 +12,7 @@ use std::{
 };
 use tokio::sync::Notify;
 use toolyard_core::Event;
+use toolyard_redact::Redactor;
 
 /// How many events a pump takes at once.
 const AT_ONCE: usize = 1024;

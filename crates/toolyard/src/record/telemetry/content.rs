@@ -1,8 +1,8 @@
 //! Arguments and results in spans, which an embedder has to enable.
 
-use crate::redact::Redactor;
 use std::borrow::Cow;
 use toolyard_core::{Arguments, CallError, ToolOutput};
+use toolyard_redact::Redactor;
 
 /// How much of one text a span shows. Events have all of it.
 const SHOWN_BYTES_MAX: usize = 16 * 1024;

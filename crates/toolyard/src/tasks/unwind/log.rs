@@ -1,9 +1,9 @@
 //! The log lines of what nobody expects: panics, and errors without a class (V5).
 
 use super::{Panic, caught};
-use crate::redact::Redactor;
 use std::{borrow::Cow, error::Error, fmt, iter};
 use toolyard_core::ToolError;
+use toolyard_redact::Redactor;
 
 /// The number of causes of an error that are logged.
 const CAUSES_MAX: usize = 32;

@@ -1,6 +1,6 @@
 //! Patterns: what they find, and near misses.
 
-use crate::redact::{Redactor, patterns};
+use crate::{Redactor, patterns};
 use serde_json::json;
 use std::{borrow::Cow, collections::BTreeSet};
 

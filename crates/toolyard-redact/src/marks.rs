@@ -35,9 +35,22 @@ pub(super) fn is_mark(text: &str) -> bool {
     IN_TEXT.find(text).is_some_and(|found| found.len() == text.len())
 }
 
-/// A set of marks.
+/// A set of marks: which ones something was given in place of secrets.
+///
+/// # Examples
+/// ```
+/// use serde_json::json;
+/// use toolyard_core::ToolOutput;
+/// use toolyard_redact::{GivenMarks, Redactor};
+/// let redactor = Redactor::new().with_secret("correct horse")?;
+/// let (given, mut output) = (GivenMarks::default(), ToolOutput::text("it is correct horse"));
+/// given.add(redactor.output(&mut output));
+/// assert_eq!(given.get().first_in(&json!({"path": "[redacted]"})), Some("[redacted]"));
+/// assert_eq!(given.get().first_in(&json!({"path": "a.txt"})), None);
+/// # Ok::<(), toolyard_redact::SecretError>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Marks(u32);
+pub struct Marks(u32);
 
 impl Marks {
     /// The set of the mark of this kind.
@@ -50,12 +63,13 @@ impl Marks {
         Self(self.0 | other.0)
     }
 
-    pub(crate) fn is_empty(self) -> bool {
+    /// Whether there is none.
+    pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
     /// The first of these marks that is in the data, in a text or in a field's name.
-    pub(crate) fn first_in(self, value: &Value) -> Option<&'static str> {
+    pub fn first_in(self, value: &Value) -> Option<&'static str> {
         match value {
             Value::String(text) => self.first_in_text(text),
             Value::Array(items) => items.iter().find_map(|item| self.first_in(item)),
@@ -72,18 +86,20 @@ impl Marks {
     }
 }
 
-/// The marks that somebody was given so far.
+/// The marks that somebody was given so far. Marks are added from any thread; see [`Marks`] for an example.
 #[derive(Debug, Default)]
-pub(crate) struct GivenMarks(AtomicU32);
+pub struct GivenMarks(AtomicU32);
 
 impl GivenMarks {
-    pub(crate) fn add(&self, marks: Marks) {
+    /// Adds marks that were given.
+    pub fn add(&self, marks: Marks) {
         if !marks.is_empty() {
             self.0.fetch_or(marks.0, Ordering::Relaxed);
         }
     }
 
-    pub(crate) fn get(&self) -> Marks {
+    /// The marks given so far.
+    pub fn get(&self) -> Marks {
         Marks(self.0.load(Ordering::Relaxed))
     }
 }

@@ -21,9 +21,21 @@ enum Open {
     Key,
 }
 
-/// Redacts one text that arrives in pieces.
+/// Redacts one text that arrives in pieces. A secret is found wherever it is cut.
+///
+/// # Examples
+/// ```
+/// use toolyard_redact::{Redactor, Stream};
+/// let redactor = Redactor::new().with_secret("correct horse")?;
+/// let mut stream = Stream::default();
+/// let mut shown = stream.push(&redactor, "it is corr").unwrap_or_default();
+/// shown += &stream.push(&redactor, "ect horse, I think").unwrap_or_default();
+/// shown += &stream.finish(&redactor).unwrap_or_default();
+/// assert_eq!(shown, "it is [redacted], I think");
+/// # Ok::<(), toolyard_redact::SecretError>(())
+/// ```
 #[derive(Debug, Default)]
-pub(crate) struct Stream {
+pub struct Stream {
     /// The end of the text that has been shown, unredacted.
     before: String,
     held: String,
@@ -32,7 +44,7 @@ pub(crate) struct Stream {
 
 impl Stream {
     /// Takes a piece; returns what can be shown now, if anything.
-    pub(crate) fn push(&mut self, redactor: &Redactor, piece: &str) -> Option<String> {
+    pub fn push(&mut self, redactor: &Redactor, piece: &str) -> Option<String> {
         self.held.push_str(piece);
         self.swallow();
         if self.open != Open::Nothing {
@@ -43,7 +55,7 @@ impl Stream {
     }
 
     /// Ends the text; returns what was held back.
-    pub(crate) fn finish(mut self, redactor: &Redactor) -> Option<String> {
+    pub fn finish(mut self, redactor: &Redactor) -> Option<String> {
         match self.open {
             Open::Nothing => self.show(redactor, self.held.len()),
             Open::Word | Open::Key => None,

@@ -10,7 +10,7 @@ const CAUSES_MAX: usize = 64;
 
 impl Redactor {
     /// Redacts what a tool says of itself; returns the marks it now has in place of secrets. Its name stays.
-    pub(crate) fn spec(&self, spec: &mut ToolSpec) -> Marks {
+    pub fn spec(&self, spec: &mut ToolSpec) -> Marks {
         let pass = Pass::of(self);
         pass.in_place(&mut spec.description);
         if let Some(schema) = &mut spec.input_schema
@@ -22,14 +22,14 @@ impl Redactor {
     }
 
     /// Redacts an output; returns the marks it now has in place of secrets.
-    pub(crate) fn output(&self, output: &mut ToolOutput) -> Marks {
+    pub fn output(&self, output: &mut ToolOutput) -> Marks {
         let pass = Pass::of(self);
         pass.output(output);
         pass.marks()
     }
 
     /// Redacts an error, including its cause; returns the marks it now has in place of secrets.
-    pub(crate) fn error(&self, error: &mut CallError) -> Marks {
+    pub fn error(&self, error: &mut CallError) -> Marks {
         let pass = Pass::of(self);
         pass.error(error);
         pass.marks()
@@ -43,13 +43,13 @@ impl Redactor {
 
     /// Redacts arguments. JSON text is also redacted as data, because JSON can write the same letter in more than one
     /// way.
-    pub(crate) fn arguments(&self, arguments: &mut Arguments) {
+    pub fn arguments(&self, arguments: &mut Arguments) {
         Pass::of(self).arguments(arguments);
     }
 
     /// Redacts what an event tells in the words of models and tools. Streamed output is redacted as a stream, and the
     /// arguments of a question where they are written out.
-    pub(crate) fn event(&self, kind: &mut EventKind) {
+    pub fn event(&self, kind: &mut EventKind) {
         if let Some(details) = kind.details_mut() {
             Pass::of(self).details(details);
         }

@@ -1,6 +1,6 @@
 //! Registered secrets, in all their forms.
 
-use crate::redact::{Redactor, secrets::SecretError};
+use crate::{Redactor, secrets::SecretError};
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE, Engine as _};
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Texts that arrive in pieces.
 
-use crate::redact::{Redactor, Stream};
+use crate::{Redactor, Stream};
 use proptest::prelude::*;
 
 /// What is shown of these pieces, one by one, and at the end.

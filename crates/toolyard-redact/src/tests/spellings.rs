@@ -1,6 +1,6 @@
 //! Secrets in the spellings of usual encoders, in all their surroundings.
 
-use crate::redact::{Redactor, Stream, secrets::Secrets};
+use crate::{Redactor, Stream, secrets::Secrets};
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE, Engine as _};
 use std::{collections::BTreeSet, fmt::Write as _};
 

@@ -16,7 +16,7 @@ impl Redactor {
     /// # Examples
     /// ```
     /// use serde_json::json;
-    /// use toolyard::Redactor;
+    /// use toolyard_redact::Redactor;
     /// let seen = json!({"user": "ada", "password": "swordfish"});
     /// let shown = Redactor::standard().value(&seen).into_owned();
     /// assert_eq!(shown, json!({"user": "ada", "password": "[redacted: password]"}));

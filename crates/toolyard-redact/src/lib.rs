@@ -24,9 +24,9 @@ mod value;
 mod whole;
 mod words;
 
-pub(crate) use marks::{GivenMarks, Marks};
+pub use marks::{GivenMarks, Marks};
 pub use secrets::SecretError;
-pub(crate) use stream::Stream;
+pub use stream::Stream;
 
 use pass::Pass;
 use secrets::Secrets;
@@ -48,12 +48,12 @@ use std::{borrow::Cow, fmt, sync::Arc};
 ///
 /// # Examples
 /// ```
-/// use toolyard::Redactor;
+/// use toolyard_redact::Redactor;
 /// let redactor = Redactor::standard().with_secret("correct horse")?;
 /// assert_eq!(redactor.text("it is 'correct horse'"), "it is '[redacted]'");
 /// assert_eq!(redactor.text("postgres://ada:swordfish@db/x"), "postgres://ada:[redacted: url password]@db/x");
 /// assert_eq!(redactor.text("nothing here"), "nothing here");
-/// # Ok::<(), toolyard::SecretError>(())
+/// # Ok::<(), toolyard_redact::SecretError>(())
 /// ```
 #[derive(Clone, Default)]
 pub struct Redactor {
@@ -113,13 +113,25 @@ impl Redactor {
     ///
     /// Used for approval requests: a pattern may take out more than a token, such as a command between the markers of
     /// a private key, and nothing that would run may be hidden from the person asked.
-    pub(crate) fn registered(&self) -> Option<Self> {
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard_redact::Redactor;
+    /// assert!(Redactor::standard().registered().is_none());
+    /// ```
+    pub fn registered(&self) -> Option<Self> {
         let secrets = self.secrets.clone()?;
         Some(Self { patterns: false, in_results: false, secrets: Some(secrets) })
     }
 
     /// Whether it has anything to look for.
-    pub(crate) fn finds_something(&self) -> bool {
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard_redact::Redactor;
+    /// assert!(!Redactor::new().finds_something() && Redactor::standard().finds_something());
+    /// ```
+    pub fn finds_something(&self) -> bool {
         self.patterns || self.secrets.is_some()
     }
 
