@@ -1,7 +1,10 @@
 //! The configuration of a server.
 
 #[cfg(feature = "http")]
-use super::remote::Remote;
+mod remote;
+
+#[cfg(feature = "http")]
+pub(crate) use remote::{Header, Remote};
 use std::{fmt, path::PathBuf, time::Duration};
 
 /// How long a server may take until its tools are known, by default.
@@ -136,7 +139,7 @@ impl ServerConfig {
     }
 
     /// Sets whether it may ask the client of a call it is running: the client's user, or its model. The client is
-    /// reached through the engine's resource [`Clients`](crate::Clients); without that nothing can be asked.
+    /// reached through the engine's resource [`Clients`](crate::gateway::Clients); without that nothing can be asked.
     #[must_use]
     pub fn may_ask(mut self, may_ask: bool) -> Self {
         self.may_ask = may_ask;

@@ -1,15 +1,10 @@
 //! All servers of a program.
 
-use super::{
+use crate::client::{
     config::ServerConfig,
-    definition::{Definitions, Refused},
-    group::Group,
-    intake::Intake,
-    pins::Pins,
-    roster::Roster,
-    shared::{Shared, State},
-    start::Starter,
-    supervisor::{StartRequest, Supervisor},
+    process::{Group, StartRequest, Starter, Supervisor},
+    protocol::Intake,
+    tools::{Definitions, Pins, Refused, Roster, Shared, State},
 };
 use std::{
     collections::BTreeMap,

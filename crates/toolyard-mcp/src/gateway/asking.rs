@@ -1,7 +1,7 @@
 //! Approvals as elicitation: the client shows the question to its user (PO-4).
 
 use super::clients::{Client, Clients};
-use crate::client::clean::is_visible;
+use crate::client::text::clean::is_visible;
 use async_trait::async_trait;
 use rmcp::{
     RoleServer,

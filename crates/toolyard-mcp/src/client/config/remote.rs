@@ -1,0 +1,89 @@
+//! A server over HTTP: where it is and what is sent to it.
+
+use super::{Hidden, ServerConfig};
+use std::path::PathBuf;
+
+/// How to reach a server over HTTP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Remote {
+    pub(crate) url: String,
+    pub(crate) bearer: Option<Hidden>,
+    pub(crate) headers: Vec<Header>,
+    pub(crate) ca: Option<PathBuf>,
+}
+
+/// A header of every request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) name: String,
+    pub(crate) value: Hidden,
+    is_secret: bool,
+}
+
+impl Remote {
+    /// The secrets that are sent to it.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
+        let headers = self.headers.iter().filter(|header| header.is_secret).map(|header| &header.value);
+        self.bearer.iter().chain(headers).map(|secret| secret.0.as_str())
+    }
+}
+
+impl ServerConfig {
+    /// A server of this name over streamable HTTP, at this URL. `https://` needs the feature `https`; with `http://`
+    /// nothing is encrypted.
+    pub fn http(name: impl Into<String>, url: impl Into<String>) -> Self {
+        let remote = Remote { url: url.into(), bearer: None, headers: Vec::new(), ca: None };
+        Self { remote: Some(remote), ..Self::new(name, "") }
+    }
+
+    /// Sets the bearer token for a server over HTTP. No other server gets it: redirects to others are not followed.
+    #[must_use]
+    pub fn bearer(self, token: impl Into<String>) -> Self {
+        self.with_remote(|remote| remote.bearer = Some(Hidden(token.into())))
+    }
+
+    /// Sets a header of every request to a server over HTTP.
+    #[must_use]
+    pub fn header(self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        let header = Header { name: name.into(), value: Hidden(value.into()), is_secret: false };
+        self.with_remote(|remote| remote.headers.push(header))
+    }
+
+    /// Sets a header whose value is a secret; see [`secrets`](Self::secrets).
+    #[must_use]
+    pub fn secret_header(self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        let header = Header { name: name.into(), value: Hidden(value.into()), is_secret: true };
+        self.with_remote(|remote| remote.headers.push(header))
+    }
+
+    /// Trusts the certificate authorities in this PEM file for a server over HTTPS, in addition to those that the
+    /// system trusts.
+    #[must_use]
+    pub fn ca(self, file: impl Into<PathBuf>) -> Self {
+        self.with_remote(|remote| remote.ca = Some(file.into()))
+    }
+
+    fn with_remote(mut self, change: impl FnOnce(&mut Remote)) -> Self {
+        if let Some(remote) = &mut self.remote {
+            change(remote);
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let server = ServerConfig::http("a", "http://h").bearer("token-1").secret_header("x-key", "key-2");
+        let server = server.header("x-team", "tools-3");
+        assert_eq!(server.secrets().collect::<Vec<_>>(), ["token-1", "key-2"]);
+        let server = server.env("LEVEL", "info-4").secret_env("KEY", "key-5");
+        assert_eq!(server.secrets().collect::<Vec<_>>(), ["key-5", "token-1", "key-2"]);
+        let shown = format!("{server:?}");
+        assert!(shown.contains("KEY") && !shown.contains("key-5"), "{shown}");
+        assert!(shown.contains("x-key") && !shown.contains("token-1") && !shown.contains("key-2"), "{shown}");
+    }
+}
