@@ -145,6 +145,7 @@ impl Admission {
     ///
     /// # Errors
     /// [`Refusal`]: the call ends because it may not even wait.
+    #[inline(always)]
     pub(crate) fn admit(
         self: &Arc<Self>,
         ask: &Ask,
@@ -152,12 +153,24 @@ impl Admission {
         waiter: &Arc<impl Waiter + 'static>,
         index: u32,
     ) -> Result<Admitted, Refusal> {
-        let now = |entry| Ok(Admitted::Now(Held { need: ask.need, entry }));
         let mut table = self.table();
         if let Some(entry) = table.try_grant(ask) {
             drop(table);
-            return now(entry);
+            return Ok(Admitted::Now(Held { need: ask.need, entry }));
         }
+        self.admit_or_queue(table, ask, at, waiter, index)
+    }
+
+    #[inline(never)]
+    fn admit_or_queue(
+        self: &Arc<Self>,
+        mut table: MutexGuard<'_, Table<Place>>,
+        ask: &Ask,
+        at: Instant,
+        waiter: &Arc<impl Waiter + 'static>,
+        index: u32,
+    ) -> Result<Admitted, Refusal> {
+        let now = |entry| Ok(Admitted::Now(Held { need: ask.need, entry }));
         let newcomer = Newcomer { waiter, index, resumes: false };
         match table.admit(ask, || self.moment(at), newcomer) {
             Asked::Granted(entry) => {

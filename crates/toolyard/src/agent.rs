@@ -218,6 +218,7 @@ impl Agent {
 
     /// What a call of this tool needs to run (CC-1). If its limit was resized by this, the caller finishes that once it
     /// holds no lock.
+    #[inline(always)]
     pub(crate) fn need(&self, entry: &ToolEntry, class: ToolClass) -> (Need, Option<Box<Resized<'_>>>) {
         let (tool, resized) = match entry.spec().max_concurrency {
             None => (None, None),

@@ -173,6 +173,7 @@ impl<W: PlaceInLine> Table<W> {
 
     /// Grants a call at once if nothing waits and all it needs is free, as for nearly every call. `None`: use
     /// [`Table::admit`].
+    #[inline(always)]
     pub(super) fn try_grant(&mut self, ask: &Ask) -> Option<Option<EntryId>> {
         if self.has_waiters() || !ask.need.units().all(|unit| self.unit(unit).is_free(false)) {
             return None;
@@ -302,16 +303,18 @@ impl<W: PlaceInLine> Table<W> {
     }
 
     /// Takes all units of a need, which must be free, and pushes an entry onto its lease.
+    #[inline(always)]
     fn take(&mut self, need: Need, root: u64, lineage: Option<EntryId>, ticket: u64) -> Option<EntryId> {
         need.units().for_each(|unit| self.unit_mut(unit).in_use += 1);
-        let entry = need.lease().map(|lease| self.leases.push(lease, lineage, root));
+        let lease = need.lease();
+        let entry = lease.map(|lease| self.leases.push(lease, lineage, root));
         self.trace_change(|| TraceRecord {
             root: Some(root),
             lineage,
             ticket,
             ..TraceRecord::of("grant", need, entry)
         });
-        if let Some(lease) = need.lease() {
+        if let Some(lease) = lease {
             self.lease_changed(lease);
         }
         entry

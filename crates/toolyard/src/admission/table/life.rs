@@ -150,9 +150,7 @@ impl<W: PlaceInLine> Table<W> {
     }
 
     fn give_back(&mut self, need: Need) {
-        for unit in need.units() {
-            self.give_back_unit(unit);
-        }
+        need.units().for_each(|unit| self.give_back_unit(unit));
     }
 
     fn give_back_unit(&mut self, id: UnitId) {

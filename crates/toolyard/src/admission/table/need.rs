@@ -46,9 +46,13 @@ impl Need {
         self.units[Self::THREADS].is_some()
     }
 
+    #[inline(always)]
     pub(super) fn units(self) -> impl Iterator<Item = UnitId> {
+        // Most calls need their class alone, and then the others are not gone through.
         let [tool, session, tree, threads] = self.units;
-        [self.class(), tool, session, tree, threads].into_iter().flatten()
+        let is_alone = tool.is_none() & session.is_none() & tree.is_none() & threads.is_none();
+        let others = (!is_alone).then(|| self.units.into_iter().flatten());
+        Units { class: self.class(), others }
     }
 
     pub(super) fn class(self) -> Option<UnitId> {
@@ -83,6 +87,24 @@ impl Need {
     /// Splits the units into those that `keep` selects and the rest. Neither has the lease: its entry stands for it.
     pub(in crate::admission) fn split(self, keep: impl Fn(UnitId) -> bool) -> (Self, Self) {
         (self.only(&keep), self.only(|unit| !keep(unit)))
+    }
+}
+
+/// The units of a need: its class first.
+struct Units<O> {
+    class: Option<UnitId>,
+    others: Option<O>,
+}
+
+impl<O: Iterator<Item = UnitId>> Iterator for Units<O> {
+    type Item = UnitId;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<UnitId> {
+        match self.class.take() {
+            None => self.others.as_mut()?.next(),
+            class => class,
+        }
     }
 }
 

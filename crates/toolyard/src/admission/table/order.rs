@@ -94,7 +94,8 @@ impl<W: PlaceInLine> Table<W> {
 
     fn next_resume_at(&mut self, id: UnitId) -> Option<(u64, u32)> {
         let unit = self.unit(id);
-        let (queue, reach) = (unit.queue.as_ref().filter(|_| unit.has_room(false))?, unit.reach);
+        let queue = unit.queue.as_ref().filter(|queue| queue.has_resumes() && unit.has_room(false))?;
+        let reach = unit.reach;
         let (mut oldest, mut in_vain) = (None, InVain::new());
         for (need, lanes) in queue.resumes() {
             self.count_look();

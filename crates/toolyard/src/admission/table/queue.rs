@@ -182,6 +182,11 @@ impl Queue {
         }
     }
 
+    /// Whether handlers wait to resume.
+    pub(super) fn has_resumes(&self) -> bool {
+        !self.resumes.is_empty()
+    }
+
     /// Handlers that wait to resume, oldest first in each group: the number of the head, and the lane.
     pub(super) fn resumes(&self) -> impl Iterator<Item = (Need, &BTreeSet<(u64, u32)>)> {
         self.resumes.iter().map(|(need, lanes)| (*need, lanes))

@@ -154,7 +154,8 @@ impl<W: PlaceInLine> Table<W> {
             Resource::Unit(unit) => {
                 let unit = self.unit_mut(unit);
                 let has_room = unit.has_room(false);
-                unit.queue.as_mut().filter(|_| has_room).map(|queue| std::mem::take(&mut queue.asleep))
+                let queue = unit.queue.as_mut().filter(|queue| has_room && !queue.asleep.is_empty());
+                queue.map(|queue| std::mem::take(&mut queue.asleep))
             }
             Resource::Lease(lease) => {
                 self.wake_top(lease);
@@ -163,7 +164,9 @@ impl<W: PlaceInLine> Table<W> {
                 queue.filter(|_| lent).map(|queue| std::mem::take(&mut queue.asleep))
             }
         };
-        asleep.into_iter().flatten().for_each(|lane| self.wake(lane));
+        if let Some(asleep) = asleep {
+            asleep.into_iter().for_each(|lane| self.wake(lane));
+        }
     }
 
     /// Wakes the handler that waits to resume as the top of this lease.

@@ -16,15 +16,16 @@ impl<W: PlaceInLine> Table<W> {
         match key.who {
             Who::Call { holder, .. } => {
                 let lease = key.need.lease().filter(|lease| !self.leases.may_push(*lease, holder));
-                let mut missing = key
-                    .need
-                    .units()
-                    .map(|unit| self.unit(unit))
-                    .filter(|unit| !unit.is_free(false))
-                    .peekable();
-                (missing.peek().is_some() || lease.is_some())
-                    && missing.all(|unit| unit.is_held_by_zombies())
-                    && lease.is_none_or(|lease| self.leases.is_behind_zombies(lease, holder))
+                let mut is_missing = lease.is_some();
+                for unit in key.need.units().map(|unit| self.unit(unit)) {
+                    if !unit.is_free(false) {
+                        if !unit.is_held_by_zombies() {
+                            return false;
+                        }
+                        is_missing = true;
+                    }
+                }
+                is_missing && lease.is_none_or(|lease| self.leases.is_behind_zombies(lease, holder))
             }
             // One such thing is enough to block a resume (CC-6c): the others will be freed by running calls, this
             // will not.
