@@ -85,7 +85,7 @@ impl Outcome {
 
     /// The same as [`new`](Self::new), but consumes the call; for engines.
     #[doc(hidden)]
-    #[inline]
+    #[inline(always)]
     pub fn of_call(call: Call, routing: Routing, status: Result<ToolOutput, Box<CallError>>) -> Self {
         Self::of(call.id, call.name, call.arguments, routing, status)
     }

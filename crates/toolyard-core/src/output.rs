@@ -234,7 +234,24 @@ impl ToolOutput {
     /// How much memory it takes, in bytes, more or less; for engines. What its data take that are put together for a
     /// reader is the reader's.
     #[doc(hidden)]
+    #[inline]
     pub fn footprint(&self) -> usize {
+        match self.only_text() {
+            Some(text) => size_of::<Content>() + text.len(),
+            None => self.footprint_of_all(),
+        }
+    }
+
+    /// The text of an output that has nothing else, as most have.
+    #[inline]
+    fn only_text(&self) -> Option<&str> {
+        match (&*self.content, &self.extras) {
+            ([Content::Text { text }], None) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn footprint_of_all(&self) -> usize {
         let content: usize = self.content.iter().map(|part| size_of::<Content>() + part.size()).sum();
         content + self.extras.as_ref().map_or(0, |extras| extras.footprint())
     }
@@ -247,7 +264,12 @@ impl ToolOutput {
 
     /// The approximate size of this output in bytes, when it is written. A text that is content and data counts as
     /// both.
+    #[inline]
     pub fn size(&self) -> usize {
+        self.only_text().map_or_else(|| self.size_of_all(), str::len)
+    }
+
+    fn size_of_all(&self) -> usize {
         let content: usize = self.content.iter().map(Content::size).sum();
         content + self.shared_text() + self.extras.as_ref().map_or(0, |extras| extras.size())
     }

@@ -29,8 +29,9 @@ impl ResultRoom {
     }
 
     /// Whether less than a step of this size is left.
+    #[inline]
     pub(crate) fn is_spent(&self, step: usize) -> bool {
-        self.max.saturating_sub(self.held.load(Ordering::Relaxed)) < step.min(self.max)
+        self.held.load(Ordering::Relaxed) > self.max - step.min(self.max)
     }
 
     /// How many bytes are held.

@@ -6,6 +6,7 @@ use super::slot::Ending;
 use toolyard_core::{CallError, Effect, ErrorKind, Reason};
 
 impl BatchState {
+    #[inline]
     fn rooms(&self) -> Rooms<'_> {
         let engine = &self.session.engine;
         let batch_max = engine.limits.results_batch_bytes_max;
@@ -21,6 +22,7 @@ impl BatchState {
     }
 
     /// Holds a result of this size; the error in its place if there is no room.
+    #[inline]
     pub(crate) fn hold(&self, index: u32, bytes: usize) -> Result<(), CallError> {
         self.holding.hold(bytes, &self.rooms()).map_err(|full| self.unheld(index, bytes, full))
     }
@@ -43,14 +45,18 @@ impl BatchState {
     }
 
     /// Why a call must not start, if there is no room for results.
+    #[inline]
     pub(crate) fn no_room(&self) -> Option<Box<CallError>> {
-        let rooms = self.rooms();
-        let full = self.holding.full(&rooms)?;
-        let (whose, max) = full.bound(&rooms);
+        self.holding.full(&self.rooms()).map(|full| self.unstarted(full))
+    }
+
+    #[cold]
+    fn unstarted(&self, full: Full) -> Box<CallError> {
+        let (whose, max) = full.bound(&self.rooms());
         let message = format!("there is no room for more results: those of {whose} may hold {max} bytes");
         let advice = "Nothing was run. Ask for less at a time, in a smaller batch.";
         let error = CallError::new(ErrorKind::Overloaded, message).with_reason(Reason::ResultBudget);
-        Some(Box::new(error.with_advice(advice)))
+        Box::new(error.with_advice(advice))
     }
 
     /// Lets go of the memory of its results: they have been taken, or are dropped.

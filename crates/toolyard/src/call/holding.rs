@@ -79,6 +79,7 @@ impl Holding {
     }
 
     /// Holds a result of this size, unless there is no room for it.
+    #[inline]
     pub(crate) fn hold(&self, bytes: usize, rooms: &Rooms<'_>) -> Result<(), Full> {
         let own = self.own.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
         if own <= UNCOUNTED && self.whole.is_none() && own <= rooms.batch_max {
@@ -129,13 +130,18 @@ impl Holding {
     }
 
     /// Where there is no room, if nothing more should start for that reason.
+    #[inline]
     pub(crate) fn full(&self, rooms: &Rooms<'_>) -> Option<Full> {
         let is_spent = |it: &BatchHolds| it.is_spent.load(Ordering::Relaxed);
         if is_spent(&self.own) || self.whole.as_deref().is_some_and(is_spent) {
-            return Some(Full::Batch);
+            Some(Full::Batch)
+        } else if rooms.session.is_spent(STEP) {
+            Some(Full::Session)
+        } else if rooms.engine.is_spent(STEP) {
+            Some(Full::Engine)
+        } else {
+            None
         }
-        let shared = [(rooms.session, Full::Session), (rooms.engine, Full::Engine)];
-        shared.into_iter().find_map(|(room, full)| room.is_spent(STEP).then_some(full))
     }
 
     /// Lets go of everything: the results have been taken, or are dropped now.
