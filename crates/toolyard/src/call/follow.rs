@@ -9,6 +9,7 @@ use super::slot::{Ending, Phase};
 use super::span;
 use crate::keys::{Ended, Finished, KeptResult, KeyOf, Reserved, Retain, already_executed, mismatch};
 use std::{
+    collections::VecDeque,
     sync::{Arc, MutexGuard},
     time::Duration,
 };
@@ -102,11 +103,13 @@ impl BatchState {
     }
 
     /// The flight that runs in this call's slot, if any.
+    #[inline]
     pub(crate) fn flight_run_by(&self, index: u32) -> Option<&Arc<Flight>> {
         self.flight(index).filter(|flight| flight.is_run_by(self, index))
     }
 
     /// The flight that this call leads or has joined, if any.
+    #[inline]
     pub(crate) fn flight(&self, index: u32) -> Option<&Arc<Flight>> {
         self.slots[index as usize].aside()?.flight()
     }
@@ -255,28 +258,34 @@ impl BatchState {
     /// Ends a flight that runs in this call's slot, and with it the call unless it was detached. Neither becomes
     /// quiescent here.
     pub(crate) fn end_flight(&self, index: u32, flight: &Flight, ending: Ending) {
+        let followers = flight.finish();
         if self.is_detached(index) {
-            return Self::end_followers(flight, &ending);
+            return Self::end_followers(flight, followers, Some(&ending));
         }
-        let shared = ending.clone();
+        // Most flights have no followers, and then the result is not copied.
+        let shared = (!followers.is_empty()).then(|| ending.clone());
         self.end_started(index, ending, false);
-        Self::end_followers(flight, &shared);
+        Self::end_followers(flight, followers, shared.as_ref());
     }
 
-    /// Ends the followers of a flight with its result. They become quiescent when it does.
-    fn end_followers(flight: &Flight, ending: &Ending) {
-        for call in flight.finish() {
-            let phase = call.batch.slots[call.index as usize].phase();
-            let Phase::Following { ready_at } = *phase else { continue };
-            let waited = call.batch.session.engine.clock.now().saturating_duration_since(ready_at);
-            let shared = Ending::shared(ending.status.clone(), ending.attempts, waited);
-            let shared = Ending { sandbox: ending.sandbox, ..shared };
-            flight.add_ended(call.clone());
-            call.batch.end_shared(phase, call.index, shared, Step::Ended);
+    /// Ends the followers of a flight with its result, which is there if they are. They become quiescent when it does.
+    fn end_followers(flight: &Flight, followers: VecDeque<CallRef>, ending: Option<&Ending>) {
+        if let Some(ending) = ending {
+            followers.into_iter().for_each(|call| Self::end_follower(flight, call, ending));
         }
         if let Some((ended, report)) = flight.mark_shared() {
             ended.iter().for_each(|call| call.batch.report_up(call.index, report));
         }
+    }
+
+    fn end_follower(flight: &Flight, call: CallRef, ending: &Ending) {
+        let phase = call.batch.slots[call.index as usize].phase();
+        let Phase::Following { ready_at } = *phase else { return };
+        let waited = call.batch.session.engine.clock.now().saturating_duration_since(ready_at);
+        let shared = Ending::shared(ending.status.clone(), ending.attempts, waited);
+        let shared = Ending { sandbox: ending.sandbox, ..shared };
+        flight.add_ended(call.clone());
+        call.batch.end_shared(phase, call.index, shared, Step::Ended);
     }
 
     /// Adds the calls that become quiescent with the flight in this call's slot: they reach what it has reached.
@@ -338,7 +347,7 @@ impl HandOver {
             _ if attempts > 0 => self.flight.add_ended(self.next.clone()),
             _ => {}
         }
-        BatchState::end_followers(&self.flight, &ending);
+        BatchState::end_followers(&self.flight, self.flight.finish(), Some(&ending));
         self.flight.is_over().iter().for_each(|call| call.batch.report_up(call.index, Report::Quiescent));
     }
 }
