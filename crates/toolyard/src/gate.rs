@@ -151,7 +151,7 @@ pub(crate) fn check<F: Clone>(
     let digest = marked.then(|| (policy, digest(entry, args, session, policy)));
     let grant = (grant != HOST).then_some(grant);
     let has_more = key.is_some() || grant.is_some() || digest.is_some() || !paths.is_empty();
-    let more = has_more.then(|| Box::new(More { key, grant, digest, paths }));
+    let more = if has_more { Some(Box::new(More { key, grant, digest, paths })) } else { None };
     Ok(Cleared { entry: entry.clone(), args: parsed, class, consent, policy: policy.into(), more })
 }
 

@@ -15,7 +15,7 @@ pub(super) struct BatchChecks {
     /// How many calls of the same stream precede these.
     earlier: usize,
     /// The places of calls whose id an earlier call has.
-    repeats: HashSet<usize>,
+    repeats: Option<HashSet<usize>>,
 }
 
 impl BatchChecks {
@@ -23,8 +23,8 @@ impl BatchChecks {
     pub(super) fn of(batch: &Batch, depth: u32, limits: &Limits, earlier: Option<&StreamPrefix>) -> Self {
         let calls = batch.calls();
         let repeats = match earlier {
-            None if !may_repeat(calls) => HashSet::new(),
-            _ => repeats(calls, |id| earlier.is_some_and(|earlier| earlier.ids.contains(id))),
+            None if !may_repeat(calls) => None,
+            _ => Some(repeats(calls, |id| earlier.is_some_and(|earlier| earlier.ids.contains(id)))),
         };
         let earlier = earlier.map_or(0, |earlier| earlier.calls as usize);
         let Limits { batch_calls_max: calls_max, arguments_bytes_max, nested_depth_max, .. } = *limits;
@@ -39,7 +39,7 @@ impl BatchChecks {
             let message = format!("the batch has more than {limit} calls: send the rest in another batch");
             return Err(CallError::new(ErrorKind::Overloaded, message));
         }
-        if self.repeats.contains(&at) {
+        if self.repeats.as_ref().is_some_and(|repeats| repeats.contains(&at)) {
             let message =
                 format!("call id '{}' is used twice in this batch; only the first call runs", call.id);
             return Err(CallError::new(ErrorKind::InvalidInput, message));

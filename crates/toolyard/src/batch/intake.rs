@@ -188,6 +188,7 @@ impl Dispatch<'_> {
     }
 
     /// Checks what needs no hook and no gate: the bounds, and results to be replayed.
+    #[inline(always)]
     fn precheck(&self, call: &Call, at: usize, checks: &BatchChecks) -> Result<(), EarlyResult> {
         checks.check(call, at)?;
         match self.watch.and_then(|watch| watch.replay(call)) {
@@ -205,6 +206,7 @@ impl Dispatch<'_> {
     }
 
     /// Takes one call through the rest of the gate.
+    #[inline(always)]
     fn check(
         &self,
         call: &Call,

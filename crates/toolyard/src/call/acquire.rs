@@ -28,6 +28,7 @@ use toolyard_core::{CallError, CallTimeout, ErrorKind, wording};
 impl BatchState {
     /// Takes a rate token and then permits; returns the attempt if both are available now. The caller has just
     /// [rechecked](Self::recheck) the call, and its phase says that it waits for nothing else.
+    #[inline(always)]
     pub(crate) fn acquire(
         self: &Arc<Self>,
         mut phase: MutexGuard<'_, Phase>,
@@ -52,6 +53,7 @@ impl BatchState {
         None
     }
 
+    #[inline(always)]
     fn take_permits(
         self: &Arc<Self>,
         phase: MutexGuard<'_, Phase>,
@@ -68,6 +70,7 @@ impl BatchState {
         attempt
     }
 
+    #[inline(always)]
     fn take_units(
         self: &Arc<Self>,
         mut phase: MutexGuard<'_, Phase>,
@@ -107,6 +110,7 @@ impl BatchState {
     }
 
     /// Makes the attempt of a call that has its permits, if its events can be written and the breakers admit it.
+    #[inline(always)]
     fn start_with(
         self: &Arc<Self>,
         mut phase: MutexGuard<'_, Phase>,
@@ -116,8 +120,11 @@ impl BatchState {
         now: Instant,
     ) -> Option<Attempt> {
         // The call may have waited since its run began: for a hook, a token, or the flight of another call.
-        let refused = self.unrecorded(index).or_else(|| self.no_room());
-        match refused.map_or_else(|| self.slots(index, now), Err) {
+        let slots = match self.may_not_start(index) {
+            None => self.slots(index, now),
+            Some(refused) => Err(refused),
+        };
+        match slots {
             Ok(slots) => {
                 let deadline = self.deadline_of(index, bid.first_ready_at());
                 *phase = Phase::Started(Started { held, deadline }.into());
@@ -128,6 +135,15 @@ impl BatchState {
                 self.session.engine.admission.finish(held, now);
                 None
             }
+        }
+    }
+
+    /// Why a call must not start now, if its events cannot be written, or there is no room for results.
+    #[inline(always)]
+    pub(super) fn may_not_start(&self, index: u32) -> Option<Box<CallError>> {
+        match self.unrecorded(index) {
+            None => self.no_room(),
+            refused => refused,
         }
     }
 
@@ -145,6 +161,7 @@ impl BatchState {
     }
 
     /// Takes the breaker slots of an attempt that has its permits.
+    #[inline(always)]
     pub(crate) fn slots(&self, index: u32, now: Instant) -> Result<Slots, Box<CallError>> {
         match self.work(index).entry.guard().pass() {
             Some(slots) => Ok(slots),

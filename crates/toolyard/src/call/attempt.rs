@@ -38,10 +38,11 @@ use crate::{
     admission::Held,
     gate::{self, Cleared},
     record::OpenSpan,
-    tasks::{Contained, Panic, caught},
+    tasks::{Contained, caught},
     tool::{Decision, Slots},
 };
 use classify::{Facts, classify, redact};
+use futures::future::BoxFuture;
 use std::{
     future::{Future, poll_fn},
     pin::{Pin, pin},
@@ -155,27 +156,37 @@ impl Attempt {
                 let (mut executing, span) = (pin!(self.execute()), &span);
                 poll_fn(move |cx| poll_caught(executing.as_mut(), span, cx)).await
             };
-            if self.engine().hooks.is_some() {
-                // Boxed, so that a call without hooks needs no room for them in its task.
-                Box::pin(self.end_with_hook(executed, span.into_span())).await;
-                return None;
-            }
-            let next = self.ends_soon().then(|| Next::of(self.engine()));
-            if let Some((ending, still_running)) = self.conclude(executed, span.into_span()) {
-                self.finish(ending, still_running);
-            }
-            next
+            let hook = match self.end(executed, span) {
+                Ok(next) => return next,
+                Err(hook) => hook,
+            };
+            hook.await;
+            None
         }
     }
 
-    /// Whether nothing slow happens between the end of the handler and that of the call: no redaction, and no code of
-    /// sinks.
-    fn ends_soon(&self) -> bool {
-        self.engine().redactor.is_none() && !self.engine().bus.is_kept()
+    /// Ends the call, or leaves it waiting for its next attempt. If a hook comes before its end, both are the error:
+    /// boxed, so that a call without hooks needs no room for them in its task.
+    #[inline(always)]
+    fn end(&mut self, executed: Executed, span: OpenSpan) -> Result<Option<Next>, BoxFuture<'_, ()>> {
+        let next = self.ends_soon().then(|| Next::of(self.engine()));
+        let Some((ending, still_running)) = self.conclude(executed, span) else { return Ok(next) };
+        if self.engine().hooks.is_some() {
+            return Err(Box::pin(self.end_with_hook(ending, still_running)));
+        }
+        self.finish(ending, still_running);
+        Ok(next)
     }
 
-    async fn end_with_hook(&mut self, executed: Executed, span: tracing::Span) {
-        let Some((mut ending, still_running)) = self.conclude(executed, span) else { return };
+    /// Whether nothing slow happens between the end of the handler and that of the call: no redaction, and no code of
+    /// sinks and hooks.
+    #[inline]
+    fn ends_soon(&self) -> bool {
+        let engine = self.engine();
+        engine.redactor.is_none() && !engine.bus.is_kept() && engine.hooks.is_none()
+    }
+
+    async fn end_with_hook(&mut self, mut ending: Ending, still_running: Option<HandlerStopped>) {
         // For a detached call the hook has already run.
         if !self.batch().is_detached(self.call.index) {
             ending = self.run_end_hook(ending).await;
@@ -185,11 +196,15 @@ impl Attempt {
 
     /// Ends the attempt: counts it, releases its permits and decides on a retry. Returns the end of the call; `None`
     /// if it waits for its next attempt.
-    fn conclude(&mut self, (verdict, still_running): Executed, span: tracing::Span) -> Option<CallEnd> {
+    #[inline(always)]
+    fn conclude(&mut self, (verdict, still_running): Executed, span: OpenSpan) -> Option<CallEnd> {
         let ended_at = self.engine().clock.now();
         let no_side_effect = verdict.has_no_side_effect();
         // What is logged of it belongs to the call.
-        let mut ending = span.in_scope(|| self.ending(verdict, ended_at));
+        let mut ending = {
+            let _entered = span.enter();
+            self.ending(verdict, ended_at)
+        };
         let held = if ending.status.is_ok() { ending.footprint() } else { 0 };
         if held > 0 {
             self.hold(&mut ending, held);
@@ -208,7 +223,7 @@ impl Attempt {
             match self.after_failure(error, no_side_effect, still_running.is_some(), ended_at) {
                 Decision::Stop(why) => error.retry_stopped = why,
                 Decision::Retry { delay, paid } => {
-                    self.try_again(ending, paid, delay, span);
+                    self.try_again(ending, paid, delay, span.into_span());
                     return None;
                 }
             }
@@ -227,6 +242,7 @@ impl Attempt {
 
     /// Makes room for a result in its batch. If there is none, an error that says so takes its place. The result of a
     /// handler that goes on for others takes room in their batches alone.
+    #[inline(always)]
     fn hold(&self, ending: &mut Ending, bytes: usize) {
         let CallRef { batch, index } = &self.call;
         if batch.is_detached(*index) {
@@ -237,6 +253,7 @@ impl Attempt {
         }
     }
 
+    #[inline(always)]
     fn announce(&self) {
         let CallRef { batch, index } = &self.call;
         let work = self.work();
@@ -261,6 +278,7 @@ impl Attempt {
     }
 
     /// The span of the call: all its attempts share one (RT-9).
+    #[inline(always)]
     fn span(&self) -> OpenSpan {
         OpenSpan::new(match &self.progress {
             Some(progress) if !progress.inherited => progress.span.clone(),
@@ -269,8 +287,11 @@ impl Attempt {
     }
 
     /// Records the end of the call in its span and releases the span, so that it closes before the result is written.
-    fn close(&mut self, span: tracing::Span, ending: &Ending) {
-        span::ended(&span, self.batch(), ending);
+    #[inline]
+    fn close(&mut self, span: OpenSpan, ending: &Ending) {
+        if let Some(span) = span.heard() {
+            span::ended(&span, self.batch(), ending);
+        }
         self.batch().forget_span(self.call.index);
         if let Some(progress) = &mut self.progress {
             progress.span = tracing::Span::none();
@@ -279,10 +300,7 @@ impl Attempt {
 
     /// Executes the handler.
     async fn execute(&self) -> Executed {
-        let mut execution = match self.execution() {
-            Ok(execution) => Contained::new(execution),
-            Err(panic) => return (Verdict::Panicked(panic), None),
-        };
+        let mut execution = Contained::new(self.execution());
         let (verdict, stopped) = {
             // Destructured at once: the scrutinee of a match lives as long as the match, and would take room in the
             // task.
@@ -303,23 +321,18 @@ impl Attempt {
         (verdict.after_drop(execution.end()), stopped)
     }
 
-    /// A fresh tool and what it is to execute; the panic if its factory panics.
-    fn execution(&self) -> Result<Execution<'_>, Panic> {
+    /// A fresh tool and what it is to execute. A panic of its factory is caught with those of the handler: nothing of
+    /// the embedder is held yet that it could meet.
+    #[inline(always)]
+    fn execution(&self) -> Execution<'_> {
         let work = self.work();
-        let tool = caught(|| work.entry.create())?;
+        let tool = work.entry.create();
         let (cx, args) = (self.context(&self.bounds()), self.batch().args(self.call.index));
         let placement = work.entry.spec().placement;
-        Ok(Execution {
-            tool,
-            args,
-            cx,
-            grant: self.grant(),
-            placement,
-            attempt: self,
-            take_up: OnceLock::new(),
-        })
+        Execution { tool, args, cx, grant: self.grant(), placement, attempt: self, take_up: OnceLock::new() }
     }
 
+    #[inline(always)]
     fn bounds(&self) -> Bounds {
         let CallRef { batch, index } = &self.call;
         let work = self.work();
@@ -345,6 +358,7 @@ impl Attempt {
         if granted_at == ready_at { Duration::ZERO } else { granted_at.saturating_duration_since(ready_at) }
     }
 
+    #[inline(always)]
     fn context(&self, bounds: &Bounds) -> ToolContext {
         let deadline = earlier(bounds.cut_at, bounds.deadline);
         let cx = ToolContext::in_scope(self.batch().clone(), self.call.index, self.number(), deadline);
@@ -359,8 +373,7 @@ impl Attempt {
         if std::mem::replace(&mut self.released, true) {
             return;
         }
-        let class = self.work().class;
-        let keeps = |unit| a_zombie_keeps(class, unit);
+        let keeps = |unit| a_zombie_keeps(self.work().class, unit);
         let admission = &self.engine().admission;
         self.kept = match self.batch().close_nest(self.call.index) {
             Some(nest) => {
@@ -391,6 +404,7 @@ impl Attempt {
     }
 
     /// Writes the result. The call is quiescent now, or once its handler and all calls under it have stopped (V2).
+    #[inline(always)]
     fn finish(&mut self, ending: Ending, still_running: Option<HandlerStopped>) {
         self.write(ending, still_running.is_some());
         if let (Some(stopped), Some(kept)) = (still_running, self.kept.take()) {
@@ -400,6 +414,7 @@ impl Attempt {
     }
 
     /// Writes the result, and reports upwards if the call is not simply quiescent with it.
+    #[inline(always)]
     fn write(&mut self, ending: Ending, is_zombie: bool) {
         self.done = true;
         let CallRef { batch, index } = &self.call;
@@ -455,6 +470,7 @@ impl Attempt {
         }
     }
 
+    #[inline(always)]
     fn ending(&self, verdict: Verdict, ended_at: Instant) -> Ending {
         let (engine, work, grant) = (self.engine(), self.work(), self.grant());
         let stop = self.batch().cancelled(self.call.index);

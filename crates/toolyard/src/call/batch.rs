@@ -217,10 +217,12 @@ impl BatchState {
     }
 
     /// What the gate made of a call; `None` for a call that it did not let through.
+    #[inline(always)]
     pub(crate) fn cleared(&self, index: u32) -> Option<&Cleared> {
         self.slots[index as usize].work.as_ref()
     }
 
+    #[inline(always)]
     pub(crate) fn work(&self, index: u32) -> &Cleared {
         self.cleared(index).expect("only calls that passed the gate are admitted")
     }
@@ -235,6 +237,7 @@ impl BatchState {
     }
 
     /// Emits an event of this call if anyone listens.
+    #[inline]
     pub(crate) fn emit(&self, index: u32, attempt: Option<u32>, kind: impl FnOnce() -> EventKind) {
         let slot = &self.slots[index as usize];
         self.session.emit_lazily(kind, || EventPlace {
@@ -386,6 +389,7 @@ impl BatchState {
     }
 
     /// Ends a call that has started. Its permits have been released, or stay with its handler, which still runs.
+    #[inline(always)]
     pub(crate) fn end_started(&self, index: u32, ending: Ending, is_quiescent: bool) {
         let ok = ending.status.is_ok();
         self.settle(index, ending.attempts > 0);

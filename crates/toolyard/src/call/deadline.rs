@@ -135,14 +135,23 @@ pub(crate) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<In
 impl BatchState {
     /// The instant by which a call that is ready at `ready_at` must have ended: the earliest of its own deadline and
     /// those of the calls above it.
+    #[inline(always)]
     pub(crate) fn deadline_of(&self, index: u32, ready_at: Instant) -> Option<Instant> {
         let own = self.call(index).deadline.or(self.session.engine.waits.call_deadline);
+        if own.is_none() && self.nested.is_none() {
+            return None; // the usual case
+        }
+        self.earliest_deadline(own, ready_at)
+    }
+
+    fn earliest_deadline(&self, own: Option<Duration>, ready_at: Instant) -> Option<Instant> {
         let own = own.and_then(|within| ready_at.checked_add(within));
         let above = self.nested.as_ref().and_then(|nested| nested.deadline);
         earlier(own, above)
     }
 
     /// The instant by which the last attempt of a call is cut off whose own timeout bounds all attempts together.
+    #[inline]
     pub(crate) fn last_cut_at(&self, index: u32, first_granted_at: Instant) -> Option<Instant> {
         let timeout = self.call(index).timeout?;
         match timeout.scope() {
@@ -152,17 +161,26 @@ impl BatchState {
     }
 
     /// The instant by which a waiting call must have ended, or have started its next attempt.
+    #[inline(always)]
     pub(crate) fn deadline_of_bid(&self, index: u32, bid: &Bid) -> Option<Instant> {
-        let last = bid.progress.as_ref().and_then(|progress| self.last_cut_at(index, progress.granted_at));
-        earlier(self.deadline_of(index, bid.first_ready_at()), last)
+        match &bid.progress {
+            None => self.deadline_of(index, bid.ready_at),
+            Some(progress) => {
+                let last = self.last_cut_at(index, progress.granted_at);
+                earlier(self.deadline_of(index, progress.ready_at), last)
+            }
+        }
     }
 
     /// Sets the alarm of a call in a line: its queue timeout or its deadline, whichever comes first.
     pub(crate) fn set_wait_alarms(self: &Arc<Self>, index: u32, bid: &Bid) {
-        let queue = self.session.engine.waits.queue_timeout;
+        let (queue, deadline) = (self.session.engine.waits.queue_timeout, self.deadline_of_bid(index, bid));
+        if queue.is_none() && deadline.is_none() {
+            return; // the usual case
+        }
         let queue = queue
             .and_then(|limit| Some(Alarm::of(index, bid.ready_at.checked_add(limit)?, Limit::Queue(limit))));
-        let deadline = self.deadline_of_bid(index, bid).map(|at| Alarm::of(index, at, Limit::Deadline));
+        let deadline = deadline.map(|at| Alarm::of(index, at, Limit::Deadline));
         if let Some(alarm) = queue.into_iter().chain(deadline).min() {
             self.set_alarm(alarm);
         }

@@ -51,6 +51,7 @@ impl BatchState {
     }
 
     /// The same for a call that waits for nothing else and has been ready since `ready_at`.
+    #[inline(always)]
     pub(crate) fn proceed<'a>(
         self: &'a Arc<Self>,
         mut phase: MutexGuard<'a, Phase>,
@@ -58,7 +59,11 @@ impl BatchState {
         readiness: Readiness,
     ) -> Option<Attempt> {
         let Readiness { allowed, ready_at, now } = readiness;
-        if let Err(error) = allowed.and_then(|()| self.recheck(index, now, ready_at)) {
+        let checked = match allowed {
+            Ok(()) => self.recheck(index, now, ready_at),
+            refused => refused,
+        };
+        if let Err(error) = checked {
             self.end_waiting(phase, index, *error);
             return None;
         }
@@ -113,6 +118,7 @@ impl BatchState {
     }
 
     /// Reserves what a call needs of its budgets, then acquires the rest.
+    #[inline(always)]
     fn lead(
         self: &Arc<Self>,
         phase: MutexGuard<'_, Phase>,
@@ -130,6 +136,7 @@ impl BatchState {
     }
 
     /// Checks that a call that was first ready at `first_ready_at` may still proceed towards an attempt.
+    #[inline(always)]
     pub(crate) fn recheck(
         &self,
         index: u32,
@@ -158,9 +165,18 @@ impl BatchState {
 
     /// Checks that a call may still run: the policy allows it, and its tool is still registered. Callers must hold no
     /// lock of the batch: this may ask the policy, and may drop the last handle of one, or of a tool.
+    #[inline]
     pub(crate) fn may_still_run(&self, index: u32) -> Result<(), Box<CallError>> {
+        match self.cleared(index) {
+            Some(work) if self.is_as_cleared(work) => Ok(()),
+            work => self.may_run_after_all(index, work),
+        }
+    }
+
+    #[cold]
+    fn may_run_after_all(&self, index: u32, work: Option<&Cleared>) -> Result<(), Box<CallError>> {
         self.still_allowed(index)?;
-        self.cleared(index).map_or(Ok(()), |work| self.check_tool(work))
+        work.map_or(Ok(()), |work| self.check_tool(work))
     }
 
     /// Checks that the call's tool is still registered. No lock may be held, as above.
@@ -214,8 +230,11 @@ impl Waiter for BatchState {
 
     fn start(self: Arc<Self>, index: u32, permit: Permit<'_>) {
         let granted_at = permit.granted_at();
-        let denied = self.still_allowed(index).err();
-        let gone = self.check_tool(self.work(index)).err();
+        let work = self.work(index);
+        let (denied, gone) = match self.is_as_cleared(work) {
+            true => (None, None),
+            false => (self.still_allowed(index).err(), self.check_tool(work).err()),
+        };
         let mut phase = self.slots[index as usize].phase();
         let bid = match std::mem::replace(&mut *phase, Phase::Waiting) {
             Phase::Queued { bid, .. } => bid,
@@ -237,7 +256,8 @@ impl Waiter for BatchState {
         let late = deadline.is_some_and(|deadline| deadline <= granted_at);
         let refused = match late {
             true => Some(Box::new(past_deadline())),
-            false => gone.or_else(|| self.unrecorded(index)).or_else(|| self.no_room()).or(denied),
+            false if gone.is_some() => gone,
+            false => self.may_not_start(index).or(denied),
         };
         let slots = match refused.map_or_else(|| self.slots(index, granted_at), Err) {
             Ok(slots) => slots,

@@ -17,6 +17,15 @@ use crate::{
 use toolyard_core::{CallDigest, CallError, ErrorKind, Grant};
 
 impl BatchState {
+    /// Whether nothing has changed since the gate let a call through that decides whether it may run, as for almost
+    /// every call.
+    #[inline]
+    pub(super) fn is_as_cleared(&self, work: &Cleared) -> bool {
+        work.policy() == self.session.engine.rules.version()
+            && work.paths().is_empty()
+            && !work.entry.is_retired()
+    }
+
     /// Checks whether a call may still run. Callers must hold no lock of the batch, because this may ask the policy.
     pub(crate) fn still_allowed(&self, index: u32) -> Result<(), Box<CallError>> {
         let is_current = self.policy_of(index) == self.session.engine.rules.version();

@@ -67,7 +67,15 @@ impl BatchState {
     }
 
     /// Reserves what a call needs of its budgets. Done once, before its first attempt.
+    #[inline(always)]
     pub(crate) fn reserve(&self, index: u32) -> Result<(), Box<CallError>> {
+        if self.draws.turn.is_none() && self.draws.tools.is_empty() {
+            return Ok(()); // nothing is bounded
+        }
+        self.reserve_all(index)
+    }
+
+    fn reserve_all(&self, index: u32) -> Result<(), Box<CallError>> {
         let entry = &self.work(index).entry;
         if self.draws.of_tool(entry).reserve(entry.spec().cost).map_err(spent)? {
             self.slots[index as usize].reserve();

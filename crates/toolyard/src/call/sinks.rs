@@ -42,6 +42,7 @@ impl BatchState {
     }
 
     /// Why a call whose turn has come, for the first time or again, may not start: its events would not be written.
+    #[inline]
     pub(crate) fn unrecorded(&self, index: u32) -> Option<Box<CallError>> {
         let hold = self.session.engine.bus.hold();
         let refused = hold.is_on() && hold.is_broken() && self.changes_something(index);

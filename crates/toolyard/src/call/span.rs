@@ -99,6 +99,7 @@ impl BatchState {
     }
 
     /// Forgets the span of a handler that is over, and returns it: a span is only closed when nothing holds it.
+    #[inline]
     pub(crate) fn forget_span(&self, index: u32) -> Option<Span> {
         self.slots[index as usize].aside()?.set_span(None).map(|span| *span)
     }

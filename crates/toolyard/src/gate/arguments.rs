@@ -75,9 +75,11 @@ fn position(text: &str, error: &serde_json::Error) -> usize {
 /// Whether a value nests no deeper than `depth`.
 fn fits(value: &Value, depth: usize) -> bool {
     let Some(inside) = depth.checked_sub(1) else { return !value.is_array() && !value.is_object() };
+    // What is within nothing is not called for.
+    let fits = |value: &Value| !(value.is_array() || value.is_object()) || fits(value, inside);
     match value {
-        Value::Array(items) => items.iter().all(|item| fits(item, inside)),
-        Value::Object(fields) => fields.values().all(|field| fits(field, inside)),
+        Value::Array(items) => items.iter().all(fits),
+        Value::Object(fields) => fields.values().all(fits),
         _ => true,
     }
 }
@@ -94,6 +96,7 @@ pub(super) fn without_marks(args: &Value, given: Marks) -> Result<(), CallError>
 }
 
 /// Whether the arguments fit the tool's schema, as far as that is quickly found out.
+#[inline]
 pub(super) fn validate(entry: &Arc<ToolEntry>, args: &Arc<Value>) -> Result<(), NotCleared> {
     match entry.schema().validate_briefly(args) {
         Ok(Ok(())) => Ok(()),

@@ -103,10 +103,10 @@ impl<T> Contained<T> {
         Self(Some(value))
     }
 
-    /// Drops the value; returns the panic of its destructor.
+    /// Drops the value, where it is; returns the panic of its destructor.
     pub(crate) fn end(&mut self) -> Option<Panic> {
-        let value = self.0.take()?;
-        caught(|| drop(value)).err()
+        self.0.as_ref()?;
+        caught(|| self.0 = None).err()
     }
 }
 
@@ -162,14 +162,24 @@ impl<F: Future + Unpin> Caught<F> {
 impl<F: Future + Unpin> Future for Caught<F> {
     type Output = Result<F::Output, Panic>;
 
+    #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let future = self.0.as_mut().expect("a future is not polled after its end");
-        let done = match caught(|| Pin::new(future).poll(cx)) {
-            Ok(Poll::Pending) => return Poll::Pending,
-            Ok(Poll::Ready(output)) => Ok(output),
-            Err(panic) => Err(panic),
-        };
-        Poll::Ready(after_drop(done, self.end()))
+        assert!(!self.is_over(), "a future is not polled after its end");
+        let (future, mut output) = (&mut self.0, None);
+        // One catch for its code and its destructor: they do not run in one unwinding, and neither drops the output.
+        let polled = caught(|| {
+            if let Some(running) = future
+                && let Poll::Ready(done) = Pin::new(running).poll(cx)
+            {
+                output = Some(done);
+                *future = None;
+            }
+        });
+        match (polled, output) {
+            (Ok(()), None) => Poll::Pending,
+            (Ok(()), Some(output)) => Poll::Ready(Ok(output)),
+            (Err(panic), _) => Poll::Ready(after_drop(Err(panic), self.end())),
+        }
     }
 }
 

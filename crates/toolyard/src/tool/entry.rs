@@ -90,6 +90,7 @@ impl ToolEntry {
 
     /// The class of a call with these arguments (CL-1): the tool's own answer, or its declared class if it gives none
     /// or panics. A recursive tool is always concurrent (CL-2).
+    #[inline]
     pub(crate) fn class_for(&self, args: &Value, redactor: Option<&Redactor>) -> ToolClass {
         if self.spec.recursive {
             return ToolClass::Concurrent;
@@ -145,6 +146,7 @@ impl ToolEntry {
         self.retired.store(true, Ordering::Release);
     }
 
+    #[inline]
     pub(crate) fn is_retired(&self) -> bool {
         self.retired.load(Ordering::Acquire)
     }

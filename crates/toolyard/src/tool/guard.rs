@@ -188,7 +188,7 @@ impl Guard {
     }
 
     /// The slots for an attempt, if every call passes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pass(&self) -> Option<Slots> {
         if self.zombies() >= ZOMBIES_MAX {
             return None;
@@ -242,7 +242,7 @@ impl Guard {
 
     /// Counts a success that causes no transition, as almost every one does. Returns the slots if one of them is a
     /// probe.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn succeeded(&self, slots: Slots, now: Instant) -> Option<Slots> {
         if slots.tool.is_probe() || slots.backend.as_ref().is_some_and(|slot| slot.is_probe()) {
             return Some(slots);

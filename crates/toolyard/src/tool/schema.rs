@@ -231,6 +231,7 @@ impl Schema {
     }
 
     /// The same where others wait meanwhile; [`Exhausted`] if it takes longer than about a millisecond.
+    #[inline]
     pub(crate) fn validate_briefly(&self, args: &Value) -> Validated {
         self.validate_with(args, |foreign| foreign.validate_briefly(args))
     }
@@ -240,6 +241,7 @@ impl Schema {
         self.validate_with(args, |foreign| foreign.validate_at_length(args, given_up))
     }
 
+    #[inline]
     fn validate_with(&self, args: &Value, foreign: impl FnOnce(&Foreign) -> Validated) -> Validated {
         Ok(match &self.check {
             Check::AnyObject if args.is_object() => Ok(()),

@@ -28,7 +28,15 @@ pub(crate) struct Facts<'a> {
 }
 
 /// The result of an attempt. Handler code has started, unless the verdict says otherwise.
+#[inline(always)]
 pub(crate) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput, Box<CallError>> {
+    match verdict {
+        Verdict::Done(Ok(output)) if output.success && fits(output.size(), facts) => Ok(output),
+        verdict => classify_failure(verdict, facts),
+    }
+}
+
+fn classify_failure(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput, Box<CallError>> {
     let error = match verdict {
         Verdict::Done(Ok(output)) if output.success => match check_size(output.size(), facts) {
             Ok(()) => return Ok(output),
@@ -84,11 +92,18 @@ fn not_taken(why: Withdrawn, facts: &Facts<'_>) -> CallError {
     }
 }
 
+/// Whether a tool's output is within its bound.
+#[inline]
+fn fits(bytes: usize, facts: &Facts<'_>) -> bool {
+    bytes <= output_limit(facts.limits, facts.output_bytes_max)
+}
+
 /// Checks that a tool's output is within its bound.
 fn check_size(bytes: usize, facts: &Facts<'_>) -> Result<(), CallError> {
     within(bytes, output_limit(facts.limits, facts.output_bytes_max))
 }
 
+#[inline]
 fn output_limit(limits: &ResourceLimits, output_bytes_max: usize) -> usize {
     limits.output_bytes.unwrap_or(usize::MAX).min(output_bytes_max)
 }

@@ -48,7 +48,12 @@ impl Next {
         if self.is_within {
             return None;
         }
-        NEXT.take()?.first.map(ManuallyDrop::into_inner)
+        NEXT.with_borrow_mut(|next| {
+            if matches!(next, Some(Unblocked { first: None, .. })) {
+                *next = None; // usually, and then nothing is moved
+            }
+            next.take()?.first.map(ManuallyDrop::into_inner)
+        })
     }
 
     /// Keeps an unblocked attempt; returns it if it is not to be kept.

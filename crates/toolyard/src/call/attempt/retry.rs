@@ -14,6 +14,7 @@ const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 impl Attempt {
     /// Reports its end to the breakers.
+    #[inline(always)]
     pub(crate) fn count(&mut self, ending: &Ending, ended_at: Instant) {
         let Some(slots) = self.slots.take() else { return };
         if faulty!(ProbeSlotLeaked) && self.batch().cancelled(self.call.index).is_some() {
@@ -84,6 +85,7 @@ impl Attempt {
     }
 
     /// Reports the result to the call's key, before anyone else sees it (V1).
+    #[inline(always)]
     pub(crate) fn keep(&mut self, ending: &Ending, no_side_effect: bool) {
         let CallRef { batch, index } = &self.call;
         if !std::mem::replace(&mut self.kept_result, true) && batch.flight_run_by(*index).is_some() {
@@ -114,6 +116,7 @@ impl Attempt {
     }
 
     /// Credits a success to the tool's retry bucket (RT-5).
+    #[inline(always)]
     pub(crate) fn succeeded(&mut self, ending: &Ending) {
         if ending.status.is_err() {
             return;

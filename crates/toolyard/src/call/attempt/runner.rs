@@ -124,13 +124,18 @@ impl Runner {
     fn run(mut self) -> impl Future<Output = ()> + Send {
         async move {
             while let Some(attempt) = &mut self.attempt {
-                let next = attempt.run().await.and_then(Next::taken);
-                // Dropped now, so as not to keep its batch while the runner is idle. This may drop code of the
-                // embedder, whose panic must not hit the next attempt.
-                if let Err(panic) = caught(|| self.attempt = None) {
-                    panic.log_drop();
+                {
+                    // In a block, because it is large: nothing of it is kept across the await below.
+                    let next = attempt.run().await.and_then(Next::taken);
+                    // Dropped now, so as not to keep its batch while the runner is idle. This may drop code of the
+                    // embedder, whose panic must not hit the next attempt.
+                    if let Err(panic) = caught(|| self.attempt = None) {
+                        panic.log_drop();
+                    }
+                    if next.is_some() {
+                        self.attempt = next; // only then, because it is large and would be moved
+                    }
                 }
-                self.attempt = next;
                 // Without this, attempts that are done at once would keep other tasks off this worker.
                 tokio::task::coop::consume_budget().await;
                 if self.attempt.is_none() {

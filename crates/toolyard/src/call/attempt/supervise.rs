@@ -64,6 +64,7 @@ impl Verdict {
     }
 
     /// The verdict once something of the handler's was dropped. The first panic is the call's; a lost thread is none.
+    #[inline(always)]
     pub(crate) fn after_drop(self, panic: Option<Panic>) -> Self {
         match (self, panic) {
             (verdict, None) => verdict,
@@ -74,6 +75,7 @@ impl Verdict {
         }
     }
 
+    #[inline(always)]
     fn from_result(result: HandlerResult) -> Self {
         match result {
             Ok(done) => Self::Done(done.map_err(Box::new)),

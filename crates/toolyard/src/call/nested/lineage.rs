@@ -51,6 +51,7 @@ impl<H: Future + Unpin> Within<'_, H> {
 impl<H: Future + Unpin> Future for Within<'_, H> {
     type Output = Result<H::Output, Panic>;
 
+    #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { call, handler } = &mut *self;
         CALL.set(call, || inside(|| Pin::new(handler).poll(cx)))
