@@ -36,3 +36,20 @@ pub fn bar(from: f64, to: f64, whole: f64, width: usize) -> String {
     let (from, to) = (place(from).min(width), place(to).min(width));
     format!("{}{}{}", " ".repeat(from), "█".repeat((to - from).max(1)), " ".repeat(width - to.max(from)))
 }
+
+/// The Rust of README and of the guide, run as doc tests. That of `docs/guide/mcp.md` is run in `toolyard-mcp`.
+#[cfg(doctest)]
+mod guide {
+    #[doc = include_str!("../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../docs/guide/approvals.md")]
+    struct Approvals;
+    #[doc = include_str!("../../docs/guide/library.md")]
+    struct Library;
+    #[doc = include_str!("../../docs/guide/program.md")]
+    struct Program;
+    #[doc = include_str!("../../docs/guide/resilience.md")]
+    struct Resilience;
+    #[doc = include_str!("../../docs/guide/testing.md")]
+    struct Testing;
+}

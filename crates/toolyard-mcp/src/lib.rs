@@ -26,3 +26,8 @@ pub const STDERR_LOG: &str = "toolyard_mcp=info";
 /// Metadata key under which an output keeps the parts of a server's answer that are more than text or an image. Each is
 /// `{"at": place, "part": as it came}`. The client writes them, and the gateway passes them on.
 const PARTS: &str = "mcp.content";
+
+/// The Rust of the guide's page about MCP, run as doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/mcp.md")]
+struct Guide;

@@ -1,4 +1,4 @@
-//! What README says about MCP servers, done as written, with the servers that it names.
+//! What the guide says about MCP servers, done as written, with the servers that it names.
 
 use crate::{
     client::{Person, Yard, text},
@@ -14,11 +14,11 @@ use std::{
 };
 use tokio::process::Command;
 
-/// The text of a section of README.
+/// The text of a section of the guide's page about MCP.
 fn section(title: &str) -> String {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
-    let readme = fs::read_to_string(readme).unwrap();
-    let (_, section) = readme.split_once(&format!("\n## {title}\n")).unwrap();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/mcp.md");
+    let page = fs::read_to_string(page).unwrap();
+    let (_, section) = page.split_once(&format!("# {title}\n")).unwrap();
     section.split("\n## ").next().unwrap().to_owned()
 }
 
@@ -67,7 +67,7 @@ impl Machine {
         self.dir.join(name)
     }
 
-    /// README's text with this machine's paths.
+    /// The guide's text with this machine's paths.
     fn here(&self, text: &str) -> String {
         text.replace("/path/to", self.dir.to_str().unwrap())
     }
@@ -99,17 +99,17 @@ fn row<'a>(table: &'a str, tool: &str) -> Vec<&'a str> {
     rows.find(|row| row.first() == Some(&tool)).unwrap_or_else(|| panic!("{tool} is not in {table}"))
 }
 
-/// README, "In front of your MCP servers": the configuration for two servers, and the client's entry, started in
+/// The guide, "In front of your MCP servers": the configuration for two servers, and the client's entry, started in
 /// another directory. A read passes, a call to an untrusted server needs approval, and the record is whole.
 #[tokio::test]
-async fn two_servers_stand_behind_the_program_as_readme_says() {
-    let Some(machine) = Machine::open("readme-front", "git") else { return };
-    let readme = section("In front of your MCP servers");
+async fn two_servers_stand_behind_the_program_as_the_guide_says() {
+    let Some(machine) = Machine::open("guide-front", "git") else { return };
+    let page = section("In front of your MCP servers");
     let config = machine.file("toolyard.toml");
-    fs::write(&config, machine.here(block(&readme, "toml"))).unwrap();
+    fs::write(&config, machine.here(block(&page, "toml"))).unwrap();
     assert!(machine.command("git", "work").args(["init", "--quiet"]).status().unwrap().success());
 
-    let client: Value = serde_json::from_str(&machine.here(block(&readme, "json"))).unwrap();
+    let client: Value = serde_json::from_str(&machine.here(block(&page, "json"))).unwrap();
     let server = &client["mcpServers"]["toolyard"];
     let mut command = machine.command(server["command"].as_str().unwrap(), "elsewhere");
     command.args(server["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap()));
@@ -134,12 +134,12 @@ async fn two_servers_stand_behind_the_program_as_readme_says() {
     assert!(audit.contains("git__git_status") && audit.contains("\nwhole: "), "{audit}");
 }
 
-/// README, "Tools of MCP servers": its first configuration, what the program shows, and a call to each server.
+/// The guide's page about MCP: its first configuration, what the program shows, and a call to each server.
 #[test]
-fn servers_are_run_as_readme_says() {
-    let Some(machine) = Machine::open("readme-run", "time") else { return };
+fn servers_are_run_as_the_guide_says() {
+    let Some(machine) = Machine::open("guide-run", "time") else { return };
     let config = machine.file("toolyard.toml");
-    fs::write(&config, machine.here(block(&section("Tools of MCP servers"), "toml"))).unwrap();
+    fs::write(&config, machine.here(block(&section("MCP"), "toml"))).unwrap();
     // It starts its own servers, while those of the run below start.
     let shown = machine.toolyard("work", &["tools", "--config", config.to_str().unwrap()]);
     let time = json!({"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"});
