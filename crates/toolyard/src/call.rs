@@ -55,3 +55,4 @@ pub(crate) use run::Run;
 pub(crate) use session::SessionCore;
 pub(crate) use slot::{Ending, Phase, Slot};
 pub(crate) use stop::Stop;
+pub(crate) use weak_list::WeakList;

@@ -35,6 +35,13 @@ impl<T> WeakList<T> {
     pub(crate) fn iter(&self) -> impl Iterator<Item = Arc<T>> {
         self.0.iter().filter_map(Weak::upgrade)
     }
+
+    /// Keeps only the items that are alive and fit. Returns all that are alive, to be dropped outside of locks.
+    pub(crate) fn retain(&mut self, fits: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
+        let alive: Vec<_> = self.iter().collect();
+        self.0 = alive.iter().filter(|one| fits(one)).map(Arc::downgrade).collect();
+        alive
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::{
     batch::{Dispatch, Order, Origin, Watch, dispatch_nested},
     budget::Allowance,
-    call::{BatchState, SessionCore, Stop, TurnOf, span},
+    call::{BatchState, SessionCore, Stop, TurnOf, WeakList, span},
 };
 use std::{
     fmt,
@@ -49,6 +49,8 @@ struct State {
     cancelled: bool,
     /// The batches of this turn. Their results are kept as long as the turn, unless it keeps none.
     batches: Vec<Arc<BatchState>>,
+    /// Those that may have calls without a result.
+    open: WeakList<BatchState>,
 }
 
 impl Turn {
@@ -136,8 +138,8 @@ impl Turn {
     /// Cancels the calls with this id that are in flight in this turn; their siblings continue. Returns `false` when
     /// there is none, because the call has ended or never existed (SC-4).
     pub fn cancel_call(&self, id: &str) -> bool {
-        let batches = self.state().batches.clone();
-        super::cancel_in(&batches, id)
+        let open = self.state().open.retain(BatchState::is_open);
+        super::cancel_in(&open, id)
     }
 
     /// Lets go of a batch that has ended, unless its results are kept.
@@ -152,6 +154,7 @@ impl Turn {
         let cancelled = {
             let mut state = self.state();
             state.batches.push(batch.clone());
+            state.open.push(batch);
             state.cancelled
         };
         if cancelled {
@@ -212,5 +215,40 @@ impl fmt::Debug for Turn {
             .field("session", &self.session.id)
             .field("number", &self.number)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Engine, tool_fn};
+    use futures::future::join_all;
+    use std::time::Duration;
+    use toolyard_core::{ToolContext, ToolSpec};
+
+    /// SC-4: a cancel of one call looks only at batches with calls that have no result, however many the turn had.
+    #[tokio::test(start_paused = true)]
+    async fn a_cancel_looks_at_no_ended_batch() {
+        let wait = |cx: ToolContext| async move {
+            let millis = cx.call_id().as_str().len() as u64;
+            tokio::time::sleep(Duration::from_millis(millis)).await;
+            Ok("waited")
+        };
+        let tool = tool_fn(ToolSpec::read("t"), move |(): (), cx| wait(cx));
+        let engine = Engine::builder().tool(tool).build().await.unwrap();
+        let turn = engine.session("s").turn();
+        let run = |id: &'static str| turn.dispatch(vec![Call::new(id, "t", "{}")]);
+        join_all((0..1000).map(|_| run("x"))).await;
+        let cancel = async {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            assert!(!turn.cancel_call("nobody"));
+            assert_eq!(turn.state().open.iter().count(), 1);
+            assert_eq!(turn.state().batches.len(), 1002);
+            assert!(turn.cancel_call("still running"));
+        };
+        let (.., last) = tokio::join!(run("x"), cancel, run("still running"));
+        assert!(last[0].cancel_requested);
+        assert!(!turn.cancel_call("still running"));
+        assert_eq!(turn.state().open.iter().count(), 0);
     }
 }
