@@ -39,9 +39,13 @@ pub fn redacted_argument(mark: &str) -> String {
 /// ```
 pub fn tool_not_found(name: &str, mut available: Vec<&str>) -> String {
     let name = cut_name(name);
-    available.sort_unstable();
     let more = available.len().saturating_sub(AVAILABLE_MAX);
-    available.truncate(AVAILABLE_MAX);
+    if more > 0 {
+        // Only what is shown is sorted: there may be thousands, and a model may call many that do not exist.
+        available.select_nth_unstable(AVAILABLE_MAX);
+        available.truncate(AVAILABLE_MAX);
+    }
+    available.sort_unstable();
     let names = available.join(", ");
     match more {
         0 => format!("Tool '{name}' not found. Available: [{names}]"),
