@@ -100,9 +100,11 @@ pub(crate) struct Admission {
 }
 
 /// The result of asking for admission.
-pub(crate) enum Admitted {
+pub(crate) enum Admitted<'a> {
     /// What the call asked for. The caller has to give it back.
     Now(Held),
+    /// The same. The caller also ends those that may not wait for what it took, outside its own locks.
+    InPlaceOf(Held, Box<Granted<'a>>),
     /// A place in line; the call is started when its turn comes.
     Waiting {
         ticket: Ticket,
@@ -152,7 +154,7 @@ impl Admission {
         at: Instant,
         waiter: &Arc<impl Waiter + 'static>,
         index: u32,
-    ) -> Result<Admitted, Refusal> {
+    ) -> Result<Admitted<'_>, Refusal> {
         let mut table = self.table();
         if let Some(entry) = table.try_grant(ask) {
             drop(table);
@@ -169,16 +171,17 @@ impl Admission {
         at: Instant,
         waiter: &Arc<impl Waiter + 'static>,
         index: u32,
-    ) -> Result<Admitted, Refusal> {
-        let now = |entry| Ok(Admitted::Now(Held { need: ask.need, entry }));
+    ) -> Result<Admitted<'_>, Refusal> {
         let newcomer = Newcomer { waiter, index, resumes: false };
         match table.admit(ask, || self.moment(at), newcomer) {
             Asked::Granted(entry) => {
+                let held = Held { need: ask.need, entry };
                 // Its new entry on the lease may end calls that may not wait for it.
-                let refused = self.settled(&mut table);
-                drop(table);
-                refused.start();
-                now(entry)
+                let ended = self.settled(&mut table);
+                Ok(match ended.is_nothing() {
+                    true => Admitted::Now(held),
+                    false => Admitted::InPlaceOf(held, Box::new(ended)),
+                })
             }
             Asked::Waiting(ticket) => {
                 Ok(Admitted::Waiting { ticket, behind_zombies: table.is_behind_zombies(ticket) })

@@ -5,14 +5,25 @@ use serde_json::{Value, json};
 use std::{
     num::NonZeroUsize,
     path::Path,
-    sync::{Arc, Mutex, OnceLock},
+    sync::{
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 use toolyard::{
-    Call, Caller, Denied, Engine, Grant, PathEscape, PathScope, RegisterError, RuntimePolicy, Session,
-    SessionOptions, Tool, ToolFactory, ToolSpec,
+    Call, Caller, Denied, Engine, Grant, LimitScope, PathEscape, PathScope, RegisterError, RuntimePolicy,
+    Session, SessionOptions, Tool, ToolFactory, ToolSpec, telemetry::TOOL_CALL_ID, tool_fn,
 };
-use toolyard_tests::{Log, call, kinds, scripted, shape, yard};
+use toolyard_tests::{Log, call, kinds, listen, scripted, shape, yard};
+use tracing::{
+    field::{Field, Visit},
+    span::{Attributes, Id},
+};
+use tracing_subscriber::{
+    Registry,
+    layer::{Context, Layer, SubscriberExt},
+};
 
 /// Calls this when it is dropped.
 struct OnDrop<F: FnMut()>(F);
@@ -146,6 +157,71 @@ fn a_policy_may_cancel_the_call_that_leads_to_its_question() {
         let (first, later) = no_hang(async { tokio::join!(first, later) }).await;
         assert_eq!((shape(&first), shape(&later)), ("a cancelled, b cancelled".into(), "c cancelled".into()));
         assert_eq!(yard.log.started(), ["a", "c"]);
+        yard.events.check();
+    });
+}
+
+/// A subscriber that cancels a call at the span of another.
+struct CancelsAtSpan {
+    of: &'static str,
+    cancels: (Session, &'static str),
+    done: AtomicBool,
+}
+
+/// Whether the call of a span is this one.
+struct IsOf(&'static str, bool);
+
+impl Visit for IsOf {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.1 |= field.name() == TOOL_CALL_ID && value == self.0;
+    }
+
+    fn record_debug(&mut self, _: &Field, _: &dyn std::fmt::Debug) {}
+}
+
+impl<S: tracing::Subscriber> Layer<S> for CancelsAtSpan {
+    fn on_new_span(&self, attributes: &Attributes<'_>, _: &Id, _: Context<'_, S>) {
+        let mut is_of = IsOf(self.of, false);
+        attributes.record(&mut is_of);
+        if is_of.1 && !self.done.swap(true, Ordering::Relaxed) {
+            assert!(self.cancels.0.cancel_call(self.cancels.1));
+        }
+    }
+}
+
+/// CC-8, SC-4: a call that takes a lease ends others that may not wait for it. Whoever learns of their end may cancel
+/// that call: no lock of it is held.
+#[test]
+fn the_call_whose_lease_ends_another_may_be_cancelled_meanwhile() {
+    no_deadlock(async {
+        let two = Arc::new(OnceLock::<Session>::new());
+        let nested = two.clone();
+        let parent = tool_fn(ToolSpec::write("parent"), move |(): (), _| {
+            let two = nested.clone();
+            async move { Ok(shape(&[two.get().unwrap().call(call("nested", "narrow", 0, "ok")).await])) }
+        });
+        let yard = yard(|builder, log| {
+            let narrow = ToolSpec::write("narrow").max_concurrency(NonZeroUsize::MIN);
+            builder.tool(scripted(narrow.limit_scope(LimitScope::Engine), log)).tool(parent)
+        })
+        .await;
+        let two = two.get_or_init(|| yard.engine.session("two"));
+        let [one, three] = ["one", "three"].map(|id| yard.engine.session(id));
+        let cancels = (two.clone(), "takes");
+        let _listening = listen(Registry::default().with(CancelsAtSpan {
+            of: "nested",
+            cancels,
+            done: AtomicBool::new(false),
+        }));
+        let takes = async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            two.call(call("takes", "serial", 1000, "polite")).await
+        };
+        let busy = three.call(call("busy", "narrow", 1000, "ok"));
+        let parent = one.call(Call::new("parent", "parent", "{}"));
+        let (busy, parent, takes) = no_hang(async { tokio::join!(busy, parent, takes) }).await;
+        assert_eq!(parent.to_text(), "nested serial_nesting");
+        assert_eq!(shape(&[busy, takes]), "busy ok, takes cancelled");
         yard.events.check();
     });
 }

@@ -44,6 +44,11 @@ pub(crate) struct Granted<'a> {
 }
 
 impl Granted<'_> {
+    /// Whether nobody was waiting, as is almost always so.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.refused.is_empty() && self.calls.is_empty() && !self.owes
+    }
+
     /// Ends the refused calls and starts the granted ones; then grants and starts the rest in slices. When called from
     /// within a start, the calls are started after those already pending on this thread.
     ///
@@ -51,8 +56,8 @@ impl Granted<'_> {
     /// When starting or ending a call panics; the panic is raised after all of them have been started. A panic of the
     /// table itself ends the slices: it would come again with each.
     pub(crate) fn start(self) {
-        if self.refused.is_empty() && self.calls.is_empty() && !self.owes {
-            return; // almost always: nobody was waiting
+        if self.is_nothing() {
+            return;
         }
         let mut panic = None;
         for place in self.refused {

@@ -94,6 +94,11 @@ impl BatchState {
                 }
             }
             Ok(Admitted::Now(held)) => self.start_with(phase, index, bid, held, now),
+            Ok(Admitted::InPlaceOf(held, ended)) => {
+                let attempt = self.start_in_place_of(phase, index, bid, held, now);
+                ended.start(); // the call's own phase is unlocked, whoever learns of their end
+                attempt
+            }
             Ok(Admitted::Waiting { ticket, behind_zombies }) => {
                 self.set_wait_alarms(index, &bid);
                 *phase = Phase::Queued { ticket, bid };
@@ -107,6 +112,18 @@ impl BatchState {
                 None
             }
         }
+    }
+
+    #[cold]
+    fn start_in_place_of(
+        self: &Arc<Self>,
+        phase: MutexGuard<'_, Phase>,
+        index: u32,
+        bid: Bid,
+        held: Held,
+        now: Instant,
+    ) -> Option<Attempt> {
+        self.start_with(phase, index, bid, held, now)
     }
 
     /// Makes the attempt of a call that has its permits, if its events can be written and the breakers admit it.
