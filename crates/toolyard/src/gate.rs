@@ -156,6 +156,7 @@ pub(crate) fn check<F: Clone>(
 }
 
 /// The checks of whether the call may run at all: from lookup to paths and hosts.
+#[inline(always)]
 fn allow<'a>(
     call: &Call,
     tools: &'a Table,
@@ -208,6 +209,7 @@ pub(crate) fn digest(entry: &ToolEntry, args: &Value, session: &Agent, policy: P
 }
 
 /// The call's idempotency key with the fingerprint of its arguments.
+#[inline(always)]
 fn key_of(call: &Call, entry: &ToolEntry, args: &Value) -> Option<KeyOf> {
     let key = call.idempotency_key.clone()?;
     Some(KeyOf { key, fingerprint: Fingerprint::of(args, &entry.spec().version) })

@@ -206,7 +206,6 @@ impl Dispatch<'_> {
     }
 
     /// Takes one call through the rest of the gate.
-    #[inline(always)]
     fn check(
         &self,
         call: &Call,

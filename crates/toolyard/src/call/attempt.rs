@@ -369,10 +369,14 @@ impl Attempt {
     }
 
     /// Releases the permits before the result is written, except what a handler that still runs keeps.
+    #[inline(always)]
     fn release(&mut self, still_running: bool, at: Instant) {
-        if std::mem::replace(&mut self.released, true) {
-            return;
+        if !std::mem::replace(&mut self.released, true) {
+            self.release_once(still_running, at);
         }
+    }
+
+    fn release_once(&mut self, still_running: bool, at: Instant) {
         let keeps = |unit| a_zombie_keeps(self.work().class, unit);
         let admission = &self.engine().admission;
         self.kept = match self.batch().close_nest(self.call.index) {

@@ -103,7 +103,7 @@ impl BatchState {
     }
 
     /// The flight that runs in this call's slot, if any.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn flight_run_by(&self, index: u32) -> Option<&Arc<Flight>> {
         self.flight(index).filter(|flight| flight.is_run_by(self, index))
     }

@@ -55,7 +55,7 @@ impl BatchState {
     }
 
     /// Emits the rest of an attempt's output, which was held back. The caller holds the call's phase.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn stream_ends(&self, index: u32) {
         let Some(redactor) = &self.session.engine.redactor else { return };
         let Some(aside) = self.slots[index as usize].aside() else { return };

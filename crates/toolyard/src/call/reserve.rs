@@ -84,6 +84,7 @@ impl BatchState {
     }
 
     /// Settles the reservation of a call that ends: it is spent if the handler has started, and refunded otherwise.
+    #[inline(always)]
     pub(crate) fn settle(&self, index: u32, has_run: bool) {
         let has_reserved = self.slots[index as usize].settle();
         if has_reserved && !has_run && !faulty!(RefundLost) {

@@ -96,7 +96,7 @@ pub(super) fn without_marks(args: &Value, given: Marks) -> Result<(), CallError>
 }
 
 /// Whether the arguments fit the tool's schema, as far as that is quickly found out.
-#[inline]
+#[inline(always)]
 pub(super) fn validate(entry: &Arc<ToolEntry>, args: &Arc<Value>) -> Result<(), NotCleared> {
     match entry.schema().validate_briefly(args) {
         Ok(Ok(())) => Ok(()),

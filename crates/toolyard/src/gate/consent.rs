@@ -64,6 +64,7 @@ pub(crate) struct ApprovalSubject<'a> {
 
 /// Decides whether the approver is asked. Refuses the call if its mode is deny or there is no approver. The paths
 /// of a call that needs approval have to lead where they do now when it runs.
+#[inline(always)]
 pub(super) fn consent(
     entry: &ToolEntry,
     args: &Value,

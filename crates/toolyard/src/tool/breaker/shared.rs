@@ -121,7 +121,7 @@ impl SharedBreaker {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn count_success(&self, now: Instant) {
         let slice = self.slicing.slice_at(self.at(now));
         if !self.tally.add(slice) {
