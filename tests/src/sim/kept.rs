@@ -247,3 +247,19 @@ fn a_successor_does_not_wait_for_the_lease_above_its_predecessor() {
         assert_eq!(end(&report, 2).1, None, "{cancelled_ms} ms");
     }
 }
+
+/// CL-3: a call has ended, and what it has dropped leaves a zombie much later. The calls behind it wait for 30 s from
+/// its end, not from that of the zombie.
+#[test]
+fn the_wait_for_a_zombie_begins_with_the_end_of_the_call_above_it() {
+    let mut program = program(1, &[&[SERIAL, READ]]);
+    program.grace_ms = 30_000;
+    let blocking = add_blocking(&mut program, ToolClass::Read);
+    let mut runs_on = call(2, blocking);
+    runs_on.script.steps = vec![Step::Sleep(70_000)];
+    let dropped = Nested { batch: BatchPlan { calls: vec![runs_on] }, dropped_ms: Some(40) };
+    program.sessions[0].turns[0].batch.calls[0].script.steps = vec![Step::Nest(vec![dropped])];
+    let report = passes(&program);
+    assert_eq!(end(&report, 2), (30_040, Some(ErrorKind::Cancelled)));
+    assert_eq!(end(&report, 1), (30_040, Some(ErrorKind::QueueTimeout)));
+}

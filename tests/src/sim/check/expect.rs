@@ -337,18 +337,11 @@ impl Disturbances {
                 _ => continue,
             });
         }
-        // Calls wait at most 30 s behind a handler that was given up and keeps running.
-        let zombies = traces.calls.values().filter_map(|trace| {
-            let ended = trace.end?.at_us;
-            let runs_on = trace.first_time(HandlerStep::Ended).is_none_or(|stopped| stopped > ended);
-            (runs_on && trace.first_time(HandlerStep::Started).is_some()).then_some(ended)
-        });
-        // A handler with nested calls may wait behind it to resume and end there (CC-6c).
-        let behind = |since| {
+        found.extend(zombies(index, traces).map(|since_us| {
+            // A handler with nested calls may wait behind it to resume and end there (CC-6c).
             let codes = vec![Some(ErrorKind::QueueTimeout), Some(ErrorKind::Timeout)];
-            (since + 29_000_000, Reach::All, codes)
-        };
-        found.extend(zombies.map(behind));
+            (since_us, Reach::All, codes)
+        }));
         // When the last caller waiting for a handler leaves, the handler is cancelled.
         let late = traces.calls.iter().filter_map(|(node, trace)| Some((*node, trace.end?)));
         let late = late.filter(|(_, end)| end.code == Some(ErrorKind::DeadlineExceeded));
@@ -373,6 +366,21 @@ impl Disturbances {
         let found = found.filter(|code| nests || *code != Some(ErrorKind::Timeout));
         found.filter(|code| runs || (index.program.hooks && code.is_some())).collect()
     }
+}
+
+/// For each handler that was given up and kept running: since when calls may end because they waited behind it. They
+/// wait for 30 s, less what may pass in between, from its end, or from that of a call above it, whose run it keeps from
+/// being quiescent (CL-3).
+fn zombies(index: &Index<'_>, traces: &Traces<'_>) -> impl Iterator<Item = u64> {
+    const WAIT_US: u64 = 29_000_000;
+    let ended = |node: u32| Some(traces.calls.get(&node)?.end?.at_us);
+    traces.calls.iter().filter_map(move |(node, trace)| {
+        let ended_us = trace.end?.at_us;
+        let runs_on = trace.first_time(HandlerStep::Ended).is_none_or(|stopped| stopped > ended_us);
+        trace.first_time(HandlerStep::Started).filter(|_| runs_on)?;
+        let first_us = index.lineage(*node).filter_map(ended).min()?;
+        Some(ended_us.max(first_us + WAIT_US))
+    })
 }
 
 /// The batch whose remaining calls are skipped because this event is the failure of a serial call.
