@@ -1,97 +1,11 @@
 //! The table compared with the [`Model`], step by step.
 
+mod steps;
+
 use super::model::{self, Kind, Model, Res, State, Waiter};
 use super::*;
 use proptest::prelude::*;
-
-/// An operation on the table. Numbers choose among the calls that it is possible for.
-#[derive(Debug, Clone)]
-enum Step {
-    /// Calls of a root session or of a parked handler, one directly behind the other.
-    Ask {
-        root: u64,
-        parent: usize,
-        nested: bool,
-        need: usize,
-        calls: usize,
-    },
-    Park(usize),
-    Resume(usize),
-    End(usize),
-    /// A parked handler is dropped; the calls it awaited may continue.
-    Abandon(usize),
-    GiveUp(usize),
-    ZombieEnds(usize),
-    Cancel(usize),
-    Time(u64),
-    Weight {
-        root: u64,
-        weight: u8,
-    },
-    Resize {
-        unit: usize,
-        width: usize,
-    },
-    /// The concurrent pools of all agents.
-    ResizeAll(usize),
-    /// The next slice of what earlier changes have left.
-    Slice,
-    Pause {
-        class: ToolClass,
-        paused: bool,
-    },
-}
-
-const ROOTS: u64 = 3;
-/// The read unit and a tool unit of the engine.
-const SHARED: usize = 2;
-/// For each root session a concurrent unit, a session unit, a tree unit and a tool unit.
-const OWN: usize = 4;
-/// All of them.
-const UNITS: usize = SHARED + ROOTS as usize * OWN;
-/// The widths of: read, the engine's tool, and those of a root session.
-type Widths = [usize; SHARED + OWN];
-/// The kinds of needs: five classes and scopes; none, the engine's or the agent's tool; session cap; tree cap.
-const NEEDS: usize = 5 * 3 * 2 * 2;
-
-/// The concurrent unit of a root session. The others follow.
-fn own(root: usize) -> usize {
-    SHARED + root * OWN
-}
-
-fn is_concurrent(unit: usize) -> bool {
-    unit >= SHARED && (unit - SHARED).is_multiple_of(OWN)
-}
-
-/// A zombie that does not read keeps these (SC-6).
-fn is_kept(unit: usize) -> bool {
-    unit == 1 || is_concurrent(unit) || (unit >= SHARED && (unit - SHARED) % OWN == 3)
-}
-/// One lease per tree and two named ones, in order of rank.
-const RANKS: [u32; 5] = [0, 0, 0, 1, 2];
-
-fn step() -> impl Strategy<Value = Step> {
-    let number = any::<usize>;
-    prop_oneof![
-        10 => (0..ROOTS, number(), any::<bool>(), 0..NEEDS, prop_oneof![4 => Just(1), 1 => 2..7usize])
-            .prop_map(|(root, parent, nested, need, calls)| Step::Ask { root, parent, nested, need, calls }),
-        4 => number().prop_map(Step::Park),
-        4 => number().prop_map(Step::Resume),
-        6 => number().prop_map(Step::End),
-        1 => number().prop_map(Step::Abandon),
-        1 => number().prop_map(Step::GiveUp),
-        1 => number().prop_map(Step::ZombieEnds),
-        2 => number().prop_map(Step::Cancel),
-        3 => (1..1500u64).prop_map(Step::Time),
-        1 => (0..ROOTS, prop_oneof![Just(1u8), Just(2), Just(4)])
-            .prop_map(|(root, weight)| Step::Weight { root, weight }),
-        1 => (1..UNITS, 1..3usize).prop_map(|(unit, width)| Step::Resize { unit, width }),
-        1 => (1..3usize).prop_map(Step::ResizeAll),
-        2 => Just(Step::Slice),
-        1 => (0..3usize, any::<bool>())
-            .prop_map(|(class, paused)| Step::Pause { class: ToolClass::ALL[class], paused }),
-    ]
-}
+use steps::{OWN, RANKS, ROOTS, SHARED, Step, UNITS, Widths, is_concurrent, is_kept, own, step};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -128,13 +42,17 @@ struct Pair {
 
 impl Pair {
     fn new(widths: Widths) -> Self {
-        let mut table = Table::new([widths[0], 1, widths[2]], 10_000, 10_000);
-        let mut units = vec![table.open_class(ToolClass::Read), table.open_tool(widths[1], Reach::Engine)];
+        let mut table = Table::new([widths[0], 1, widths[SHARED]], 10_000, 10_000);
+        let mut units = vec![
+            table.open_class(ToolClass::Read),
+            table.open_tool(widths[1], Reach::Engine),
+            table.open_threads(widths[2]),
+        ];
         for _ in 0..ROOTS {
             units.push(table.open_class(ToolClass::Concurrent));
-            units.push(table.open_session(widths[3]));
-            units.push(table.open_tree(widths[4]));
-            units.push(table.open_tool(widths[5], Reach::Agent));
+            units.push(table.open_session(widths[SHARED + 1]));
+            units.push(table.open_tree(widths[SHARED + 2]));
+            units.push(table.open_tool(widths[SHARED + 3], Reach::Agent));
         }
         let all: Vec<_> = (0..UNITS)
             .map(|unit| if unit < SHARED { widths[unit] } else { widths[SHARED + (unit - SHARED) % OWN] })
@@ -152,20 +70,23 @@ impl Pair {
     }
 
     fn need(&self, root: u64, kind: usize) -> (Need, model::Need) {
-        let (class, tool, session, in_tree) = (kind % 5, kind / 5 % 3, kind / 15 % 2 == 1, kind / 30 == 1);
+        let (class, tool, session, in_tree) =
+            (kind % 5, kind / 5 % 3, kind / 15 % 2 == 1, kind / 30 % 2 == 1);
+        let threads = (kind / 60 == 1).then_some(2);
         let tree = usize::try_from(root).unwrap();
         let own = own(tree);
         let class_unit = [Some(0), Some(own), None, None, None][class];
         let lease = [None, None, Some(tree), Some(3), Some(4)][class];
         let tool = [None, Some(1), Some(own + 3)][tool];
         let (session, in_tree) = (session.then_some(own + 1), in_tree.then_some(own + 2));
-        let units = [class_unit, tool, session, in_tree].into_iter().flatten().collect();
+        let units = [class_unit, tool, session, in_tree, threads].into_iter().flatten().collect();
         let id = |unit: usize| self.units[unit];
         let need = match (class_unit, lease) {
             (Some(class), _) => Need::of(id(class), tool.map(id), session.map(id)),
             (None, lease) => Need::serial(self.leases[lease.unwrap()], tool.map(id), session.map(id)),
         };
-        (in_tree.map(id).map_or(need, |tree| need.in_tree(tree)), model::Need { units, lease })
+        let need = in_tree.map(id).map_or(need, |tree| need.in_tree(tree));
+        (threads.map(id).map_or(need, |threads| need.on_thread(threads)), model::Need { units, lease })
     }
 
     /// The call that `number` chooses among those in the matching phases.
@@ -491,7 +412,7 @@ proptest! {
     /// a plain reading of the rules, leaves no waiter that could start, and is empty in the end.
     #[test]
     fn the_table_agrees_with_a_plain_reading_of_the_rules(
-        widths in proptest::array::uniform6(1..3usize),
+        widths in proptest::array::uniform7(1..3usize),
         steps in proptest::collection::vec(step(), 1..60),
     ) {
         let mut pair = Pair::new(widths);
@@ -507,7 +428,7 @@ proptest! {
     /// lanes that can start are granted, and after the last slice none of these is left.
     #[test]
     fn slices_leave_nobody_behind(
-        widths in proptest::array::uniform6(1..3usize),
+        widths in proptest::array::uniform7(1..3usize),
         slice in 1..4usize,
         steps in proptest::collection::vec(step(), 1..60),
     ) {
