@@ -93,9 +93,8 @@ impl Engine {
     /// that was approved under the old policy has to be sent again (PO-4). Returns the version of the new policy; the
     /// first policy has version 1.
     pub fn set_policy(&self, policy: impl RuntimePolicy + 'static) -> u64 {
-        let version = self.core.rules.set_policy(Arc::new(policy)).into();
-        self.core.emit(EventKind::PolicyChanged { version });
-        version
+        let announce = |version: u32| self.core.emit(EventKind::PolicyChanged { version: version.into() });
+        self.core.rules.set_policy(Arc::new(policy), announce).into()
     }
 
     /// Subscribes to the events from now on. A slow subscriber misses events and never slows the engine (OB-3). The

@@ -225,3 +225,40 @@ fn the_call_whose_lease_ends_another_may_be_cancelled_meanwhile() {
         yard.events.check();
     });
 }
+
+/// A policy that puts another one in force when it is dropped.
+struct Hands {
+    over: Engine,
+    on_drop: bool,
+}
+
+impl RuntimePolicy for Hands {
+    fn check(&self, _: &ToolSpec, _: &Value, _: &Caller<'_>) -> Result<Grant, Denied> {
+        Ok(Grant::host())
+    }
+}
+
+impl Drop for Hands {
+    fn drop(&mut self) {
+        if self.on_drop {
+            self.over.set_policy(toolyard::AllowAll);
+        }
+    }
+}
+
+/// PO-4: a policy that is replaced may replace its successor when it is dropped; the events of the policies come in the
+/// order in which they came into force.
+#[test]
+fn the_events_of_policies_are_in_order_whatever_their_destructors_do() {
+    no_deadlock(async {
+        let yard = yard(|builder, _| builder).await;
+        let policy = |on_drop| Hands { over: yard.engine.clone(), on_drop };
+        assert_eq!([yard.engine.set_policy(policy(true)), yard.engine.set_policy(policy(false))], [2, 3]);
+        let version = |event: toolyard::Event| match event.kind {
+            toolyard::EventKind::PolicyChanged { version } => Some(version),
+            _ => None,
+        };
+        let versions: Vec<_> = yard.events.events().into_iter().filter_map(version).collect();
+        assert_eq!(versions, [2, 3, 4]);
+    });
+}

@@ -80,9 +80,13 @@ impl RulesInForce {
         }
     }
 
-    /// Applies `change` to a copy of the rules and puts it in force, unless it fails. `change` is borrowed, so that what
-    /// it refuses is dropped by its owner, and not under the lock.
-    fn change<T, E>(&self, change: &mut dyn FnMut(&mut Rules) -> Result<T, E>) -> Result<T, E> {
+    /// Applies `change` to a copy of the rules, puts it in force and tells `announce`, unless it fails. `change` is
+    /// borrowed, so that what it refuses is dropped by its owner, and not under the lock.
+    fn change<T, E>(
+        &self,
+        change: &mut dyn FnMut(&mut Rules) -> Result<T, E>,
+        announce: impl FnOnce(&T),
+    ) -> Result<T, E> {
         let (done, before) = {
             // A change that panicked has put nothing in force, so a poisoned lock is fine.
             let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -94,7 +98,9 @@ impl RulesInForce {
             self.version.store(version, Ordering::Release);
             (done, before)
         };
-        drop(before); // not under the lock: dropping a tool or a policy may change the rules again
+        announce(&done);
+        // Not under the lock, and last: dropping a tool or a policy may change the rules again.
+        drop(before);
         Ok(done)
     }
 
@@ -103,18 +109,25 @@ impl RulesInForce {
         &self,
         change: &mut dyn FnMut(&mut Table) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.change(&mut |rules| change(&mut rules.tools))
+        self.change(&mut |rules| change(&mut rules.tools), |_| {})
     }
 
-    /// Replaces the policy and returns the new version.
-    pub(crate) fn set_policy(&self, policy: Arc<dyn RuntimePolicy>) -> PolicyVersion {
+    /// Replaces the policy and returns the new version, after telling it to `announce`.
+    pub(crate) fn set_policy(
+        &self,
+        policy: Arc<dyn RuntimePolicy>,
+        announce: impl FnOnce(PolicyVersion),
+    ) -> PolicyVersion {
         let policy = Contained::new(policy);
-        let Ok(version) = self.change(&mut |rules| {
+        let mut change = |rules: &mut Rules| {
             let version = rules.policy.version + 1;
             rules.policy = VersionedPolicy { policy: policy.clone(), version };
             Ok::<_, Infallible>(version)
+        };
+        let Ok(version) = self.change(&mut change, |version| {
+            self.changed.notify_waiters();
+            announce(*version);
         });
-        self.changed.notify_waiters();
         version
     }
 
@@ -186,8 +199,8 @@ mod tests {
     #[test]
     fn a_policy_that_goes_may_change_the_tools() {
         let rules = Arc::new(RulesInForce::default());
-        assert_eq!(rules.set_policy(Arc::new(Last(Arc::downgrade(&rules)))), 2);
-        assert_eq!(rules.set_policy(Arc::new(AllowAll)), 3);
+        assert_eq!(rules.set_policy(Arc::new(Last(Arc::downgrade(&rules))), |_| {}), 2);
+        assert_eq!(rules.set_policy(Arc::new(AllowAll), |_| {}), 3);
         assert_eq!(rules.version(), 3);
     }
 }
