@@ -172,3 +172,24 @@ async fn an_approval_or_retry_never_runs_a_finished_sibling_again() {
     assert_eq!(count("flaky"), 3);
     yard.events.check();
 }
+
+/// SC-8, I10: a drain waits for a handler that goes on after the last of its callers has left, and gives it up when its
+/// own time is over.
+#[tokio::test(start_paused = true)]
+async fn a_drain_ends_a_handler_whose_callers_have_left() {
+    let yard = yard(|builder, log| builder.tool(scripted(ToolSpec::write("keyed").concurrent(), log))).await;
+    let session = yard.engine.session("s");
+    let batch = ["leads", "follows"].map(|id| {
+        let mut call = call(id, "keyed", 0, "deaf");
+        (call.idempotency_key, call.deadline) = (Some("k".into()), Some(Duration::from_millis(200)));
+        call
+    });
+    let from = Instant::now();
+    let outcomes = no_hang(session.dispatch(batch.to_vec())).await;
+    assert_eq!(shape(&outcomes), "leads deadline_exceeded, follows deadline_exceeded");
+    let drain = Drain::default().finish(Duration::from_millis(50)).grace(Duration::from_millis(50));
+    assert_eq!(no_hang(yard.engine.shutdown(drain)).await.abandoned, 1);
+    assert_eq!(from.elapsed(), Duration::from_millis(300));
+    assert_eq!(yard.log.spans(), ["leads 0..300"]);
+    yard.events.check();
+}

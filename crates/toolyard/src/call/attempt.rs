@@ -397,6 +397,7 @@ impl Attempt {
                 None
             }
         };
+        self.batch().handler_released(self.call.index);
     }
 
     /// Runs the hook at the call's end (V1). If the task is dropped meanwhile, `Drop` writes the result kept here.

@@ -151,9 +151,18 @@ impl BatchState {
         self.runs.len() == 1 || self.open_runs.fetch_sub(1, Ordering::SeqCst) == 1
     }
 
-    /// Whether some call has no result yet, or the end of the batch is still to be announced.
+    /// Whether some call has no result yet, the end of the batch is still to be announced, or a handler goes on for
+    /// calls of other batches, or for none any more.
     pub(crate) fn is_in_flight(&self) -> bool {
-        self.is_open() || !self.end_announced.load(Ordering::SeqCst)
+        let goes_on = |slot: &Slot| slot.aside().is_some_and(Aside::has_detached_run);
+        self.is_open() || !self.end_announced.load(Ordering::SeqCst) || self.slots.iter().any(goes_on)
+    }
+
+    /// Notes that a handler is over and has released its permits: a drain waits for one that was detached.
+    pub(crate) fn handler_released(&self, index: u32) {
+        if self.is_detached(index) {
+            self.session.engine.batch_ends.notify();
+        }
     }
 
     /// Announces the end of the batch: every call has its result.

@@ -102,6 +102,11 @@ impl Aside {
         self.detached_run().as_mut().map(look)
     }
 
+    /// Whether its handler goes on after its call has ended.
+    pub(super) fn has_detached_run(&self) -> bool {
+        self.is_detached() && self.detached_run().is_some()
+    }
+
     /// The handler is over.
     pub(crate) fn handler_over(&self) {
         let _over = self.detached_run().take(); // dropped outside of the lock
