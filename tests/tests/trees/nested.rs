@@ -312,24 +312,29 @@ async fn a_captured_session_does_not_deadlock_its_handler() {
     yard.events.check();
 }
 
-/// CC-6c: a handler that cannot resume because only a zombie holds what it needs ends as a timeout after 30 s.
+/// CC-6c: a handler that cannot resume because only a zombie holds what it needs ends as a timeout after 30 s, also if
+/// it has a thread of its own.
 #[tokio::test(start_paused = true)]
 async fn a_resume_behind_a_zombie_ends_after_30_s() {
-    let yard = yard(|builder, log| {
-        builder
-            .blocking(Arc::new(Deaf))
-            .tool(nesting(ToolSpec::write("nest_serial"), log))
-            .tool(scripted(ToolSpec::write("deaf").blocking().timeout(Duration::from_secs(1)), log))
-    })
-    .await;
-    let session = yard.engine.session("s");
-    let outcomes =
-        session.dispatch(vec![nest("a", "nest_serial", vec![call("z", "deaf", 100_000, "ok")])]).await;
-    assert_eq!(shape(&outcomes), "a timeout");
-    let error = outcomes[0].error().unwrap();
-    assert_eq!((error.reason, error.effect), (Some(Reason::Zombie), Effect::Unknown));
-    assert_eq!(yard.log.now(), 31_000);
-    yard.events.check();
+    for is_blocking in [false, true] {
+        let nests = ToolSpec::write("nest_serial");
+        let nests = if is_blocking { nests.blocking() } else { nests };
+        let yard = yard(|builder, log| {
+            builder
+                .blocking(Arc::new(Deaf))
+                .tool(nesting(nests, log))
+                .tool(scripted(ToolSpec::write("deaf").blocking().timeout(Duration::from_secs(1)), log))
+        })
+        .await;
+        let session = yard.engine.session("s");
+        let outcomes =
+            session.dispatch(vec![nest("a", "nest_serial", vec![call("z", "deaf", 100_000, "ok")])]).await;
+        assert_eq!(shape(&outcomes), "a timeout");
+        let error = outcomes[0].error().unwrap();
+        assert_eq!((error.reason, error.effect), (Some(Reason::Zombie), Effect::Unknown));
+        assert_eq!(yard.log.now(), 31_000, "blocking: {is_blocking}");
+        yard.events.check();
+    }
 }
 
 /// A `Blocking` executor for paused time, whose tasks ignore drop and cancel.

@@ -44,7 +44,7 @@ impl BatchState {
     }
 
     /// Wakes the task that drives a running call, to check whether the call is to stop.
-    fn wake(&self, index: u32) {
+    pub(crate) fn wake(&self, index: u32) {
         if let Some(task) = self.slots[index as usize].take_waker() {
             task.wake();
         }

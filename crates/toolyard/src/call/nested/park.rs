@@ -338,6 +338,8 @@ impl Nest {
         }
         drop(state);
         self.notify();
+        // The attempt of a blocking handler may not have been polled since there is a nest, and not know it.
+        call.batch.wake(call.index);
         granted.start();
     }
 
