@@ -13,6 +13,7 @@ mod gate;
 mod handlers;
 mod in_force;
 mod keys;
+mod late;
 mod order;
 mod permits;
 mod policies;
@@ -23,6 +24,7 @@ mod reach;
 mod remembered;
 mod results;
 mod retries;
+mod room;
 mod secrets;
 mod starts;
 #[cfg(test)]
@@ -92,6 +94,8 @@ pub fn check(program: &Program, entries: &[Entry]) -> Vec<Violation> {
         rates::check,
         breakers::check,
         budgets::check,
+        late::check,
+        room::check,
     ];
     checks.iter().flat_map(|check| check(&index, &traces)).collect()
 }

@@ -3,9 +3,10 @@
 use super::{
     check::Violation,
     permits::PermitChange,
-    program::{BreakerOwner, End},
+    program::{BreakerOwner, CallBack, End},
 };
 use std::{
+    collections::BTreeSet,
     fmt::{self, Write},
     hash::{DefaultHasher, Hash, Hasher},
     sync::{
@@ -25,7 +26,12 @@ pub struct Journal {
     began_at: Instant,
     entries: Arc<Mutex<Vec<Entry>>>,
     open_calls: Arc<AtomicUsize>,
+    /// The ids of the calls that have ended.
+    ended: Arc<Mutex<BTreeSet<Arc<str>>>>,
 }
+
+/// What fills an output up.
+pub(super) const PADDING: char = '.';
 
 /// One observation.
 #[derive(Debug, Clone)]
@@ -78,6 +84,14 @@ pub enum Fact {
     CancelSession(usize),
     /// A fork is about to be cancelled.
     CancelFork(u32),
+    /// A fork was made; the second number is that of the agent it was forked from, if that is a fork ...
+    Forked(u32, Option<u32>),
+    /// ... or was refused, because the call that it would belong to has ended.
+    ForkRefused(u32, Option<u32>),
+    /// A fork is played that has outlived the call whose handler made it.
+    PlayedLate(u32),
+    /// A destructor uses the engine.
+    CalledBack(CallBack),
     /// Calls of a finished batch were sent again: their results before and now.
     Resent(u32, Vec<ResultView>, Vec<ResultView>),
     /// A pool is about to be resized ...
@@ -141,8 +155,10 @@ pub struct ResultView {
     pub attempts: u32,
     /// Its run.
     pub run: u32,
-    /// The output, empty if there is none.
+    /// The output without its padding, empty if there is none.
     pub text: String,
+    /// The length of the output in bytes.
+    pub bytes: usize,
     /// Whether the result is another call's.
     pub dedupe: Dedupe,
     /// Whether the call took effect, as far as known; `None` with an output.
@@ -154,12 +170,14 @@ pub struct ResultView {
 impl ResultView {
     /// The compared part of this result.
     pub fn of(outcome: &Outcome) -> Self {
+        let output = if outcome.success() { outcome.to_text() } else { String::new() };
         Self {
             id: outcome.call_id.to_string(),
             code: outcome.error().map(|error| error.kind),
             attempts: outcome.attempts,
             run: outcome.run,
-            text: if outcome.success() { outcome.to_text() } else { String::new() },
+            text: output.trim_end_matches(PADDING).to_owned(),
+            bytes: output.len(),
             dedupe: outcome.dedupe,
             effect: outcome.error().map(|error| error.effect),
             stopped: outcome.error().and_then(|error| error.retry_stopped),
@@ -170,7 +188,8 @@ impl ResultView {
 impl Journal {
     /// An empty journal; time counts from now.
     pub fn new() -> Self {
-        Self { began_at: Instant::now(), entries: Arc::default(), open_calls: Arc::default() }
+        let (entries, open_calls) = (Arc::default(), Arc::default());
+        Self { began_at: Instant::now(), entries, open_calls, ended: Arc::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
@@ -198,6 +217,11 @@ impl Journal {
         self.open_calls.load(Ordering::Relaxed)
     }
 
+    /// Whether a call with this id has ended. Refused calls that share its id do not count.
+    pub fn has_ended(&self, id: &str) -> bool {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner).contains(id)
+    }
+
     /// The entries so far.
     pub fn entries(&self) -> Vec<Entry> {
         self.lock().clone()
@@ -216,6 +240,9 @@ impl EventSink for Journal {
             self.open_calls.fetch_add(1, Ordering::Relaxed);
         } else if event.kind.is_terminal() {
             self.open_calls.fetch_sub(1, Ordering::Relaxed);
+            if let (Some(id), false) = (&event.call_id, matches!(event.kind, EventKind::InputInvalid(_))) {
+                self.ended.lock().unwrap_or_else(PoisonError::into_inner).insert(id.as_str().into());
+            }
         }
         self.note(Fact::Event(Box::new(event.clone())));
     }

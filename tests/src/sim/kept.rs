@@ -10,8 +10,8 @@ use super::{
         KeyPlan, Nested, Order, Placement, Step, TurnPlan,
     },
 };
-use std::num::NonZeroU32;
-use toolyard::{ErrorKind, RetryPolicy, ToolClass};
+use std::{num::NonZeroU32, time::Duration};
+use toolyard::{BreakerPolicy, ErrorKind, RetryPolicy, ToolClass};
 
 const CONCURRENT: usize = 2;
 
@@ -47,6 +47,7 @@ fn fork(turn: TurnPlan) -> Step {
         hidden: None,
         barred: Vec::new(),
         cancel_ms: None,
+        outlives: false,
         turns: vec![turn],
         forks: Vec::new(),
     })
@@ -262,4 +263,72 @@ fn the_wait_for_a_zombie_begins_with_the_end_of_the_call_above_it() {
     let report = passes(&program);
     assert_eq!(end(&report, 2), (30_040, Some(ErrorKind::Cancelled)));
     assert_eq!(end(&report, 1), (30_040, Some(ErrorKind::QueueTimeout)));
+}
+
+/// I10, SC-8: no caller of a flight waits any more, and its handler has its grace; a shutdown waits for it, and gives it
+/// up when its own time is over.
+#[test]
+fn a_shutdown_ends_a_handler_for_which_nobody_waits() {
+    let mut program = program(1, &[&[CONCURRENT, CONCURRENT]]);
+    program.grace_ms = 30_000;
+    for call in &mut program.sessions[0].turns[0].batch.calls {
+        (call.key, call.deadline_ms) = (Some(KeyPlan { key: 0, args: 0 }), Some(200));
+        call.script.steps = vec![Step::Sleep(12_000)];
+    }
+    program.orders.push(Order { at_ms: 600, act: Act::Shutdown(50, 50) });
+    let report = passes(&program);
+    assert_eq!([0, 1].map(|node| end(&report, node)), [(200, Some(ErrorKind::DeadlineExceeded)); 2]);
+    let stopped = |fact: &Fact| matches!(fact, Fact::Handler(0, HandlerStep::Ended));
+    let stopped = report.entries.iter().find(|entry| stopped(&entry.fact)).map(|entry| entry.at_us);
+    assert_eq!(stopped, Some(700_000));
+}
+
+/// I3: a dispatch that is answered at once does not park its handler, which keeps a unit that a resize has taken from
+/// the pool.
+#[test]
+fn a_handler_that_does_not_park_keeps_its_unit() {
+    let mut program = program(1, &[&[CONCURRENT, CONCURRENT]]);
+    let answered = Nested { batch: BatchPlan { calls: vec![call(2, UNKNOWN)] }, dropped_ms: None };
+    let calls = &mut program.sessions[0].turns[0].batch.calls;
+    calls[0].script.steps = vec![Step::Sleep(100), Step::Nest(vec![answered])];
+    calls[1].script.steps = vec![Step::Sleep(200)];
+    program.orders.push(Order { at_ms: 50, act: Act::Resize(ToolClass::Concurrent, 1) });
+    let report = passes(&program);
+    assert_eq!([0, 1].map(|node| end(&report, node)), [(100, None), (200, None)]);
+}
+
+/// CB-5, ID-4: a probe whose call has left goes on for the call that joined its flight, and others are refused.
+#[test]
+fn a_probe_goes_on_for_followers() {
+    let mut program = program(3, &[&[READ, READ], &[READ]]);
+    let (open, attempts) = (Duration::from_millis(50), NonZeroU32::new(2).expect("not zero"));
+    let guards = &mut program.tools[READ].guards;
+    guards.retry = RetryPolicy::default().with_max_attempts(attempts);
+    guards.breaker = BreakerPolicy::default()
+        .with_failures_min(NonZeroU32::MIN)
+        .with_open(open, open)
+        .expect("valid breaker settings");
+    let key = Some(KeyPlan { key: 0, args: 0 });
+    let calls = &mut program.sessions[0].turns[0].batch.calls;
+    calls.iter_mut().for_each(|call| call.key = key);
+    (calls[0].deadline_ms, calls[0].script.first_ends) = (Some(400), vec![End::Transient]);
+    calls[0].script.end = End::Hang;
+    program.sessions[1].turns[0].gap_ms = 1_000;
+    let report = passes(&program);
+    assert_eq!(end(&report, 0), (400, Some(ErrorKind::DeadlineExceeded)));
+    assert_eq!(end(&report, 2), (1_000, Some(ErrorKind::CircuitOpen)));
+}
+
+/// CC-6c, CC-7: a blocking handler that cannot resume behind a zombie ends, and keeps its lease without its thread, as
+/// long as it cannot stop.
+#[test]
+fn a_blocking_handler_that_starves_keeps_its_lease_alone() {
+    let mut program = program(1, &[&[READ], &[READ]]);
+    program.threads = Some(1);
+    let blocking = add_blocking(&mut program, ToolClass::Serial);
+    let zombie = Nested { batch: BatchPlan { calls: vec![given_up(2, blocking)] }, dropped_ms: None };
+    let calls = &mut program.sessions[0].turns[0].batch.calls;
+    (calls[0].tool, calls[0].script.steps) = (blocking, vec![Step::Nest(vec![zombie])]);
+    let report = passes(&program);
+    assert_eq!(end(&report, 0), (30_500, Some(ErrorKind::Timeout)));
 }

@@ -3,9 +3,9 @@
 use super::{
     Program,
     program::ForkPlan,
-    stage::{capabilities, nonzero, tools_except},
+    stage::{Agent, capabilities, nonzero, tools_except},
 };
-use toolyard::{Call, ForkPolicy, Outcome, Session, SubAgents, ToolContext};
+use toolyard::{Call, ForkError, ForkPolicy, Outcome, Session, SubAgents, ToolContext};
 
 /// Runs a batch from inside a handler.
 pub(super) async fn dispatch(cx: &ToolContext, calls: Vec<Call>) -> Vec<Outcome> {
@@ -17,12 +17,13 @@ pub(super) async fn dispatch(cx: &ToolContext, calls: Vec<Call>) -> Vec<Outcome>
 pub(super) enum Parent<'a> {
     /// A handler, through its context.
     Handler(&'a ToolContext),
-    /// A session.
-    Session(&'a Session),
+    /// An agent.
+    Agent(Agent<'a>),
 }
 
-/// Creates a sub-agent. Programs fork less deeply than engines allow.
-pub(super) fn fork(program: &Program, parent: Parent<'_>, plan: &ForkPlan) -> Session {
+/// Creates a sub-agent; `None` if the call that it would belong to has ended. Programs fork less deeply than engines
+/// allow.
+pub(super) fn fork(program: &Program, parent: Parent<'_>, plan: &ForkPlan) -> Option<Session> {
     let mut policy = ForkPolicy::default();
     if plan.shares_concurrent {
         policy = policy.share_concurrent();
@@ -38,7 +39,10 @@ pub(super) fn fork(program: &Program, parent: Parent<'_>, plan: &ForkPlan) -> Se
     }
     let fork = match parent {
         Parent::Handler(cx) => cx.fork(policy),
-        Parent::Session(session) => session.fork(policy),
+        Parent::Agent(agent) => agent.session.fork(policy),
     };
-    fork.expect("programs fork within the limit")
+    match fork {
+        Err(ForkError::CallEnded) => None,
+        fork => Some(fork.expect("programs fork within the limit")),
+    }
 }

@@ -8,6 +8,7 @@
 //! ```
 
 mod agents;
+mod calls_back;
 mod consent;
 mod enrich;
 mod generate;
@@ -15,18 +16,22 @@ mod govern;
 mod guards;
 mod index;
 mod policy;
+mod rare;
+mod room;
 mod script;
 mod secret;
 mod shapes;
 mod shrink;
 
 pub use agents::{Cut, CutBy, DispatchMode, ForkPlan, SessionPlan, TurnPlan};
+pub use calls_back::CallBack;
 pub use consent::{AnswerPlan, Consent};
 pub use generate::Bounds;
 pub use guards::{BreakerOwner, Guards, KeyPlan};
 pub(crate) use index::call_id;
 pub use index::{Agent, AtGate, Group, Index, Node, Owner, Scope};
 pub use policy::PolicyPlan;
+pub use room::Room;
 pub use script::{End, Nested, OnCancel, Script, Step};
 pub use secret::Secret;
 pub use shrink::smaller;
@@ -56,6 +61,10 @@ pub struct Program {
     pub queue_timeout_ms: Option<u64>,
     /// The deadline of calls that do not set their own, in milliseconds from ready.
     pub deadline_ms: Option<u64>,
+    /// How many blocking handlers run at once, if only a few.
+    pub threads: Option<usize>,
+    /// How much memory results may take, if it is little.
+    pub room: Option<Room>,
     /// Whether the engine has hooks.
     pub hooks: bool,
     /// The budgets of each turn, each agent and each tree.
@@ -106,6 +115,8 @@ pub struct ToolPlan {
     pub needs_no_capability: bool,
     /// Whether it is declared to spawn agents; if so, it has no timeout.
     pub recursive: bool,
+    /// What the destructor of its handlers' instances does.
+    pub on_drop: Option<CallBack>,
     /// Its retries, keys, breaker, rate and budget.
     pub guards: Guards,
 }

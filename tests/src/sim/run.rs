@@ -49,6 +49,7 @@ async fn run_program(program: &Program, entries: &mut Vec<Entry>) {
             stage.journal.note(Fact::Stuck(dump));
         }
     }
+    stage.close();
     guard.take();
 }
 
@@ -77,8 +78,9 @@ impl Drop for JournalGuard<'_> {
 /// Plays the sessions and orders of the program, then shuts the engine down.
 async fn run_sessions(program: &Program, stage: &Arc<Stage>, engine: &Engine) {
     let sessions: Vec<_> = (0..program.sessions.len()).map(|at| session(program, engine, at)).collect();
+    stage.open(engine, &sessions);
     let turns = sessions.iter().zip(&program.sessions).map(|(session, plan)| {
-        let agent = Agent { stage, session, handler: None };
+        let agent = Agent { stage, session, handler: None, fork: None };
         let played: BoxFuture<'_, ()> = Box::pin(agent.play(&plan.turns, &plan.forks));
         stage.shaker.shake(played)
     });
@@ -98,6 +100,7 @@ async fn run_sessions(program: &Program, stage: &Arc<Stage>, engine: &Engine) {
     for (at, session) in sessions.iter().enumerate() {
         stage.journal.note(Fact::BudgetLeft(at, session.budget_left()));
     }
+    stage.close();
     drop(sessions);
     stage::shut_down(stage, engine, 0, 0).await;
 }

@@ -1,7 +1,9 @@
 //! The stage on which a program is played: an engine with scripted tools and the state that they share.
 
+mod calls_back;
 mod embedder;
 mod handler;
+mod late;
 mod operator;
 mod policy;
 mod secret;
@@ -17,11 +19,12 @@ use super::{
     program::{BatchPlan, CallPlan, Consent, Placement, Program, ToolPlan},
     shake::{Shaker, Tasks, Threads},
 };
+use calls_back::{OnDrop, Reachable};
 use embedder::{ScriptedApprover, ScriptedHooks, ShakenBackend};
 use handler::Scripted;
 use serde_json::{Value, json};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     num::NonZeroUsize,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -45,6 +48,12 @@ pub(super) struct Stage {
     pub(super) busy: Arc<AtomicU64>,
     /// The running handlers by call number.
     running: Mutex<BTreeMap<u32, RunningHandler>>,
+    /// The forks that outlive their handler's call and are played.
+    left_behind: Mutex<BTreeSet<u32>>,
+    /// What destructors reach.
+    reachable: Mutex<Option<Arc<Reachable>>>,
+    /// How often a destructor has used the engine.
+    call_backs: AtomicU64,
 }
 
 /// A running handler.
@@ -67,11 +76,23 @@ impl Stage {
             shaker: Shaker::new(program.chaos),
             busy: Arc::default(),
             running: Mutex::default(),
+            left_behind: Mutex::default(),
+            reachable: Mutex::default(),
+            call_backs: AtomicU64::new(0),
         })
     }
 
     fn running(&self) -> MutexGuard<'_, BTreeMap<u32, RunningHandler>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn left_behind(&self) -> MutexGuard<'_, BTreeSet<u32>> {
+        self.left_behind.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a call that has run has ended, and its handler too.
+    fn is_over(&self, node: u32) -> bool {
+        self.journal.has_ended(&super::program::call_id(node)) && !self.running().contains_key(&node)
     }
 
     /// The calls whose handlers run now, for a dump.
@@ -155,6 +176,12 @@ pub(in crate::sim) fn arguments(program: &Program, call: &CallPlan) -> Value {
 pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
     let mut limits = Limits::default();
     limits.queue_session_max = program.queue_max.unwrap_or(limits.queue_session_max);
+    limits.blocking_threads_max = program.threads.unwrap_or(limits.blocking_threads_max);
+    if let Some(room) = program.room {
+        limits.results_batch_bytes_max = room.batch;
+        limits.results_session_bytes_max = room.session;
+        limits.results_engine_bytes_max = room.engine;
+    }
     let threads = Threads { shaker: stage.shaker.clone(), busy: stage.busy.clone() };
     let host = HostBackend::new(Arc::new(threads));
     let mut builder = Engine::builder()
@@ -169,7 +196,7 @@ pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
             Budgets::default().turn(program.budgets[0]).session(program.budgets[1]).tree(program.budgets[2]),
         )
         .confirmations(confirmations(program))
-        .policy(policy::rules(&program.policies[0]))
+        .policy(policy::Planned::new(stage, &program.policies[0]))
         .approver(ScriptedApprover { stage: stage.clone() })
         .backend(Arc::new(ShakenBackend { host, shaker: stage.shaker.clone() }))
         .spawner(Arc::new(Tasks { shaker: stage.shaker.clone() }))
@@ -193,8 +220,11 @@ pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
         builder = builder.hooks(ScriptedHooks { stage: stage.clone() });
     }
     for (at, tool) in program.tools.iter().enumerate() {
-        let stage = stage.clone();
-        builder = builder.tool(from_fn(spec(at, tool), move || Scripted { stage: stage.clone() }));
+        let (stage, does) = (stage.clone(), tool.on_drop);
+        builder = builder.tool(from_fn(spec(at, tool), move || {
+            let on_drop = does.map(|does| OnDrop::new(&stage, does));
+            Scripted { stage: stage.clone(), _on_drop: on_drop }
+        }));
     }
     builder.build().await.expect("invalid engine configuration")
 }

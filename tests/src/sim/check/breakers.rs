@@ -220,9 +220,9 @@ impl<'a> BreakerTrace<'a> {
                 );
                 violations.push(self.broken(what));
             }
+            // A probe may go on for other calls when its own has ended.
             let in_flight = |it: &AttemptTrace| {
-                it.at_us <= at_us + SLACK_US
-                    && it.finished().is_none_or(|(over_us, _)| over_us + SLACK_US >= at_us)
+                it.at_us <= at_us + SLACK_US && it.stopped_us().saturating_add(SLACK_US) >= at_us
             };
             if period.state == BreakerState::HalfOpen && !self.attempts.iter().any(|(_, it)| in_flight(it)) {
                 let what = format!("c{number} is refused at {at_us} us because of a probe, but none runs");

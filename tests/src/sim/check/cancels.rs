@@ -15,6 +15,8 @@ pub(super) enum Reach {
     Fork(u32),
     /// One call and its descendants.
     Call(u32),
+    /// The descendants of a call.
+    Below(u32),
     All,
 }
 
@@ -31,6 +33,7 @@ impl Reach {
                 .get(&node)
                 .is_some_and(|it| index.agents_above(it.agent).any(|agent| agent.fork == Some(number))),
             Self::Call(call) => index.lineage(node).any(|above| above == call),
+            Self::Below(call) => index.lineage(node).skip(1).any(|above| above == call),
             Self::All => true,
         }
     }
@@ -41,11 +44,12 @@ impl Reach {
         self.reaches(index, node) || peers.any(|peer| self.reaches(index, *peer))
     }
 
-    /// Whether a handler within its reach may go on because a call outside its reach shares the result (ID-4).
-    fn is_shared_outside(self, index: &Index<'_>, node: u32) -> bool {
+    /// Whether a handler within its reach may go on because a call that is not cancelled with it shares the result
+    /// (ID-4).
+    fn is_shared_outside(self, index: &Index<'_>, node: u32, is_later: impl Fn(u32) -> bool) -> bool {
         let reached = index.lineage(node).filter(|above| self.reaches(index, *above));
         let mut peers = reached.flat_map(|above| index.peers(above));
-        peers.any(|peer| !self.reaches(index, *peer))
+        peers.any(|peer| !self.reaches(index, *peer) || is_later(*peer))
     }
 }
 
@@ -63,10 +67,15 @@ pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
             _ => continue,
         };
         let stops_by = at_us + within_ms * 1000 + SLACK_US;
+        // A call that came after its session's calls were cancelled is not cancelled with them.
+        let is_later = |node: u32| {
+            let received = traces.calls.get(&node).and_then(|trace| trace.events.first());
+            matches!(fact, Fact::CancelCalls(_)) && received.is_some_and(|it| it.0 > place)
+        };
         let reached = |node: &u32| {
             reach.reaches(index, *node)
                 && is_in_flight(index, traces, fact, *node, place)
-                && !reach.is_shared_outside(index, *node)
+                && !reach.is_shared_outside(index, *node, is_later)
         };
         for (node, trace) in traces.calls.iter().filter(|(node, _)| reached(node)) {
             if trace.first_time(HandlerStep::Started).is_some_and(|started| started > at_us + SLACK_US) {

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::sim::{
     Fact, HandlerStep,
-    program::{Act, Consent, End, HookPlan, Index, Node, Placement, Program, ToolPlan},
+    program::{Act, CallBack, Consent, End, HookPlan, Index, Node, Placement, Program, ToolPlan},
 };
 use std::collections::BTreeSet;
 use toolyard::{ErrorKind, EventKind, Routing, ToolClass};
@@ -82,6 +82,10 @@ fn own_codes(index: &Index<'_>, gate: &Gate<'_>, node: &Node<'_>) -> BTreeSet<Co
     let asked = node.tool.is_some_and(|tool| tool.consent.asks());
     let [settled_yes, settled_no] = if asked { gate.settled(node) } else { [false; 2] };
     codes.extend(may_be(ErrorKind::UserDenied, settled_no));
+    if index.agents[node.agent].late {
+        codes.insert(Some(ErrorKind::Cancelled));
+        return codes;
+    }
     for asked_about in questions(index, node) {
         let (answer, answered_ms) = if asked { answer(asked_about.call.answer) } else { (None, Some(0)) };
         let in_time = compare(answered_ms, program.answer_within_ms);
@@ -122,7 +126,18 @@ fn admitted_codes(index: &Index<'_>, gate: &Gate<'_>, node: &Node<'_>) -> BTreeS
     codes.extend(may_be(ErrorKind::QueueTimeout, index.program.queue_timeout_ms.is_some()));
     codes.extend(may_be(ErrorKind::DeadlineExceeded, deadline_ms(index, node).is_some()));
     codes.extend(may_be(ErrorKind::SerialNesting, may_not_wait(index, node)));
+    codes.extend(room_codes(index, node));
     codes
+}
+
+/// The codes of a call for whose result there is no room. What is small always fits.
+fn room_codes(index: &Index<'_>, node: &Node<'_>) -> impl Iterator<Item = Code> {
+    let is_bounded = index.program.room.is_some();
+    let is_large = |peer: &u32| index.nodes[peer].call.script.bytes > 0;
+    let may_be_large = index.peers(node.call.node).iter().any(is_large);
+    may_be(ErrorKind::Overloaded, is_bounded)
+        .into_iter()
+        .chain(may_be(ErrorKind::OutputTooLarge, is_bounded && may_be_large))
 }
 
 /// The codes that a call may get from others: the ends of calls with its key, and the refusals that a key brings.
@@ -259,6 +274,8 @@ fn may_stop(index: &Index<'_>, node: &Node<'_>, attempt: u32) -> bool {
     deadline_ms(index, node).is_some()
         || matches!(node.call.script.end_of(attempt), End::Limited(Some(30_001..)))
         || tool.placement == Placement::Blocking
+        // It may cancel the call between the end of its handler and the next attempt.
+        || matches!(tool.on_drop, Some(CallBack::CancelCall(..) | CallBack::CancelCalls(_)))
         || node.call.script.is_nested()
         || retries * RETRY_COST_MAX > RETRY_TOKENS
 }
@@ -341,6 +358,15 @@ impl Disturbances {
             // A handler with nested calls may wait behind it to resume and end there (CC-6c).
             let codes = vec![Some(ErrorKind::QueueTimeout), Some(ErrorKind::Timeout)];
             (since_us, Reach::All, codes)
+        }));
+        // What a handler has dispatched is cancelled when the handler is given up, which shows if it can be dropped.
+        let blocking = traces.calls.iter().filter(|(node, _)| {
+            let tool = index.nodes.get(node).and_then(|node| node.tool);
+            tool.is_some_and(|tool| tool.placement == Placement::Blocking)
+        });
+        found.extend(blocking.filter_map(|(node, trace)| {
+            let since_us = trace.end?.at_us.saturating_sub(SLACK_US);
+            Some((since_us, Reach::Below(*node), cancelled()))
         }));
         // When the last caller waiting for a handler leaves, the handler is cancelled.
         let late = traces.calls.iter().filter_map(|(node, trace)| Some((*node, trace.end?)));

@@ -6,6 +6,7 @@ use crate::sim::{
     program::{Index, Node},
 };
 use std::collections::BTreeMap;
+use toolyard::Event;
 
 /// The handlers that exist at a moment.
 #[derive(Debug, Default)]
@@ -20,6 +21,10 @@ pub(super) struct HandlerState {
     dropped: bool,
     streams: usize,
     pub(super) given_up: bool,
+    /// Whether its call has ended.
+    pub(super) over: bool,
+    /// Whether it was parked when it was given up, and so has kept none of its units.
+    pub(super) keeps_nothing: bool,
 }
 
 impl HandlerState {
@@ -59,10 +64,27 @@ impl Handlers {
             HandlerStep::Parked => self.change(node, |it| it.parked = true),
             HandlerStep::NestedDropped => self.change(node, |it| it.dropped = true),
             HandlerStep::StreamStarted => self.change(node, |it| it.streams += 1),
-            HandlerStep::StreamEnded => self.change(node, |it| it.streams = it.streams.saturating_sub(1)),
+            // It holds its units when it resumes.
+            HandlerStep::StreamEnded => self.change(node, |it| {
+                (it.streams, it.dropped) = (it.streams.saturating_sub(1), true);
+            }),
             HandlerStep::Resumed => self.change(node, |it| (it.parked, it.dropped) = (false, false)),
-            HandlerStep::GivenUp => self.change(node, |it| it.given_up = true),
+            HandlerStep::GivenUp => self.change(node, |it| {
+                (it.given_up, it.keeps_nothing) = (true, it.keeps_nothing || !it.is_active());
+            }),
             HandlerStep::Wrote => {}
+        }
+    }
+
+    /// Notes that a call has ended, if this is the event of that.
+    pub(super) fn follow(&mut self, fact: &Fact) {
+        let Fact::Event(event) = fact else { return };
+        if event.kind.is_terminal()
+            && let Some(node) = node_of(event)
+        {
+            self.change(node, |it| {
+                (it.over, it.keeps_nothing) = (true, it.keeps_nothing || !it.is_active());
+            });
         }
     }
 
@@ -73,13 +95,46 @@ impl Handlers {
 
 /// Calls `on` for every fact with the handlers after it, the time, and the handler that just started or resumed.
 pub(super) fn replay(traces: &Traces<'_>, mut on: impl FnMut(&Handlers, u64, &Fact, Option<u32>)) {
-    let mut handlers = Handlers::default();
+    let (mut handlers, mut parks) = (Handlers::default(), Parks::default());
     for entry in traces.entries {
+        parks.follow(&entry.fact);
         let mut starts = None;
         if let Fact::Handler(node, step) = entry.fact {
             handlers.apply(node, step);
-            starts = matches!(step, HandlerStep::Started | HandlerStep::Resumed).then_some(node);
+            let resumes = step == HandlerStep::Resumed && parks.may_have_parked(node);
+            starts = (step == HandlerStep::Started || resumes).then_some(node);
         }
+        handlers.follow(&entry.fact);
         on(&handlers, entry.at_us, &entry.fact, starts);
     }
+}
+
+/// Which handlers may have parked: a dispatch whose calls are answered at once parks nobody.
+#[derive(Debug, Default)]
+struct Parks {
+    /// How many handlers have parked so far.
+    count: usize,
+    /// How many had when each handler began to wait.
+    before: BTreeMap<u32, usize>,
+}
+
+impl Parks {
+    fn follow(&mut self, fact: &Fact) {
+        match fact {
+            Fact::Permits(change) if change.what == "park" => self.count += 1,
+            Fact::Handler(node, HandlerStep::Parked) => drop(self.before.entry(*node).or_insert(self.count)),
+            Fact::Handler(node, HandlerStep::Started) => drop(self.before.remove(node)),
+            _ => {}
+        }
+    }
+
+    /// Whether one has parked since this one began to wait.
+    fn may_have_parked(&mut self, node: u32) -> bool {
+        self.before.remove(&node).is_none_or(|before| before < self.count)
+    }
+}
+
+/// The call of an event, by its id. Twins share an id, but are answered before anything runs and do not matter.
+pub(super) fn node_of(event: &Event) -> Option<u32> {
+    event.call_id.as_ref()?.as_str().strip_prefix('c')?.parse().ok()
 }

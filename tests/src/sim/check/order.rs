@@ -2,7 +2,7 @@
 
 use super::{
     Traces, Violation,
-    handlers::{Handlers, replay},
+    handlers::{Handlers, node_of, replay},
     traces::{AttemptTrace, CallTrace},
 };
 use crate::sim::{Fact, program::Index};
@@ -25,11 +25,6 @@ pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
         }
     });
     violations
-}
-
-/// The call of an event, by its id. Twins share an id, but are answered before anything runs and do not matter here.
-fn node_of(event: &toolyard::Event) -> Option<u32> {
-    event.call_id.as_ref()?.as_str().strip_prefix('c')?.parse().ok()
 }
 
 fn at_start(

@@ -1,6 +1,7 @@
 //! Tests of the checks: the journal of a good run, spoilt in one way, must break a certain rule.
 
 mod gate;
+mod rare;
 mod secrets;
 mod survival;
 
@@ -31,6 +32,7 @@ pub(in crate::sim) fn tool(class: ToolClass, consent: Consent) -> ToolPlan {
         hidden_from_forks: false,
         needs_no_capability: false,
         recursive: false,
+        on_drop: None,
         guards: Guards::NONE,
     }
 }
@@ -52,6 +54,7 @@ pub(in crate::sim) fn call(node: u32, tool: usize) -> CallPlan {
             first_ends: Vec::new(),
             end: End::Ok,
             on_cancel: OnCancel::Deaf,
+            bytes: 0,
         },
     }
 }
@@ -82,6 +85,8 @@ pub(in crate::sim) fn program(read: usize, sessions: &[&[usize]]) -> Program {
         answer_within_ms: 2_000,
         queue_timeout_ms: None,
         deadline_ms: None,
+        threads: None,
+        room: None,
         hooks: false,
         budgets: [Budget::UNLIMITED; 3],
         secret: None,

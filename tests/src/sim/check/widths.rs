@@ -2,11 +2,11 @@
 
 use super::{
     SLACK_US, Traces, Violation,
-    handlers::{Handlers, replay},
+    handlers::{HandlerState, Handlers, replay},
 };
 use crate::sim::{
     Fact,
-    program::{Index, Node},
+    program::{Index, Node, Placement},
 };
 use toolyard::{LimitScope, ToolClass};
 
@@ -34,8 +34,8 @@ fn at_start(
     if node.class().is_none() {
         violations.push(Violation::new("I14", format!("c{} runs although it was refused", node.call.node)));
     }
-    let mut bound = |rule, what: &str, most: usize, counts: &dyn Fn(bool, &Node<'_>) -> bool| {
-        let running = handlers.active(index).filter(|(state, other)| counts(state.given_up, other));
+    let mut bound = |rule, what: &str, most: usize, counts: &dyn Fn(HandlerState, &Node<'_>) -> bool| {
+        let running = handlers.active(index).filter(|(state, other)| counts(*state, other));
         let running: Vec<_> = running.map(|(_, other)| format!("c{}", other.call.node)).collect();
         if running.len() > most {
             let who = running.join(", ");
@@ -46,13 +46,14 @@ fn at_start(
     let agent = &index.agents[node.agent];
     match node.class() {
         Some(ToolClass::Read) => {
-            bound("I3", "the read pool", widths.most(ToolClass::Read), &|given_up, other| {
-                !given_up && other.class() == Some(ToolClass::Read)
+            bound("I3", "the read pool", widths.most(ToolClass::Read), &|state, other| {
+                !state.given_up && other.class() == Some(ToolClass::Read)
             })
         }
         Some(ToolClass::Concurrent) => {
-            bound("I3", "the concurrent pool", widths.most(ToolClass::Concurrent), &|_, other| {
+            bound("I3", "the concurrent pool", widths.most(ToolClass::Concurrent), &|state, other| {
                 other.class() == Some(ToolClass::Concurrent)
+                    && !state.keeps_nothing
                     && index.agents[other.agent].concurrent_of == agent.concurrent_of
             });
         }
@@ -62,9 +63,10 @@ fn at_start(
         None => {}
     }
     if let Some((tool, limit)) = node.tool.and_then(|tool| Some((tool, tool.limit?))) {
-        bound("I3", "its tool", limit, &|given_up, other| {
+        bound("I3", "its tool", limit, &|state, other| {
             other.call.tool == node.call.tool
-                && !(given_up && other.class() == Some(ToolClass::Read))
+                && !state.keeps_nothing
+                && !(state.given_up && other.class() == Some(ToolClass::Read))
                 && match tool.limit_scope {
                     LimitScope::Agent => other.agent == node.agent,
                     LimitScope::Tree => index.agents[other.agent].root == agent.root,
@@ -73,12 +75,16 @@ fn at_start(
         });
     }
     if let Some(cap) = index.program.sessions[agent.root].tree_cap {
-        bound("I3", "its tree", cap, &|given_up, other| {
-            !given_up && index.agents[other.agent].root == agent.root
+        bound("I3", "its tree", cap, &|state, other| {
+            !state.given_up && index.agents[other.agent].root == agent.root
         });
     }
     if let Some(cap) = agent.cap {
-        bound("I3", "its session", cap, &|given_up, other| !given_up && other.agent == node.agent);
+        bound("I3", "its session", cap, &|state, other| !state.given_up && other.agent == node.agent);
+    }
+    let on_thread = |node: &Node<'_>| node.tool.is_some_and(|tool| tool.placement == Placement::Blocking);
+    if let Some(threads) = index.program.threads.filter(|_| on_thread(node)) {
+        bound("I3", "the threads", threads, &|state, other| on_thread(other) && !state.keeps_nothing);
     }
 }
 

@@ -35,6 +35,9 @@ pub struct ForkPlan {
     pub barred: Vec<usize>,
     /// Cancels it after so many milliseconds.
     pub cancel_ms: Option<u64>,
+    /// Whether the handler that makes it keeps it until its call has ended: only then are its turns and forks played,
+    /// and all of them must be refused.
+    pub outlives: bool,
     /// Its turns.
     pub turns: Vec<TurnPlan>,
     /// Its forks, which run beside its turns.

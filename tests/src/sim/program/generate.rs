@@ -57,6 +57,7 @@ impl Program {
         program.govern(&mut Dice::new(seed, 4));
         program.plant(seed, &mut Dice::new(seed, 5));
         program.shape(&mut Dice::new(seed, 6));
+        program.rare(&mut Dice::new(seed, 7));
         program
     }
 }
@@ -114,6 +115,8 @@ impl Generator {
             answer_within_ms: self.dice.pick(&[2_000, 300_000]),
             queue_timeout_ms: self.dice.maybe(80, |dice| dice.pick(&[20, 500])),
             deadline_ms: self.dice.maybe(80, |dice| dice.pick(&[100, 3_000])),
+            threads: None,
+            room: None,
             hooks,
             budgets: [Budget::UNLIMITED; 3],
             secret: None,
@@ -165,6 +168,7 @@ impl Generator {
             hidden_from_forks: false,
             needs_no_capability: false,
             recursive: self.odds.bounds.depth > 0 && placement == Placement::Task && self.dice.chance(150),
+            on_drop: None,
             guards: Guards::NONE,
         }
     }
@@ -206,6 +210,7 @@ impl Generator {
             hidden: self.dice.maybe(refusals, |dice| dice.few(0..=tools)),
             barred: Vec::new(),
             cancel_ms: self.dice.maybe(cancels, |dice| dice.pick(&[0, 5, 60, 400])),
+            outlives: false,
             turns: (0..self.dice.few(1..=2)).map(|_| self.turn(depth)).collect(),
             forks: self.forks(depth, 150),
         }
@@ -314,6 +319,7 @@ impl Generator {
             first_ends: Vec::new(),
             end,
             on_cancel: self.dice.pick(&[OnCancel::Polite, OnCancel::Finish, OnCancel::Deaf]),
+            bytes: 0,
         }
     }
 

@@ -123,5 +123,6 @@ fn policy(dice: &mut Dice, odds: &Odds, tools: usize) -> PolicyPlan {
     PolicyPlan {
         denied: (0..tools).filter(|_| dice.chance(odds.denials)).collect(),
         wall_ms: dice.maybe(250, |dice| dice.pick(&[800, 3_000, 20_000])),
+        on_drop: None,
     }
 }

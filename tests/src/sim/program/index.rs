@@ -104,6 +104,8 @@ pub struct Agent {
     pub hidden: Vec<usize>,
     /// The tools it has no capability for.
     pub barred: Vec<usize>,
+    /// Whether the call whose handler made it, or an agent above it, has ended before it is used.
+    pub late: bool,
 }
 
 impl<'p> Index<'p> {
@@ -121,7 +123,16 @@ impl<'p> Index<'p> {
         for (root, session) in program.sessions.iter().enumerate() {
             let cap = session.cap.or(program.cap);
             let (fork, hidden, barred) = (None, Vec::new(), session.barred.clone());
-            index.agents.push(Agent { root, parent: None, cap, concurrent_of: root, fork, hidden, barred });
+            index.agents.push(Agent {
+                root,
+                parent: None,
+                cap,
+                concurrent_of: root,
+                fork,
+                hidden,
+                barred,
+                late: false,
+            });
         }
         for (agent, session) in program.sessions.iter().enumerate() {
             session.turns.iter().for_each(|turn| index.turn(turn, agent, None));
@@ -193,6 +204,7 @@ impl<'p> Index<'p> {
             fork: Some(plan.number),
             hidden,
             barred,
+            late: parent.late || (plan.outlives && handler.is_some()),
         });
         plan.turns.iter().for_each(|turn| self.turn(turn, child, handler));
         plan.forks.iter().for_each(|fork| self.fork(fork, child, handler));

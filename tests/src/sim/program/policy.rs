@@ -1,5 +1,7 @@
 //! Policies that an operator puts in force.
 
+use super::CallBack;
+
 /// A policy that allows every tool it does not deny.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PolicyPlan {
@@ -7,6 +9,8 @@ pub struct PolicyPlan {
     pub denied: Vec<usize>,
     /// The wall time limit of an attempt, in milliseconds.
     pub wall_ms: Option<u64>,
+    /// What its destructor does.
+    pub on_drop: Option<CallBack>,
 }
 
 impl PolicyPlan {

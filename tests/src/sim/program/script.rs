@@ -13,6 +13,8 @@ pub struct Script {
     pub end: End,
     /// How it reacts to a cancel.
     pub on_cancel: OnCancel,
+    /// How many bytes it adds to its output.
+    pub bytes: usize,
 }
 
 /// One step of a handler.
@@ -91,6 +93,7 @@ impl Script {
                     most += ms;
                     least += if has_dropped { 0 } else { *ms };
                 }
+                Step::Fork(fork) if fork.outlives => {}
                 Step::Fork(fork) => {
                     most += fork.pauses_ms();
                     has_dropped |= fork.is_cut();
@@ -104,7 +107,10 @@ impl Script {
 
     /// Whether it makes nested calls.
     pub fn is_nested(&self) -> bool {
-        self.steps.iter().any(|step| matches!(step, Step::Nest(_) | Step::Fork(_)))
+        self.steps.iter().any(|step| match step {
+            Step::Fork(fork) => !fork.outlives,
+            step => matches!(step, Step::Nest(_)),
+        })
     }
 
     /// The batches of its steps.

@@ -83,6 +83,9 @@ impl Scissors {
         if fork.cancel_ms.is_some() && self.is_here() {
             fork.cancel_ms = None;
         }
+        if fork.outlives && self.is_here() {
+            fork.outlives = false;
+        }
         fork.turns.iter_mut().for_each(|turn| self.turn(turn));
         self.forks(&mut fork.forks);
     }
@@ -122,6 +125,10 @@ impl Scissors {
             call.held_ms = None;
             return;
         }
+        if call.script.bytes > 0 && self.is_here() {
+            call.script.bytes = 0;
+            return;
+        }
         if call.key.is_some() && self.is_here() {
             call.key = None;
             return;
@@ -138,9 +145,13 @@ impl Scissors {
 
 /// The same program with one simpler setting each.
 fn settings(program: &Program) -> Vec<Program> {
-    let plainer: [fn(&mut Program); 24] = [
+    let plainer: [fn(&mut Program); 28] = [
         |it| (it.chaos.yields, it.chaos.naps) = (0, 0),
         |it| it.hooks = false,
+        |it| it.threads = None,
+        |it| it.room = None,
+        |it| it.tools.iter_mut().for_each(|tool| tool.on_drop = None),
+        |it| it.policies.iter_mut().for_each(|policy| policy.on_drop = None),
         |it| it.secret = None,
         |it| it.policies.iter_mut().for_each(|policy| policy.wall_ms = None),
         |it| it.policies[0] = PolicyPlan::default(),

@@ -1,8 +1,8 @@
 //! A handler that follows its call's script.
 
-use super::Stage;
+use super::{Stage, calls_back::OnDrop};
 use crate::sim::{
-    journal::{Fact, HandlerEnd, HandlerStep, ResultView},
+    journal::{Fact, HandlerEnd, HandlerStep, PADDING, ResultView},
     nest::{self, Parent},
     program::{End, Nested, OnCancel, Script, Step},
 };
@@ -15,6 +15,7 @@ use toolyard::{Tool, ToolContext, ToolError, ToolOutput, async_trait};
 /// A tool that follows its call's script, and its `on_cancel` once it is cancelled.
 pub(super) struct Scripted {
     pub(super) stage: Arc<Stage>,
+    pub(super) _on_drop: Option<OnDrop>,
 }
 
 #[async_trait]
@@ -43,6 +44,11 @@ impl Tool for Scripted {
             },
         }
     }
+}
+
+/// This text with so many bytes more, which are not part of what it says.
+fn padded(text: String, bytes: usize) -> String {
+    text + &PADDING.to_string().repeat(bytes)
 }
 
 /// Records the end of a handler, however it ends.
@@ -91,7 +97,7 @@ impl Attempt<'_> {
         }
         let text = |text: &str| self.stage.program.with_secret(text);
         match end {
-            End::Ok => Ok(ToolOutput::text(text(self.cx.call_id().as_str()))),
+            End::Ok => Ok(ToolOutput::text(padded(text(self.cx.call_id().as_str()), self.script.bytes))),
             End::Fail => Err(ToolError::execution(text("HTTP 404: no such thing"))),
             End::No => Ok(ToolOutput::failure(text("the tool says no"))),
             End::Transient => Err(ToolError::transient(text("HTTP 500: connection refused"))),

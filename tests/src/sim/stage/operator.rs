@@ -54,7 +54,7 @@ pub(in crate::sim) async fn play_order(
         Act::SetPolicy(at) => {
             if let Some(plan) = stage.program.policies.get(at) {
                 note(Fact::SetPolicy(at));
-                engine.set_policy(super::policy::rules(plan));
+                engine.set_policy(super::policy::Planned::new(stage, plan));
             }
         }
         Act::Forget(at) => {

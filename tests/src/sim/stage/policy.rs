@@ -1,11 +1,32 @@
 //! Policies and capabilities, built from a program's plans.
 
+use super::{Stage, calls_back::OnDrop};
 use crate::sim::program::{PolicyPlan, Program};
-use std::time::Duration;
-use toolyard::{Capabilities, Grant, PolicyRules, ResourceLimits, Rule};
+use serde_json::Value;
+use std::{sync::Arc, time::Duration};
+use toolyard::{
+    Caller, Capabilities, Denied, Grant, PolicyRules, ResourceLimits, Rule, RuntimePolicy, ToolSpec,
+};
 
 /// The policy of a plan.
-pub(super) fn rules(plan: &PolicyPlan) -> PolicyRules {
+pub(super) struct Planned {
+    rules: PolicyRules,
+    _on_drop: Option<OnDrop>,
+}
+
+impl Planned {
+    pub(super) fn new(stage: &Arc<Stage>, plan: &PolicyPlan) -> Self {
+        Self { rules: rules(plan), _on_drop: plan.on_drop.map(|does| OnDrop::new(stage, does)) }
+    }
+}
+
+impl RuntimePolicy for Planned {
+    fn check(&self, tool: &ToolSpec, args: &Value, caller: &Caller<'_>) -> Result<Grant, Denied> {
+        self.rules.check(tool, args, caller)
+    }
+}
+
+fn rules(plan: &PolicyPlan) -> PolicyRules {
     let mut limits = ResourceLimits::unlimited();
     limits.wall_time = plan.wall_ms.map(Duration::from_millis);
     let allow = PolicyRules::new(Rule::Allow(Grant { limits, ..Grant::host() }));

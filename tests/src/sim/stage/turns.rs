@@ -1,6 +1,6 @@
 //! The users of the engine: agents with their turns and forks.
 
-use super::{Stage, handler::Awaited, stream};
+use super::{Stage, handler::Awaited, late, stream};
 use crate::sim::{
     journal::{Fact, HandlerStep, ResultView},
     nest::{self, Parent},
@@ -18,6 +18,8 @@ pub(in crate::sim) struct Agent<'a> {
     pub(in crate::sim) session: &'a Session,
     /// The call whose handler drives this agent, if any.
     pub(in crate::sim) handler: Option<u32>,
+    /// Its number, if it is a fork.
+    pub(in crate::sim) fork: Option<u32>,
 }
 
 /// Creates a fork and plays all of it.
@@ -29,7 +31,17 @@ pub(super) fn play_fork<'a>(
 ) -> BoxFuture<'a, ()> {
     Box::pin(async move {
         stage.shaker.nudge().await;
-        let session = nest::fork(&stage.program, parent, plan);
+        let above = match parent {
+            Parent::Agent(agent) => agent.fork,
+            Parent::Handler(_) => None,
+        };
+        let Some(session) = nest::fork(&stage.program, parent, plan) else {
+            return stage.journal.note(Fact::ForkRefused(plan.number, above));
+        };
+        stage.journal.note(Fact::Forked(plan.number, above));
+        if let Some(node) = handler.filter(|_| plan.outlives) {
+            return late::leave_behind(stage, node, session, plan);
+        }
         let cancelled = async {
             if let Some(after) = plan.cancel_ms {
                 sleep(Duration::from_millis(after)).await;
@@ -38,7 +50,8 @@ pub(super) fn play_fork<'a>(
             }
         };
         let played = async {
-            Agent { stage, session: &session, handler }.play(&plan.turns, &plan.forks).await;
+            let fork = Some(plan.number);
+            Agent { stage, session: &session, handler, fork }.play(&plan.turns, &plan.forks).await;
             stage.shaker.nudge().await;
         };
         tokio::select! {
@@ -52,8 +65,8 @@ pub(super) fn play_fork<'a>(
 impl Agent<'_> {
     /// Plays the agent's turns and, concurrently, its forks.
     pub(in crate::sim) async fn play(self, turns: &[TurnPlan], forks: &[ForkPlan]) {
-        let Self { stage, session, handler } = self;
-        let forks = forks.iter().map(|plan| play_fork(stage, Parent::Session(session), handler, plan));
+        let Self { stage, handler, .. } = self;
+        let forks = forks.iter().map(|plan| play_fork(stage, Parent::Agent(self), handler, plan));
         join(self.play_turns(turns), join_all(forks)).await;
     }
 

@@ -26,6 +26,7 @@ impl PermitCheck {
         if let Fact::Handler(node, step) = entry.fact {
             self.handlers.apply(node, step);
         }
+        self.handlers.follow(&entry.fact);
         if !matches!(entry.fact, Fact::Handler(..) | Fact::Permits(_)) {
             return Vec::new();
         }
@@ -49,7 +50,8 @@ impl PermitCheck {
             // A read handler that was given up holds nothing, but the journal does not show at once when that happens.
             let may_be_given_up = node.tool.is_some_and(|tool| tool.placement == Placement::Blocking);
             at_least += usize::from(state.is_active() && !may_be_given_up);
-            at_most += usize::from(!state.is_parked());
+            // A handler that was parked when its call ended keeps its lease, if it cannot be dropped.
+            at_most += usize::from(!state.is_parked() || state.over);
         }
         let since = &mut self.over_since[class.index()];
         match (in_use > at_most, *since) {

@@ -2,7 +2,7 @@
 //! and no call waits for a lease that it may not wait for (CC-8).
 
 use super::{Broken, Need, Table};
-use crate::sim::PermitChange;
+use crate::sim::{PermitChange, check::SLACK_US};
 use std::collections::BTreeMap;
 
 /// Waiters older than this go first.
@@ -56,6 +56,9 @@ pub(super) struct Waiters<'a> {
     at_us: u64,
     /// The last change, to recognise the changes that belong to it.
     last: Option<&'a PermitChange>,
+    /// Since when the calls are granted that a change of a pool or the serial leases has unblocked, in slices: until
+    /// then, some that could start wait (CC-3).
+    slices_since_us: Option<u64>,
     /// A lease that was refused to a call although, by the trace so far, it could still be pushed.
     refused: Option<&'a str>,
 }
@@ -94,8 +97,9 @@ impl<'a> Waiters<'a> {
         !follows
     }
 
-    fn check_none_grantable(&self, table: &Table<'a>, broken: &mut Broken<'_>) {
+    fn check_none_grantable(&mut self, table: &Table<'a>, broken: &mut Broken<'_>) {
         let aged = self.aged(table, self.at_us);
+        let mut waits = None;
         for (ticket, waiter) in &self.by_ticket {
             let held_back = aged.filter(|aged| aged != ticket).and_then(|aged| self.by_ticket.get(&aged));
             let is_grantable = match waiter.root {
@@ -104,10 +108,7 @@ impl<'a> Waiters<'a> {
             };
             // Calls behind the head of their lane wait for their turn.
             if is_grantable && self.is_head(*ticket) {
-                broken(
-                    "CC-3",
-                    format!("ticket {ticket} waits although it could be granted, {waiter:?}, before"),
-                );
+                waits = Some(ticket);
             }
             if waiter.may_not_wait && !waiter.could_push(table) {
                 broken(
@@ -115,6 +116,16 @@ impl<'a> Waiters<'a> {
                     format!("ticket {ticket} waits for a lease although it may not, {waiter:?}, before"),
                 );
             }
+        }
+        let in_slices = self.slices_since_us.is_some_and(|since_us| self.at_us < since_us + SLACK_US);
+        match waits {
+            None => self.slices_since_us = None,
+            Some(ticket) if !in_slices => {
+                let waiter = &self.by_ticket[ticket];
+                let what = format!("ticket {ticket} waits although it could be granted, {waiter:?}, before");
+                broken("CC-3", what);
+            }
+            Some(_) => {}
         }
     }
 
@@ -160,6 +171,7 @@ impl<'a> Waiters<'a> {
         match change.what.as_str() {
             "queue" => drop(self.by_ticket.insert(change.ticket, Waiter::of(table, change, at_us))),
             "grant" | "resume" | "cancel" | "refuse" => drop(self.by_ticket.remove(&change.ticket)),
+            "resize" | "pause" => self.slices_since_us = Some(at_us),
             _ => {}
         }
         (self.at_us, self.last) = (at_us, Some(change));

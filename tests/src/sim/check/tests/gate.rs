@@ -50,7 +50,7 @@ fn a_start_under_a_replaced_policy_is_found() {
 #[test]
 fn a_start_that_no_policy_allows_is_found() {
     let mut other = changed();
-    other.policies.push(PolicyPlan { denied: vec![SERIAL], wall_ms: None });
+    other.policies.push(PolicyPlan { denied: vec![SERIAL], ..PolicyPlan::default() });
     breaks("I14", &other, |entries| {
         let at = find(entries, |fact| matches!(fact, Fact::SetPolicy(1)));
         entries[at].fact = Fact::SetPolicy(2);
