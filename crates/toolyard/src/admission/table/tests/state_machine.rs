@@ -134,7 +134,13 @@ impl Pair {
                 self.model.units[unit].width = width;
                 self.model.settle(vec![Res::Unit(unit)], self.now);
             }
-            Step::Slice => drop(self.table.settle_slice(self.clock())),
+            Step::Slice => {
+                let owes = !self.table.backlog.is_empty();
+                self.table.settle_slice(self.clock());
+                if owes {
+                    self.model.settle(Vec::new(), self.now); // the table has looked at the time too
+                }
+            }
             Step::ResizeAll(width) => {
                 self.table.resize_class(ToolClass::Concurrent, width);
                 let all: Vec<_> = (0..UNITS).filter(|unit| is_concurrent(*unit)).collect();
@@ -419,6 +425,21 @@ proptest! {
         steps.iter().for_each(|step| pair.run(step));
         pair.drain();
     }
+}
+
+/// CC-3b: a waiter that has aged by the time of a slice has what it lacks held back from those behind it.
+#[test]
+fn a_slice_sees_who_has_aged() {
+    let ask = |need, calls| Step::Ask { root: 0, parent: 0, nested: false, need, calls };
+    let mut widths = [1; SHARED + OWN];
+    (widths[0], widths[SHARED + 2]) = (2, 2); // reads and the tree
+    let mut pair = Pair::new(widths);
+    (pair.slices_between, pair.model.follows, pair.table.backlog.slice) = (true, true, 2);
+    let resumed = Step::Pause { class: ToolClass::Read, paused: false };
+    // Two calls of one tool, of which the second waits; then one of another tool, which waits for the slice.
+    let steps = [ask(40, 2), resumed, Step::Time(777), ask(35, 1), Step::Time(1224), Step::Slice];
+    steps.iter().for_each(|step| pair.run(step));
+    pair.drain();
 }
 
 proptest! {
