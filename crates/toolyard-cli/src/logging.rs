@@ -15,7 +15,7 @@ pub(crate) const LOG_ENV: &str = "TOOLYARD_LOG";
 
 /// The filter unless [`LOG_ENV`] is set. Two targets are off because the program reports these errors itself: failed
 /// writes of the event file, and unreadable messages from MCP servers.
-const DEFAULT_FILTER: &str = "warn,toolyard::events=off,rmcp=off";
+const DEFAULT_FILTER: &str = "warn,toolyard::record::events=off,rmcp=off";
 
 static REDACTOR: OnceLock<Redactor> = OnceLock::new();
 
