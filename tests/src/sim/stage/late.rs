@@ -29,6 +29,8 @@ pub(super) fn leave_behind(stage: &Arc<Stage>, handler: u32, session: Session, p
         while !stage.is_over(handler) {
             sleep(POLL_INTERVAL).await;
         }
+        // A handler that went on for other calls may have stopped a moment before the engine learns of it.
+        sleep(POLL_INTERVAL).await;
         stage.journal.note(Fact::PlayedLate(plan.number));
         let agent = Agent { stage: &stage, session: &session, handler: None, fork: Some(plan.number) };
         agent.play(&plan.turns, &plan.forks).await;
