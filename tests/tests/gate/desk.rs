@@ -6,9 +6,10 @@ use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
+use tokio::{runtime::Builder, time::timeout};
 use toolyard::{
-    Answer, AnswerError, ApprovalDesk, Call, CallDigest, Confirmations, RequestId, SessionId, Tool,
-    ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
+    Answer, AnswerError, ApprovalDesk, Call, CallDigest, Confirmations, Drain, ErrorKind, RequestId,
+    SessionId, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
 };
 use toolyard_tests::{Yard, call, shape, yard};
 
@@ -163,4 +164,54 @@ async fn a_tool_is_made_only_after_the_answer() {
     assert_eq!(shape(&outcomes), "a ok, b user_denied, c cancelled, d invalid_input");
     assert_eq!(made_so_far(), before + 1);
     yard.events.check();
+}
+
+/// PO-4, SC-8: the last event of an engine is that it has stopped. Then its desk is closed: questions that were open
+/// are withdrawn, answers that came at the last moment cause no event, and nobody is asked any more.
+#[test]
+fn a_closed_desk_causes_no_event() {
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    for round in 0..200 {
+        let ends = async {
+            let desk = ApprovalDesk::default();
+            let yard = asking(&desk).await;
+            let session = yard.engine.session("s");
+            let batch: Vec<_> = (0..8).map(|n| call(&format!("c{n}"), "concurrent", 0, "ok")).collect();
+            let person = desk.clone();
+            let (begun, begin) = tokio::sync::oneshot::channel();
+            let answers = tokio::spawn(async move {
+                let questions = questions::<8>(&person).await;
+                let _ = begun.send(());
+                questions.map(|question| person.answer(question.id(), question.digest(), Answer::Allow))
+            });
+            let engine = yard.engine.clone();
+            let shutdown = async move {
+                begin.await.unwrap();
+                engine.shutdown(Drain::default()).await
+            };
+            let (outcomes, answers, _) = tokio::join!(session.dispatch(batch), answers, shutdown);
+            let ended = yard.events.events().len();
+            for (outcome, answer) in outcomes.iter().zip(answers.unwrap()) {
+                let error = outcome.error().map(|error| error.kind);
+                assert!(
+                    answer.is_ok() || error == Some(ErrorKind::ShuttingDown),
+                    "{round}: {answer:?} {error:?}"
+                );
+            }
+            assert!(desk.next().await.is_none() && desk.pending().is_empty(), "{round}");
+            for session in [session.clone(), yard.engine.session("late")] {
+                let late = session.call(call("late", "concurrent", 0, "ok")).await;
+                assert_eq!(shape(&[late]), "late shutting_down");
+            }
+            assert!(desk.next().await.is_none() && desk.pending().is_empty(), "{round}");
+            let late = yard.events.events().split_off(ended);
+            let names: Vec<_> = late.iter().map(|event| event.kind.name()).collect();
+            assert!(names.iter().all(|name| !name.starts_with("tool.confirmation")), "{round}: {names:?}");
+            let of_before =
+                |event: &&toolyard::Event| event.call_id.as_ref().is_some_and(|id| id.as_str() != "late");
+            assert_eq!(late.iter().filter(of_before).count(), 0, "{round}: {names:?}");
+            yard.events.check();
+        };
+        runtime.block_on(async { timeout(Duration::from_secs(60), ends).await.expect("timed out") });
+    }
 }
