@@ -109,7 +109,7 @@ impl Engine {
     /// # Cancel safety
     /// Dropping the future loses nothing.
     pub async fn events_written(&self) -> bool {
-        self.core.tasks.within(self.core.bus.written()).await
+        self.core.bus.written(&self.core.tasks).await
     }
 
     /// Reports the pools (width, state, running and queued calls), the breakers, and who waits for what. The list of
@@ -155,6 +155,9 @@ impl Engine {
     /// this engine ends too: [subscriptions](Self::subscribe) once they have read the last event,
     /// [`ApprovalDesk::next`](crate::gate::ApprovalDesk::next), and those who [watch](Registry::watch) the registry. A second
     /// call of this method finds nothing to do.
+    ///
+    /// The times of `drain` are kept by the runtime in which the engine was built. Where that was shut down before, they
+    /// are over at once.
     ///
     /// # Cancel safety
     /// If the future is dropped, the engine stays at the step it has reached and keeps refusing new calls.

@@ -2,6 +2,7 @@
 
 mod blocking;
 mod outside;
+mod time;
 pub(crate) mod unwind;
 
 #[cfg(test)]

@@ -2,6 +2,10 @@
 
 use crate::soon;
 use serde_json::json;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 use tokio::runtime::{Builder, Runtime};
 use toolyard::{Call, Drain, ErrorKind, Outcome, ToolClass, ToolConfig, ToolSpec};
 use toolyard_tests::{call, kinds, scripted, shape, yard};
@@ -299,4 +303,59 @@ fn an_engine_is_not_built_without_timers() {
     assert!(refused.to_string().contains("enable_time"), "{refused}");
     let refused = futures::executor::block_on(toolyard::Engine::builder().build()).unwrap_err();
     assert!(matches!(refused, toolyard::BuildError::NoRuntime), "{refused}");
+}
+
+/// SC-3, SC-8: an engine whose runtime was shut down shuts down all the same, from another runtime, on which its calls
+/// go on. Where it kept its time no time passes any more, so it waits for nothing.
+#[test]
+fn an_engine_without_its_runtime_waits_for_nothing() {
+    struct Elsewhere(tokio::runtime::Handle);
+    impl toolyard::Spawner for Elsewhere {
+        fn spawn(&self, task: futures::future::BoxFuture<'static, ()>) {
+            drop(self.0.spawn(task));
+        }
+    }
+    let (engines, elsewhere) = (engines(), callers());
+    let spawner = Arc::new(Elsewhere(elsewhere.handle().clone()));
+    let yard = engines.block_on(yard(|builder, _| builder.spawner(spawner)));
+    let session = yard.engine.session("s");
+    let batch = vec![call("a", "read", 0, "deaf"), call("b", "serial", 0, "ok")];
+    let mut dispatch = Box::pin(session.dispatch(batch));
+    elsewhere.block_on(soon(async {
+        while yard.log.running() == 0 {
+            assert!(futures::poll!(&mut dispatch).is_pending());
+            tokio::task::yield_now().await;
+        }
+    }));
+    engines.shutdown_timeout(crate::SECOND);
+    elsewhere.block_on(soon(yard.engine.shutdown(Drain::default())));
+    let outcomes = elsewhere.block_on(soon(dispatch));
+    assert_eq!(shape(&outcomes), "a cancelled, b shutting_down");
+    yard.events.check();
+}
+
+/// V1, SC-3: a hook that hangs in a dispatch of another runtime is given up when the engine's runtime is shut down.
+#[test]
+fn a_hook_that_hangs_is_given_up_with_the_runtime() {
+    struct Hangs(Arc<AtomicBool>);
+    #[toolyard::async_trait]
+    impl toolyard::Hooks for Hangs {
+        async fn on_tool_call(&self, _: &Call, _: &toolyard::Caller<'_>) -> Result<(), toolyard::Abort> {
+            self.0.store(true, Ordering::Relaxed);
+            std::future::pending().await
+        }
+    }
+    let (engines, begun) = (engines(), Arc::new(AtomicBool::new(false)));
+    let yard = engines.block_on(yard(|builder, _| builder.hooks(Hangs(begun.clone()))));
+    let session = yard.engine.session("s");
+    let mut dispatch = Box::pin(session.dispatch(vec![call("a", "read", 0, "ok")]));
+    callers().block_on(soon(async {
+        while !begun.load(Ordering::Relaxed) {
+            assert!(futures::poll!(&mut dispatch).is_pending());
+            tokio::task::yield_now().await;
+        }
+    }));
+    engines.shutdown_timeout(crate::SECOND);
+    assert_eq!(shape(&callers().block_on(soon(dispatch))), "a aborted");
+    yard.events.check();
 }

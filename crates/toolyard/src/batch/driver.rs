@@ -134,12 +134,8 @@ pub(super) fn zombies_until() -> Instant {
 
 /// Gives abandoned handlers time to stop; returns whether some still run after it (CL-3).
 pub(super) async fn wait_for_zombies(batch: &Arc<BatchState>, run: usize, until: Instant) -> bool {
-    let wait = {
-        // A caller outside of tokio has no timer of its own.
-        let _runtime = batch.session.engine.tasks.enter();
-        tokio::time::timeout_at(until, batch.run_quiescent(run))
-    };
-    if wait.await.is_ok() {
+    let tasks = &batch.session.engine.tasks;
+    if tasks.timeout_at(until, batch.run_quiescent(run)).await.is_some() {
         return false;
     }
     // A handler that has not been abandoned yet still has its grace, and settles within it.

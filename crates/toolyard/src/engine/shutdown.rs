@@ -6,7 +6,6 @@ use crate::{
     pool::Pools,
 };
 use std::{sync::atomic::Ordering, time::Duration};
-use tokio::time::timeout;
 use toolyard_core::{EventKind, event::DrainStep};
 
 /// The result of a shutdown.
@@ -29,23 +28,26 @@ pub(super) async fn shutdown(engine: &EngineCore, pools: &Pools, drain: Drain) -
     step(DrainStep::ClearQueue);
     engine.stop(Stop::ShuttingDown);
     step(DrainStep::Finish);
-    let all_ended = || engine.batch_ends.all_ended(|| engine.batches());
-    if timeout(drain.finish, all_ended()).await.is_err() {
+    let last_longer_than = async |limit| {
+        let all_ended = engine.batch_ends.all_ended(|| engine.batches());
+        engine.tasks.timeout(limit, all_ended).await.is_none()
+    };
+    if last_longer_than(drain.finish).await {
         step(DrainStep::Cancel);
         cancel_running(engine);
-        if timeout(drain.grace, all_ended()).await.is_err() {
+        if last_longer_than(drain.grace).await {
             step(DrainStep::Abandon);
             engine.abandon.cancel();
-            if timeout(WRAP_UP_TIME, all_ended()).await.is_err() {
+            if last_longer_than(WRAP_UP_TIME).await {
                 let batches = unfinished(engine.batches()).count();
                 tracing::error!(batches, "calls did not end after their handlers were abandoned");
             }
         }
     }
-    let written = engine.bus.written().await;
+    let written = engine.bus.written(&engine.tasks).await;
     pools.stop().await;
     step(DrainStep::Stopped);
-    engine.bus.close(!written).await;
+    engine.bus.close(&engine.tasks, !written).await;
     engine.end_waits();
     DrainReport { abandoned: engine.abandoned.load(Ordering::Relaxed) - abandoned_before }
 }

@@ -4,16 +4,7 @@ use crate::{
     agent::Services,
     tasks::{Caught, Panic, Tasks, outside},
 };
-use std::{
-    future::{Future, poll_fn},
-    pin::pin,
-    task::Poll,
-    time::Duration,
-};
-use tokio::{
-    task::{coop::has_budget_remaining, unconstrained},
-    time::sleep,
-};
+use std::{future::Future, time::Duration};
 use toolyard_core::{Call, CallError, Caller, ErrorKind, Outcome};
 
 /// How long a hook may take.
@@ -28,24 +19,12 @@ enum HookResult<T> {
 
 /// Runs a hook. The future is made inside, so that a panic before the first await is caught too.
 async fn bounded<T, F: Future<Output = T>>(tasks: &Tasks, hook: impl FnOnce() -> F) -> HookResult<T> {
-    let mut hook = Caught::new(outside(async move { hook().await }));
-    let mut timer = None;
-    poll_fn(|cx| {
-        // The caller may be outside of tokio, but a hook may use timers.
-        let _runtime = tasks.enter();
-        let had_budget = has_budget_remaining();
-        if let Poll::Ready(done) = pin!(&mut hook).poll(cx) {
-            return Poll::Ready(done.map_or_else(HookResult::Panicked, HookResult::Done));
-        }
-        // Made only now, because most hooks finish at their first poll and need no timer.
-        let timer = timer.get_or_insert_with(|| Box::pin(sleep(HOOK_WITHIN)));
-        let late = match had_budget {
-            true => pin!(unconstrained(timer.as_mut())).poll(cx), // the hook may have used the budget up
-            false => timer.as_mut().poll(cx),
-        };
-        late.map(|()| HookResult::TooSlow)
-    })
-    .await
+    let hook = Caught::new(outside(async move { hook().await }));
+    match tasks.timeout(HOOK_WITHIN, hook).await {
+        Some(Ok(done)) => HookResult::Done(done),
+        Some(Err(panic)) => HookResult::Panicked(panic),
+        None => HookResult::TooSlow,
+    }
 }
 
 /// Runs the first hook. If it refuses, the call is `aborted`.

@@ -23,10 +23,7 @@ use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
 };
-use tokio::{
-    sync::oneshot,
-    time::{Instant, timeout_at},
-};
+use tokio::{sync::oneshot, time::Instant};
 use toolyard_core::{CallError, ErrorKind, wording};
 
 /// Arguments of which is not known whether they fit.
@@ -97,14 +94,7 @@ async fn at_length(
     }
     let validated = match until {
         None => answered.await,
-        Some(until) => {
-            let answered = {
-                // A caller outside of tokio has no timer of its own.
-                let _runtime = engine.tasks.enter();
-                timeout_at(until, answered)
-            };
-            answered.await.unwrap_or(Ok(Ok(Err(Exhausted))))
-        }
+        Some(until) => engine.tasks.timeout_at(until, answered).await.unwrap_or(Ok(Ok(Err(Exhausted)))),
     };
     match validated {
         Ok(Ok(Ok(Ok(())))) => return Ok(()),

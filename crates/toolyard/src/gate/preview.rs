@@ -43,8 +43,6 @@ impl Preview for PreviewOf {
             Placement::Blocking => self.blocking.spawn_preview(Box::pin(look)),
             Placement::Task | Placement::Inline => self.tasks.spawn(look),
         }
-        // Whoever shows the question may be outside of tokio.
-        let in_time = self.tasks.within(async { tokio::time::timeout(PREVIEW_WITHIN, preview).await });
-        in_time.await.ok()?.ok()?
+        self.tasks.timeout(PREVIEW_WITHIN, preview).await?.ok()?
     }
 }

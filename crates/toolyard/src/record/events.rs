@@ -22,7 +22,7 @@ pub use subscription::{Received, Subscription};
 
 use crate::{
     clock::Clock,
-    tasks::{Contained, caught},
+    tasks::{Contained, Tasks, caught},
 };
 use std::{
     fmt,
@@ -33,7 +33,7 @@ use std::{
     time::Duration,
 };
 use subscription::SUBSCRIBER_LAG_MAX;
-use tokio::{sync::broadcast, time::timeout};
+use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 use toolyard_core::Event;
 use toolyard_redact::Redactor;
@@ -136,9 +136,9 @@ impl EventBus {
     }
 
     /// Waits until all events are written, within limits (SC-8); `false` if some are not.
-    pub(crate) async fn written(&self) -> bool {
+    pub(crate) async fn written(&self, tasks: &Tasks) -> bool {
         let all = futures::future::join_all(self.queues.iter().map(Queue::written));
-        let in_time = timeout(FLUSH_WITHIN, all).await.is_ok();
+        let in_time = tasks.timeout(FLUSH_WITHIN, all).await.is_some();
         if !in_time {
             let unwritten: usize = self.queues.iter().map(Queue::len).sum();
             tracing::error!(unwritten, "events could not be written in time");
@@ -148,9 +148,9 @@ impl EventBus {
 
     /// The engine has stopped: flushes the sinks, and once all events are written, has any further ones written by
     /// `publish` itself. If writers were `late` before, does not wait for them again.
-    pub(crate) async fn close(&self, late: bool) {
+    pub(crate) async fn close(&self, tasks: &Tasks, late: bool) {
         self.to_sinks(|sink| sink.flush());
-        if !late && self.written().await {
+        if !late && self.written(tasks).await {
             self.queues.iter().for_each(Queue::close);
         }
     }
