@@ -191,7 +191,7 @@ impl Admission {
     }
 
     /// Grants a permit if it is free now, without waiting.
-    #[cfg(any(test, toolyard_faults))]
+    #[cfg(test)]
     pub(crate) fn try_admit(self: &Arc<Self>, root: u64, need: Need) -> Option<Permit<'_>> {
         let entry = self.table().try_grant(&Ask::of_root(root, need))?;
         Some(Permit::new(self, need, entry, Instant::now()))

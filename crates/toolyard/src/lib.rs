@@ -1,8 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-#[macro_use]
-mod faulty;
-
 // The recorder shared with the tests of whole engines refers to this crate by its name.
 #[cfg(test)]
 extern crate self as toolyard;
@@ -16,9 +13,6 @@ mod chance;
 mod clock;
 mod config;
 mod engine;
-#[cfg(toolyard_faults)]
-#[doc(hidden)]
-pub mod fault;
 mod gate;
 mod keys;
 mod pool;

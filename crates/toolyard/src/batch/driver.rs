@@ -105,9 +105,6 @@ fn begin_inline(batch: &Arc<BatchState>, index: u32, ready_at: Instant) {
 /// Waits until a run that has ended is quiescent, or until every call of the batch has its result, so that nothing is
 /// left to start. Returns the reason if the runs behind it must not start. Not needed for the last run of a batch.
 async fn await_quiescence(batch: &Arc<BatchState>, run: usize) -> Option<Stop> {
-    if faulty!(BarrierSkipped) {
-        return None;
-    }
     // Boxed, because few batches get here and the others need no room for it.
     if !batch.is_quiescent(run) && Box::pin(runs_into_zombies(batch, run)).await {
         return Some(Stop::Zombie);

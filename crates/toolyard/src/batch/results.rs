@@ -33,9 +33,6 @@ impl BatchState {
             }
         };
         Self::shown(redactor.as_ref(), &mut outcomes);
-        if faulty!(ResultsByCompletion) {
-            outcomes.sort_by_key(|outcome| outcome.queued() + outcome.ran());
-        }
         outcomes
     }
 

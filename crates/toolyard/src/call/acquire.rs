@@ -83,16 +83,6 @@ impl BatchState {
         // The phase stays locked until it has the ticket: another thread that grants it at once waits for that.
         let ask = self.ask_for(need);
         match engine.admission.admit(&ask, now, self, index) {
-            #[cfg(toolyard_faults)]
-            Ok(Admitted::Now(held)) if faulty!(KeyAfterQueue) && bid.progress.is_none() => {
-                match self.key_after_queue(phase, index, now) {
-                    Some(phase) => self.start_with(phase, index, bid, held, now),
-                    None => {
-                        engine.admission.finish(held, now);
-                        None
-                    }
-                }
-            }
             Ok(Admitted::Now(held)) => self.start_with(phase, index, bid, held, now),
             Ok(Admitted::InPlaceOf(held, ended)) => {
                 let attempt = self.start_in_place_of(phase, index, bid, held, now);
@@ -161,19 +151,6 @@ impl BatchState {
         match self.unrecorded(index) {
             None => self.no_room(),
             refused => refused,
-        }
-    }
-
-    #[cfg(toolyard_faults)]
-    pub(crate) fn key_after_queue<'a>(
-        self: &Arc<Self>,
-        phase: MutexGuard<'a, Phase>,
-        index: u32,
-        now: Instant,
-    ) -> Option<MutexGuard<'a, Phase>> {
-        match self.work(index).key() {
-            None => Some(phase),
-            Some(key) => self.lead_or_follow(phase, index, key, now),
         }
     }
 

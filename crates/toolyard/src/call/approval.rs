@@ -17,21 +17,6 @@ use toolyard_core::{ApprovalRequest, Approver, EventKind, RequestId};
 /// How many bytes of a call's arguments events about its question show.
 const SHOWN_MAX: usize = 1024;
 
-/// The permit that a faulty engine holds while it asks.
-#[cfg(toolyard_faults)]
-struct HeldInApproval {
-    batch: Arc<BatchState>,
-    held: crate::admission::Held,
-}
-
-#[cfg(toolyard_faults)]
-impl Drop for HeldInApproval {
-    fn drop(&mut self) {
-        let engine = &self.batch.session.engine;
-        engine.admission.finish(self.held, engine.clock.now());
-    }
-}
-
 impl BatchState {
     /// Asks about every call that needs approval.
     pub(crate) fn ask(self: &Arc<Self>) {
@@ -55,12 +40,8 @@ impl BatchState {
         self.emit(index, None, || self.requested_event(index, question.request(), question.shares()));
         drop(phase);
         let end_on_drop = EndOnDrop::new(self, index);
-        #[cfg(toolyard_faults)]
-        let permit = self.held_in_approval(index);
         let (asking, withdraw) = abortable(async move {
             question.ask().await;
-            #[cfg(toolyard_faults)]
-            drop(permit);
             end_on_drop.disarm();
         });
         self.session.engine.tasks.spawn(asking.map(|_| ()));
@@ -71,16 +52,6 @@ impl BatchState {
         } else if !matches!(*self.slots[index as usize].phase(), Phase::Asking { .. }) {
             self.withdraw_question(index);
         }
-    }
-
-    #[cfg(toolyard_faults)]
-    fn held_in_approval(self: &Arc<Self>, index: u32) -> Option<HeldInApproval> {
-        let work = self.work(index);
-        let (need, resized) = self.session.need(&work.entry, work.class);
-        resized.into_iter().for_each(|resized| resized.start());
-        let permit = || self.session.engine.admission.try_admit(self.session.root(), need);
-        let permit = faulty!(PermitHeldInApproval).then(permit).flatten()?;
-        Some(HeldInApproval { batch: self.clone(), held: permit.hand_over() })
     }
 
     fn question(self: &Arc<Self>, index: u32, approver: Contained<Arc<dyn Approver>>) -> Question {

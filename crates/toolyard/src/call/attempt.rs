@@ -211,9 +211,7 @@ impl Attempt {
         }
         // Counted before the permits are released: calls that are started by them see a breaker that has just opened.
         self.count(&ending, ended_at);
-        if !faulty!(PermitHeldInBackoff) {
-            self.release(still_running.is_some(), ended_at);
-        }
+        self.release(still_running.is_some(), ended_at);
         if let Some(redactor) = &self.engine().results_redactor {
             let limits = &self.grant().limits;
             let bytes_max = self.engine().limits.output_bytes_max;
@@ -383,9 +381,6 @@ impl Attempt {
             Some(nest) => {
                 let kept = nest.handler_over(&self.call, still_running.then_some(&keeps));
                 still_running.then(|| Box::new(kept))
-            }
-            None if faulty!(PermitLeakedOnCancel) && self.batch().cancelled(self.call.index).is_some() => {
-                None
             }
             None if still_running => {
                 let (kept, granted) = admission.become_zombie(self.held, keeps);

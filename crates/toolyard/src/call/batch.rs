@@ -333,7 +333,7 @@ impl BatchState {
             });
         }
         let error = self.shown_error(error);
-        let runs_flight = self.flight_run_by(index).is_some() && !faulty!(LeaderCancelHangs);
+        let runs_flight = self.flight_run_by(index).is_some();
         let (ending, progress) = self.end_of(index, before.into_progress(), error);
         if progress.is_some() {
             self.spawn_end_hook(index, &ending);
@@ -409,9 +409,6 @@ impl BatchState {
         let mut phase = self.slots[index as usize].phase();
         self.stream_ends(index);
         self.emit(index, None, || self.started_event(index, &ending));
-        if faulty!(SecondEnd) && index == 3 {
-            self.emit(index, None, || self.started_event(index, &ending));
-        }
         let _watch = phase.take_waker();
         *phase = Phase::Ended(ending);
         drop(phase);

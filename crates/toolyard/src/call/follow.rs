@@ -38,7 +38,7 @@ impl BatchState {
                 }
                 Reserved::Unkept => return Some(phase),
                 Reserved::Join(_) if entry.spec().key_conflict == KeyConflict::Fail => break in_progress(),
-                Reserved::Join(_) if self.would_deadlock() && !faulty!(JoinUnderSerial) => {
+                Reserved::Join(_) if self.would_deadlock() => {
                     break in_progress().with_reason(Reason::WouldDeadlock);
                 }
                 Reserved::Join(flight) => {
@@ -171,9 +171,8 @@ impl BatchState {
     /// Ends the call in whose slot a flight runs, if other calls wait for the result. Returns whether it did; the
     /// handler then goes on for them.
     pub(crate) fn detach(&self, index: u32, ending: impl FnOnce() -> Ending) -> bool {
-        let Some(flight) = self.flight_run_by(index).filter(|flight| flight.detach()) else { return false };
-        if faulty!(LeaderCancelHangs) {
-            flight.finish(); // and no follower gets the result
+        if !self.flight_run_by(index).is_some_and(|flight| flight.detach()) {
+            return false;
         }
         self.slots[index as usize].make_aside().detach(self.started(index));
         let ending = ending();

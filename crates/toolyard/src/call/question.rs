@@ -196,7 +196,6 @@ impl Question {
     /// Whether the policy has changed since the call was last allowed.
     fn is_outdated(&self) -> bool {
         self.batch.policy_of(self.index) != self.batch.session.engine.rules.version()
-            && !faulty!(ApprovalNotRechecked)
     }
 
     /// Checks a call again after a change of the policy. If it is still allowed, the question is now about what would

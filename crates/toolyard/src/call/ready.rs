@@ -70,9 +70,7 @@ impl BatchState {
         if self.session.engine.bus.hold().is_on() {
             phase = self.pass_sinks(phase, index, ready_at, now)?;
         }
-        if let Some(key) = self.work(index).key()
-            && !faulty!(KeyAfterQueue)
-        {
+        if let Some(key) = self.work(index).key() {
             phase = self.lead_or_follow(phase, index, key, ready_at)?;
         }
         if self.session.engine.hooks.is_some() {
@@ -245,13 +243,6 @@ impl Waiter for BatchState {
                 return drop(permit);
             }
         };
-        #[cfg(toolyard_faults)]
-        if faulty!(KeyAfterQueue) && bid.progress.is_none() {
-            match self.key_after_queue(phase, index, granted_at) {
-                Some(back) => phase = back,
-                None => return drop(permit),
-            }
-        }
         let deadline = self.deadline_of_bid(index, &bid);
         let late = deadline.is_some_and(|deadline| deadline <= granted_at);
         let refused = match late {

@@ -87,7 +87,7 @@ impl BatchState {
     #[inline(always)]
     pub(crate) fn settle(&self, index: u32, has_run: bool) {
         let has_reserved = self.slots[index as usize].settle();
-        if has_reserved && !has_run && !faulty!(RefundLost) {
+        if has_reserved && !has_run {
             let entry = &self.work(index).entry;
             self.draws.of_tool(entry).refund(entry.spec().cost);
         }

@@ -63,7 +63,7 @@ pub(super) struct Entry {
 
 impl Entry {
     fn is_lent(&self) -> bool {
-        !faulty!(LeaseNotLent) && matches!(self.state, EntryState::Parked | EntryState::Stopped)
+        matches!(self.state, EntryState::Parked | EntryState::Stopped)
     }
 
     /// Whether its handler runs, as a zombie or not.

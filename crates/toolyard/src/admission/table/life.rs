@@ -35,9 +35,7 @@ impl<W: PlaceInLine> Table<W> {
         entry: Option<EntryId>,
         now: impl FnOnce() -> Moment,
     ) {
-        if !faulty!(PermitHeldWhileNested) {
-            self.give_back(need);
-        }
+        self.give_back(need);
         self.trace_change(|| TraceRecord::of("park", need, entry));
         self.set_states(entry, EntryState::Parked);
         self.settle(now);
@@ -143,9 +141,7 @@ impl<W: PlaceInLine> Table<W> {
 
     /// Takes the units again that a parked handler released.
     pub(super) fn take_again(&mut self, need: Need, entry: Option<EntryId>, ticket: u64) {
-        if !faulty!(PermitHeldWhileNested) {
-            need.units().for_each(|unit| self.unit_mut(unit).in_use += 1);
-        }
+        need.units().for_each(|unit| self.unit_mut(unit).in_use += 1);
         self.trace_change(|| TraceRecord { ticket, ..TraceRecord::of("resume", need, entry) });
     }
 

@@ -123,7 +123,7 @@ pub(crate) struct Ask {
 
 impl Ask {
     /// A call at the root, not made by another call.
-    #[cfg(any(test, toolyard_faults))]
+    #[cfg(test)]
     pub(crate) fn of_root(root: u64, need: Need) -> Self {
         Self { root, depth: 0, lineage: None, need }
     }

@@ -99,7 +99,7 @@ impl<W: PlaceInLine> Table<W> {
         let (mut oldest, mut in_vain) = (None, InVain::new());
         for (need, lanes) in queue.resumes() {
             self.count_look();
-            if !(faulty!(PermitHeldWhileNested) || need.units().all(|unit| self.unit(unit).has_room(false))) {
+            if !need.units().all(|unit| self.unit(unit).has_room(false)) {
                 continue;
             }
             for next in lanes {
@@ -375,9 +375,7 @@ impl<W: PlaceInLine> Table<W> {
         match key.who {
             Who::Resume { entry } => {
                 let is_top = |entry| self.leases.get(self.leases.entry(entry).lease).top == Some(entry);
-                entry.is_none_or(is_top)
-                    && (faulty!(PermitHeldWhileNested)
-                        || key.need.units().all(|unit| self.unit(unit).has_room(false)))
+                entry.is_none_or(is_top) && key.need.units().all(|unit| self.unit(unit).has_room(false))
             }
             Who::Call { holder, .. } => {
                 let may_push = |lease| self.may_take_lease(lease, holder, lane);

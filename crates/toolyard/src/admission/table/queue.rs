@@ -168,7 +168,7 @@ impl Queue {
     /// used up.
     pub(super) fn charge(&mut self, root: u64, next: Turn) {
         let is_only = self.shares.len() == 1;
-        let Some(share) = self.shares.get_mut(&root).filter(|_| !faulty!(FairnessOff)) else { return };
+        let Some(share) = self.shares.get_mut(&root) else { return };
         share.credit -= 1;
         if share.credit == 0 && is_only {
             share.credit = next.weight; // the only session here: it is its turn again

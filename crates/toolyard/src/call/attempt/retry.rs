@@ -17,9 +17,6 @@ impl Attempt {
     #[inline(always)]
     pub(crate) fn count(&mut self, ending: &Ending, ended_at: Instant) {
         let Some(slots) = self.slots.take() else { return };
-        if faulty!(ProbeSlotLeaked) && self.batch().cancelled(self.call.index).is_some() {
-            return std::mem::forget(slots);
-        }
         let engine = self.engine();
         let slots = match &ending.status {
             Ok(_) => match self.work().entry.guard().succeeded(slots, ended_at) {
@@ -60,7 +57,7 @@ impl Attempt {
             attempt: self.number(),
         };
         let call = Repeatability {
-            repeatable: entry.spec().is_repeatable() || faulty!(RetryNonIdempotent),
+            repeatable: entry.spec().is_repeatable(),
             recursive: entry.spec().recursive,
             has_dispatched: batch.nest_of(*index).is_some(),
         };
@@ -95,15 +92,6 @@ impl Attempt {
 
     /// Leaves the call waiting for its next attempt.
     pub(crate) fn try_again(&mut self, ending: Ending, paid: Paid, delay: Duration, span: tracing::Span) {
-        if faulty!(PermitHeldInBackoff) && !self.released {
-            let (call, held) = (self.call.clone(), self.held);
-            self.released = true;
-            self.engine().tasks.spawn(async move {
-                tokio::time::sleep(delay).await;
-                let engine = &call.batch.session.engine;
-                engine.admission.finish(held, engine.clock.now());
-            });
-        }
         self.done = true;
         let (ready_at, granted_at) = self.first_times();
         let Err(error) = ending.status else { return };
