@@ -3,6 +3,7 @@
 
 use crate::{
     child::{Done, toolyard},
+    inn::Inn,
     place::{dir, until},
     terminal::{CTRL_C, CTRL_D, Terminal},
 };
@@ -103,6 +104,28 @@ fn always_is_for_a_pattern() {
     assert_eq!(codes(&done), ["ok", "user_denied", "ok", "ok"]);
     assert_eq!(done.stderr.matches("may this call run?").count(), 2, "{}", done.stderr);
     assert_eq!(fs::read_to_string(dir.join("a")).unwrap(), "3");
+}
+
+/// PO-3: for a tool of an MCP server, "always" leaves the arguments open that the configuration names, and no others.
+#[test]
+fn always_leaves_open_what_the_configuration_says() {
+    let inn = Inn::open("ask-ignores", "");
+    let asks = "[confirmation]\nper_tool = { inn__book = \"prompt\" }\n";
+    let ignores = "[tools.inn__book]\napproval_ignores = [\"guest\"]\n";
+    fs::write(inn.path("toolyard.toml"), format!("{asks}{ignores}{}", inn.section())).unwrap();
+    let book = |guest: &str, night: u32| ("inn__book", json!({"guest": guest, "night": night}));
+    let calls = [book("ada", 1), book("bob", 1), book("ada", 2), book("eve", 1)];
+    let mut asked = Asked::with("ask-ignores-run", &calls, &["--approve", "ask", "--config", &inn.config()]);
+    let page = asked.terminal.question();
+    let pattern = "always     inn__book {\"night\":1}, whatever its guest\r\n";
+    assert!(page.contains("call       c0") && page.contains(pattern), "{page}");
+    asked.terminal.types("a\n");
+    assert!(asked.terminal.question().contains("call       c2"));
+    asked.terminal.types("n\n");
+    let done = asked.end();
+    // The inn has no room for anybody whose call runs.
+    assert_eq!(codes(&done), ["execution_error", "execution_error", "user_denied", "execution_error"]);
+    assert_eq!(done.stderr.matches("may this call run?").count(), 2, "{}", done.stderr);
 }
 
 /// PO-3: `prompt_once` asks about the first call of a pattern, whatever the answer.
