@@ -4,7 +4,8 @@
 use crate::{
     child::{Done, toolyard},
     inn::Inn,
-    place::{dir, until},
+    named_pipe::NamedPipe,
+    place::dir,
     terminal::{CTRL_C, CTRL_D, Terminal},
 };
 use serde_json::{Value, json};
@@ -290,14 +291,17 @@ fn a_link_says_where_it_leads_and_may_not_change() {
     }
     fs::create_dir(dir.join("old")).and_then(|()| fs::create_dir(dir.join("new"))).unwrap();
     let calls = [write("in/a", "1"), write("in/b", "2"), write("odd", "3")];
-    let mut asked = Asked::in_dir(dir, &calls, &["--approve", "ask"]);
+    let events = dir.join("events");
+    let happens = NamedPipe::make(&events);
+    let more = ["--approve", "ask", "--events", events.to_str().unwrap()];
+    let mut asked = Asked::in_dir(dir, &calls, &more);
     let page = asked.terminal.question();
     assert!(page.contains("\r\n  links      \"in/a\" is a link and leads to \"old/a\"\r\n"), "{page}");
     asked.terminal.types("y\n");
     let page = asked.terminal.question();
     assert!(page.contains("leads to \"old/b\"\r\n"), "{page}");
     // The first call writes beside the second question.
-    until("the first call has written", || asked.reads("old/a").is_some());
+    happens.until("\"tool.completed\"");
     fs::remove_file(asked.dir.join("in")).unwrap();
     symlink("new", asked.dir.join("in")).unwrap();
     asked.terminal.types("y\n");

@@ -14,6 +14,7 @@ mod inn;
 mod interrupt;
 #[cfg(target_os = "linux")]
 mod memory;
+mod named_pipe;
 mod permission;
 #[cfg(unix)]
 mod pins;

@@ -3,7 +3,8 @@
 
 use crate::{
     child::{program, toolyard},
-    place::{dir, until},
+    named_pipe::NamedPipe,
+    place::dir,
 };
 use serde_json::{Value, json};
 use std::{
@@ -63,34 +64,37 @@ fn a_command_is_refused_unless_it_is_allowed() {
     assert!(!dir.join("ran").exists());
 }
 
-/// Starts a command that resists ending, waits until it runs, and signals the program.
-fn signalled(dir: &Path, args: &[String], signal: &str) -> Child {
+/// Starts a command that resists ending, waits until it runs, and signals the program. All processes of the command
+/// hold the pipe.
+fn signalled(dir: &Path, args: &[String], signal: &str) -> (Child, NamedPipe) {
+    let held = NamedPipe::make(&dir.join("held"));
     let mut child = program(&strs(args)).spawn().unwrap();
-    let command = "(setsid sleep 60 &); echo begun; trap '' TERM; echo > ready; while :; do sleep 1; done";
+    let command = "exec 9> held; (setsid sleep 60 &); echo begun; trap '' TERM; echo ready >&9; while :; do sleep 1; done";
     child.stdin.take().unwrap().write_all(calls(command).as_bytes()).unwrap();
-    until("the command runs", || dir.join("ready").exists());
-    assert!(working_in(dir) > 0);
+    held.until("ready");
     assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
-    child
+    (child, held)
 }
 
 /// SC-5, SC-8: an interrupt ends the command; its output so far is in the result.
 #[test]
 fn an_interrupt_ends_a_command_and_keeps_what_came_out() {
     let (dir, args) = yard("shell-interrupt");
-    let output = signalled(&dir, &args, "-INT").wait_with_output().unwrap();
+    let (child, held) = signalled(&dir, &args, "-INT");
+    let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     let results: Value = serde_json::from_slice(&output.stdout).unwrap();
     let error = &results["results"][0]["error"];
     assert_eq!(error["code"], "cancelled");
     assert!(results["results"][0]["content"][0]["text"].as_str().unwrap().contains("begun"), "{results}");
-    until("no process is left", || working_in(&dir) == 0);
+    held.end();
 }
 
 /// SC-6: a program that is killed leaves no process of a command.
 #[test]
 fn a_killed_program_leaves_no_process() {
     let (dir, args) = yard("shell-killed");
-    signalled(&dir, &args, "-KILL").wait().unwrap();
-    until("no process is left", || working_in(&dir) == 0);
+    let (mut child, held) = signalled(&dir, &args, "-KILL");
+    child.wait().unwrap();
+    held.end();
 }
