@@ -8,6 +8,7 @@ mod hooks;
 mod policy;
 mod reach;
 mod schemas;
+mod shared_questions;
 mod visibility;
 
 use std::{future::Future, time::Duration};
