@@ -69,22 +69,53 @@ impl PlaceInLine for Place {
     }
 }
 
-/// A call or handler about to wait. The batch's `Arc` is cloned only if the newcomer starts a new party.
-struct Newcomer<'a, T> {
-    waiter: &'a Arc<T>,
-    index: u32,
+/// A call that asks for permits: one of the calls of a [`Waiter`].
+pub(crate) trait Asking {
+    /// The batch.
+    type Waiter: Waiter + 'static;
+
+    /// The batch, only to be compared.
+    fn address(&self) -> *const Self::Waiter;
+
+    /// Its place in the batch.
+    fn index(&self) -> u32;
+
+    /// The batch, to be kept: used only if the call has to wait, and no neighbour of it waits before it.
+    fn waiter(&self) -> Arc<Self::Waiter>;
+}
+
+#[cfg(test)]
+impl<T: Waiter + 'static> Asking for (&Arc<T>, u32) {
+    type Waiter = T;
+
+    fn address(&self) -> *const T {
+        Arc::as_ptr(self.0)
+    }
+
+    fn index(&self) -> u32 {
+        self.1
+    }
+
+    fn waiter(&self) -> Arc<T> {
+        self.0.clone()
+    }
+}
+
+/// A call or handler about to wait.
+struct Newcomer<T> {
+    call: T,
     resumes: bool,
 }
 
-impl<T: Waiter + 'static> table::Newcomer<Place> for Newcomer<'_, T> {
+impl<T: Asking> table::Newcomer<Place> for Newcomer<T> {
     fn is_behind(&self, first: &Place, places: u32) -> bool {
-        ptr::addr_eq(Arc::as_ptr(self.waiter), Arc::as_ptr(&first.waiter))
-            && u64::from(first.index) + u64::from(places) == u64::from(self.index)
+        ptr::addr_eq(self.call.address(), Arc::as_ptr(&first.waiter))
+            && u64::from(first.index) + u64::from(places) == u64::from(self.call.index())
             && first.resumes == self.resumes
     }
 
     fn into_first(self) -> Place {
-        Place { waiter: self.waiter.clone(), index: self.index, resumes: self.resumes }
+        Place { waiter: self.call.waiter(), index: self.call.index(), resumes: self.resumes }
     }
 }
 
@@ -152,15 +183,14 @@ impl Admission {
         self: &Arc<Self>,
         ask: &Ask,
         at: Instant,
-        waiter: &Arc<impl Waiter + 'static>,
-        index: u32,
+        call: impl Asking,
     ) -> Result<Admitted<'_>, Refusal> {
         let mut table = self.table();
         if let Some(entry) = table.try_grant(ask) {
             drop(table);
             return Ok(Admitted::Now(Held { need: ask.need, entry }));
         }
-        self.admit_or_queue(table, ask, at, waiter, index)
+        self.admit_or_queue(table, ask, at, call)
     }
 
     #[inline(never)]
@@ -169,10 +199,9 @@ impl Admission {
         mut table: MutexGuard<'_, Table<Place>>,
         ask: &Ask,
         at: Instant,
-        waiter: &Arc<impl Waiter + 'static>,
-        index: u32,
+        call: impl Asking,
     ) -> Result<Admitted<'_>, Refusal> {
-        let newcomer = Newcomer { waiter, index, resumes: false };
+        let newcomer = Newcomer { call, resumes: false };
         match table.admit(ask, || self.moment(at), newcomer) {
             Asked::Granted(entry) => {
                 let held = Held { need: ask.need, entry };

@@ -26,6 +26,7 @@ mod flight;
 mod follow;
 mod holding;
 mod ids;
+mod in_flight;
 mod nested;
 mod progress;
 mod question;

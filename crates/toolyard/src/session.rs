@@ -168,7 +168,7 @@ impl Session {
 /// Cancels the calls with this id. Returns whether there were any.
 fn cancel_in(batches: &[Arc<BatchState>], id: &str) -> bool {
     let cancel = |batch: &Arc<BatchState>| -> usize {
-        batch.open_calls(id).filter(|index| batch.cancel_call(*index)).count()
+        batch.open_calls(id).filter(|index| batch.at(*index).cancel_call()).count()
     };
     batches.iter().map(cancel).sum::<usize>() > 0
 }

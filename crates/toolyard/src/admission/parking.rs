@@ -1,6 +1,6 @@
 //! Parking: handlers that await calls of their own release what they hold and take it again (CC-6).
 
-use super::{Admission, EntryId, Granted, Need, Newcomer, Permit, Ticket, UnitKind, Waiter, table};
+use super::{Admission, Asking, EntryId, Granted, Need, Newcomer, Permit, Ticket, UnitKind, table};
 use std::sync::{Arc, atomic::Ordering};
 use tokio::time::Instant;
 
@@ -92,11 +92,10 @@ impl Admission {
     pub(crate) fn resume(
         self: &Arc<Self>,
         Held { need, entry }: Held,
-        waiter: &Arc<impl Waiter + 'static>,
-        index: u32,
+        call: impl Asking,
     ) -> (Resumed, Granted<'_>) {
         let mut table = self.table();
-        let resumed = table.resume(need, entry, || self.now(), Newcomer { waiter, index, resumes: true });
+        let resumed = table.resume(need, entry, || self.now(), Newcomer { call, resumes: true });
         let resumed = match resumed {
             table::Resumed::Now => {
                 self.unparked(Held { need, entry });

@@ -42,7 +42,7 @@ fn in_line(
     let waiter = Arc::new(Does(does));
     for index in 0..waiters {
         assert!(matches!(
-            admission.admit(&Ask::of_root(1, need), Instant::now(), &waiter, index),
+            admission.admit(&Ask::of_root(1, need), Instant::now(), (&waiter, index)),
             Ok(Admitted::Waiting { .. })
         ));
     }
@@ -82,7 +82,7 @@ fn a_large_change_lets_the_lock_go_between_slices() {
         std::mem::forget(permit);
     }));
     for index in 0..WAITING {
-        let asked = admission.admit(&Ask::of_root(1, need), Instant::now(), &waiter, index);
+        let asked = admission.admit(&Ask::of_root(1, need), Instant::now(), (&waiter, index));
         assert!(matches!(asked, Ok(Admitted::Waiting { .. })));
     }
     admission.resize_unit(tool, usize::MAX).start();
@@ -123,7 +123,7 @@ fn starts_that_panic_end_no_large_change() {
         panic!("told to");
     }));
     for index in 0..WAITING {
-        let asked = admission.admit(&Ask::of_root(1, need), Instant::now(), &waiter, index);
+        let asked = admission.admit(&Ask::of_root(1, need), Instant::now(), (&waiter, index));
         assert!(matches!(asked, Ok(Admitted::Waiting { .. })));
     }
     let resized = catch_unwind(AssertUnwindSafe(|| admission.resize_unit(tool, usize::MAX).start()));

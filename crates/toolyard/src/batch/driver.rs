@@ -75,7 +75,7 @@ pub(super) fn begin(batch: &Arc<BatchState>, run: usize) {
     // The caller may be outside of tokio, which a handler that runs in place must not notice.
     let mut entered = None;
     for index in batch.calls_of(run).map(index) {
-        let Some(work) = batch.cleared(index) else { continue };
+        let Some(work) = batch.at(index).cleared() else { continue };
         if work.entry.spec().placement == Placement::Inline && batch.depth() < IN_PLACE_DEPTH_MAX {
             entered.get_or_insert_with(|| {
                 batch.bell.look();
@@ -83,14 +83,14 @@ pub(super) fn begin(batch: &Arc<BatchState>, run: usize) {
             });
             begin_inline(batch, index, ready_at);
         } else {
-            batch.start_or_wait(index, ready_at);
+            batch.at(index).start_or_wait(ready_at);
         }
     }
 }
 
 /// Runs a call in place up to its first wait (SC-2).
 fn begin_inline(batch: &Arc<BatchState>, index: u32, ready_at: Instant) {
-    let Some(mut attempt) = batch.admit(index, ready_at) else { return };
+    let Some(mut attempt) = batch.at(index).admit(ready_at) else { return };
     let mut attempt = Box::pin(async move {
         let next = attempt.run().await.and_then(Next::taken);
         drop(attempt);

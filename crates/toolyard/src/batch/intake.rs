@@ -307,21 +307,21 @@ fn announce(batch: &Arc<BatchState>, early: Vec<(u32, EarlyResult)>) {
     }
     let mut early = early.into_iter().peekable();
     for index in 0..index(batch.slots.len()) {
-        batch.emit(index, None, || EventKind::Received {
-            tool_name: batch.shown_name(index),
-            bytes: batch.call(index).arguments.size(),
-            digest: batch.received_digest(index),
+        batch.at(index).emit(None, || EventKind::Received {
+            tool_name: batch.at(index).shown_name(),
+            bytes: batch.at(index).call().arguments.size(),
+            digest: batch.at(index).received_digest(),
         });
         match early.next_if(|(at, _)| *at == index) {
             None => {}
             Some((_, EarlyResult::Refused(error) | EarlyResult::Answered(_, error))) => {
-                batch.end_unstarted(index, || error);
+                batch.at(index).end_unstarted(|| error);
             }
             Some((_, EarlyResult::Replayed(outcome))) => {
-                batch.end_started(index, batch.held(index, Ending::replayed(outcome)), true)
+                batch.at(index).end_started(batch.at(index).held(Ending::replayed(outcome)), true)
             }
             Some((_, EarlyResult::Kept(_, kept))) => {
-                batch.end_started(index, batch.held(index, Ending::kept(&kept)), true)
+                batch.at(index).end_started(batch.at(index).held(Ending::kept(&kept)), true)
             }
         }
     }

@@ -20,7 +20,7 @@ pub(crate) async fn dispatch_nested(call: CallRef, dispatch: Dispatch<'_>, batch
     if batch.is_empty() {
         // It does not park the handler, but returns no earlier than other dispatches in flight.
         let outcomes = dispatch.run(batch).await;
-        if let Some(nest) = call.batch.nest_of(call.index) {
+        if let Some(nest) = call.at().nest_of() {
             nest.until_held().await;
         }
         return outcomes;
@@ -47,7 +47,7 @@ pub(crate) async fn dispatch_nested(call: CallRef, dispatch: Dispatch<'_>, batch
             }
         }
     };
-    if let Some(nest) = call.batch.nest_of(call.index) {
+    if let Some(nest) = call.at().nest_of() {
         nest.until_held().await;
     }
     outcomes

@@ -25,7 +25,7 @@ impl CallScope for BatchState {
     }
 
     fn call(&self, index: u32) -> &Call {
-        self.call(index)
+        self.at(index).call()
     }
 
     fn resources(&self) -> &Resources {
@@ -33,22 +33,23 @@ impl CallScope for BatchState {
     }
 
     fn cancel_token(&self, index: u32) -> &CancellationToken {
-        self.token_of(index)
+        self.at(index).token()
     }
 
     fn is_cancelled(&self, index: u32) -> bool {
-        self.cancelled(index).is_some()
+        self.at(index).cancelled().is_some()
     }
 
     /// Streamed output is dropped once its call has ended.
     fn output_delta(&self, index: u32, attempt: u32, text: &str) {
-        let phase = self.slots[index as usize].phase();
+        let call = self.at(index);
+        let phase = call.slot().phase();
         if matches!(*phase, Phase::Started(_)) {
             match &self.session.engine.redactor {
                 None => {
-                    self.emit(index, Some(attempt), || EventKind::OutputDelta { text: text.to_owned() });
+                    call.emit(Some(attempt), || EventKind::OutputDelta { text: text.to_owned() });
                 }
-                Some(redactor) => self.stream(index, attempt, redactor, text),
+                Some(redactor) => call.stream(attempt, redactor, text),
             }
         }
     }

@@ -179,7 +179,7 @@ impl OpenBatch {
         self.done = None;
         let outcomes = self.stream.collect();
         if let Ok(Some(call)) = &self.stream.caller
-            && let Some(nest) = call.batch.nest_of(call.index)
+            && let Some(nest) = call.at().nest_of()
         {
             nest.until_held().await;
         }
@@ -252,7 +252,7 @@ impl Stream {
         };
         drop(entered); // outside of the lock
         if let Some((call, child)) = ahead {
-            call.batch.entered_nest(call.index).cancel_child(child);
+            call.at().entered_nest().cancel_child(child);
         }
     }
 

@@ -11,6 +11,7 @@
 
 use super::attempt::{Attempt, AttemptStart};
 use super::batch::{BatchState, vanished};
+use super::in_flight::InFlight;
 use super::progress::Bid;
 use super::ready::refused;
 use super::slot::{Delayed, Phase, Started};
@@ -25,45 +26,33 @@ use std::{
 use tokio::time::Instant;
 use toolyard_core::{CallError, CallTimeout, ErrorKind, wording};
 
-impl BatchState {
+impl InFlight<'_> {
     /// Takes a rate token and then permits; returns the attempt if both are available now. The caller has just
     /// [rechecked](Self::recheck) the call, and its phase says that it waits for nothing else.
     #[inline(always)]
-    pub(crate) fn acquire(
-        self: &Arc<Self>,
-        mut phase: MutexGuard<'_, Phase>,
-        index: u32,
-        bid: Bid,
-        now: Instant,
-    ) -> Option<Attempt> {
-        let guard = self.work(index).entry.guard();
+    pub(crate) fn acquire(self, mut phase: MutexGuard<'_, Phase>, bid: Bid, now: Instant) -> Option<Attempt> {
+        let guard = self.work().entry.guard();
         match guard.line.take(now) {
-            TakeResult::Now => return self.take_permits(phase, index, bid, now),
+            TakeResult::Now => return self.take_permits(phase, bid, now),
             TakeResult::Wait => {}
         }
-        match guard.line.enqueue(now, rate::Place { waiter: self.clone(), index }) {
+        match guard.line.enqueue(now, rate::Place { waiter: self.shared_batch(), index: self.index }) {
             Ok(ticket) => {
-                self.set_wait_alarms(index, &bid);
+                self.set_wait_alarms(&bid);
                 *phase = Phase::Delayed(Delayed::Rate { ticket, bid });
                 drop(phase);
-                guard.line_changed(&self.session.engine.tasks, self.session.engine.clock);
+                guard.line_changed(&self.engine().tasks, self.engine().clock);
             }
-            Err(TooLong { retry_after }) => self.end_with(phase, index, bid, too_many(retry_after)),
+            Err(TooLong { retry_after }) => self.end_with(phase, bid, too_many(retry_after)),
         }
         None
     }
 
     #[inline(always)]
-    fn take_permits(
-        self: &Arc<Self>,
-        phase: MutexGuard<'_, Phase>,
-        index: u32,
-        bid: Bid,
-        now: Instant,
-    ) -> Option<Attempt> {
-        let work = self.work(index);
-        let (need, resized) = self.session.need(&work.entry, work.class);
-        let attempt = self.take_units(phase, index, bid, need, now);
+    fn take_permits(self, phase: MutexGuard<'_, Phase>, bid: Bid, now: Instant) -> Option<Attempt> {
+        let work = self.work();
+        let (need, resized) = self.session().need(&work.entry, work.class);
+        let attempt = self.take_units(phase, bid, need, now);
         if let Some(resized) = resized {
             resized.start(); // the call's own phase is unlocked: the policy is asked about those that start
         }
@@ -72,33 +61,32 @@ impl BatchState {
 
     #[inline(always)]
     fn take_units(
-        self: &Arc<Self>,
+        self,
         mut phase: MutexGuard<'_, Phase>,
-        index: u32,
         bid: Bid,
         need: Need,
         now: Instant,
     ) -> Option<Attempt> {
-        let engine = &self.session.engine;
+        let engine = &self.engine();
         // The phase stays locked until it has the ticket: another thread that grants it at once waits for that.
-        let ask = self.ask_for(need);
-        match engine.admission.admit(&ask, now, self, index) {
-            Ok(Admitted::Now(held)) => self.start_with(phase, index, bid, held, now),
+        let ask = self.batch.ask_for(need);
+        match engine.admission.admit(&ask, now, self) {
+            Ok(Admitted::Now(held)) => self.start_with(phase, bid, held, now),
             Ok(Admitted::InPlaceOf(held, ended)) => {
-                let attempt = self.start_in_place_of(phase, index, bid, held, now);
+                let attempt = self.start_in_place_of(phase, bid, held, now);
                 ended.start(); // the call's own phase is unlocked, whoever learns of their end
                 attempt
             }
             Ok(Admitted::Waiting { ticket, behind_zombies }) => {
-                self.set_wait_alarms(index, &bid);
+                self.set_wait_alarms(&bid);
                 *phase = Phase::Queued { ticket, bid };
                 if behind_zombies {
-                    self.expire_later(index, ticket);
+                    self.expire_later(ticket);
                 }
                 None
             }
             Err(refusal) => {
-                self.end_with(phase, index, bid, refused(refusal));
+                self.end_with(phase, bid, refused(refusal));
                 None
             }
         }
@@ -106,40 +94,38 @@ impl BatchState {
 
     #[cold]
     fn start_in_place_of(
-        self: &Arc<Self>,
+        self,
         phase: MutexGuard<'_, Phase>,
-        index: u32,
         bid: Bid,
         held: Held,
         now: Instant,
     ) -> Option<Attempt> {
-        self.start_with(phase, index, bid, held, now)
+        self.start_with(phase, bid, held, now)
     }
 
     /// Makes the attempt of a call that has its permits, if its events can be written and the breakers admit it.
     #[inline(always)]
     fn start_with(
-        self: &Arc<Self>,
+        self,
         mut phase: MutexGuard<'_, Phase>,
-        index: u32,
         bid: Bid,
         held: Held,
         now: Instant,
     ) -> Option<Attempt> {
         // The call may have waited since its run began: for a hook, a token, or the flight of another call.
-        let slots = match self.may_not_start(index) {
-            None => self.slots(index, now),
+        let slots = match self.may_not_start() {
+            None => self.slots(now),
             Some(refused) => Err(refused),
         };
         match slots {
             Ok(slots) => {
-                let deadline = self.deadline_of(index, bid.first_ready_at());
+                let deadline = self.deadline_of(bid.first_ready_at());
                 *phase = Phase::Started(Started { held, deadline }.into());
-                Some(Attempt::new(self.call_at(index), AttemptStart { held, slots, bid, granted_at: now }))
+                Some(Attempt::new(self.owned(), AttemptStart { held, slots, bid, granted_at: now }))
             }
             Err(error) => {
-                self.end_with(phase, index, bid, *error);
-                self.session.engine.admission.finish(held, now);
+                self.end_with(phase, bid, *error);
+                self.engine().admission.finish(held, now);
                 None
             }
         }
@@ -147,42 +133,43 @@ impl BatchState {
 
     /// Why a call must not start now, if its events cannot be written, or there is no room for results.
     #[inline(always)]
-    pub(super) fn may_not_start(&self, index: u32) -> Option<Box<CallError>> {
-        match self.unrecorded(index) {
-            None => self.no_room(),
+    pub(super) fn may_not_start(self) -> Option<Box<CallError>> {
+        match self.unrecorded() {
+            None => self.batch.no_room(),
             refused => refused,
         }
     }
 
     /// Takes the breaker slots of an attempt that has its permits.
     #[inline(always)]
-    pub(crate) fn slots(&self, index: u32, now: Instant) -> Result<Slots, Box<CallError>> {
-        match self.work(index).entry.guard().pass() {
+    pub(crate) fn slots(self, now: Instant) -> Result<Slots, Box<CallError>> {
+        match self.work().entry.guard().pass() {
             Some(slots) => Ok(slots),
-            None => self.ask_breakers(index, now),
+            None => self.ask_breakers(now),
         }
     }
 
     #[cold]
-    fn ask_breakers(&self, index: u32, now: Instant) -> Result<Slots, Box<CallError>> {
-        let entry = &self.work(index).entry;
-        let timeout = self.call(index).timeout.map_or_else(|| entry.attempt_timeout(), CallTimeout::duration);
+    fn ask_breakers(self, now: Instant) -> Result<Slots, Box<CallError>> {
+        let entry = &self.work().entry;
+        let timeout = self.call().timeout.map_or_else(|| entry.attempt_timeout(), CallTimeout::duration);
         let (slots, moves) = entry.guard().admit(entry.name(), || now, timeout);
-        self.session.engine.emit_transitions(entry, &moves);
+        self.engine().emit_transitions(entry, &moves);
         slots.map_err(Box::new)
     }
 }
 
 impl rate::Waiter for BatchState {
     fn has_token(self: Arc<Self>, index: u32) {
-        let allowed = self.may_still_run(index);
-        let mut phase = self.slots[index as usize].phase();
+        let call = self.at(index);
+        let allowed = call.may_still_run();
+        let mut phase = call.slot().phase();
         match std::mem::replace(&mut *phase, Phase::Waiting) {
             Phase::Delayed(Delayed::Rate { bid, .. }) => {
-                let now = self.session.engine.clock.now();
-                if let Err(error) = allowed.and_then(|()| self.recheck(index, now, bid.first_ready_at())) {
-                    self.end_with(phase, index, bid, *error);
-                } else if let Some(attempt) = self.take_permits(phase, index, bid, now) {
+                let now = call.engine().clock.now();
+                if let Err(error) = allowed.and_then(|()| call.recheck(now, bid.first_ready_at())) {
+                    call.end_with(phase, bid, *error);
+                } else if let Some(attempt) = call.take_permits(phase, bid, now) {
                     attempt.spawn();
                 }
             }
@@ -191,14 +178,14 @@ impl rate::Waiter for BatchState {
     }
 
     fn has_no_token(&self, index: u32, retry_after: Duration) {
-        let waits = matches!(*self.slots[index as usize].phase(), Phase::Delayed(Delayed::Rate { .. }));
+        let waits = matches!(*self.at(index).slot().phase(), Phase::Delayed(Delayed::Rate { .. }));
         if waits {
-            self.end_unstarted(index, || too_many(retry_after));
+            self.at(index).end_unstarted(|| too_many(retry_after));
         }
     }
 
     fn end_in_lost_line(&self, index: u32) {
-        self.end_unstarted(index, || vanished(0));
+        self.at(index).end_unstarted(|| vanished(0));
     }
 }
 

@@ -3,6 +3,7 @@
 //! What happens to one question is in [`question`](super::question).
 
 use super::batch::{BatchState, index};
+use super::in_flight::InFlight;
 use super::question::Question;
 use super::ready::EndOnDrop;
 use super::slot::Phase;
@@ -25,53 +26,55 @@ impl BatchState {
         };
         for (at, slot) in self.slots.iter().enumerate() {
             if slot.work.as_ref().is_some_and(|work| work.consent.asks()) {
-                self.ask_about(index(at), approver);
+                self.at(index(at)).ask_about(approver);
             }
         }
     }
+}
 
-    fn ask_about(self: &Arc<Self>, index: u32, approver: &Contained<Arc<dyn Approver>>) {
-        let mut phase = self.slots[index as usize].phase();
+impl InFlight<'_> {
+    fn ask_about(self, approver: &Contained<Arc<dyn Approver>>) {
+        let mut phase = self.slot().phase();
         if !matches!(*phase, Phase::Waiting) {
             return; // stopped meanwhile
         }
         *phase = Phase::Asking { run_begun: false };
-        let question = self.question(index, approver.clone());
-        self.emit(index, None, || self.requested_event(index, question.request(), question.shares()));
+        let question = self.question(approver.clone());
+        self.emit(None, || self.requested_event(question.request(), question.shares()));
         drop(phase);
-        let end_on_drop = EndOnDrop::new(self, index);
+        let end_on_drop = EndOnDrop::new(self);
         let (asking, withdraw) = abortable(async move {
             question.ask().await;
             end_on_drop.disarm();
         });
-        self.session.engine.tasks.spawn(asking.map(|_| ()));
-        self.questions.lock().unwrap_or_else(PoisonError::into_inner).insert(index, withdraw);
+        self.engine().tasks.spawn(asking.map(|_| ()));
+        self.batch.questions.lock().unwrap_or_else(PoisonError::into_inner).insert(self.index, withdraw);
         // The batch or the call may have ended before the question was in the list.
-        if self.stopped.get().is_some() {
-            self.withdraw_questions();
-        } else if !matches!(*self.slots[index as usize].phase(), Phase::Asking { .. }) {
-            self.withdraw_question(index);
+        if self.batch.stopped.get().is_some() {
+            self.batch.withdraw_questions();
+        } else if !matches!(*self.slot().phase(), Phase::Asking { .. }) {
+            self.withdraw_question();
         }
     }
 
-    fn question(self: &Arc<Self>, index: u32, approver: Contained<Arc<dyn Approver>>) -> Question {
-        let work = self.work(index);
+    fn question(self, approver: Contained<Arc<dyn Approver>>) -> Question {
+        let work = self.work();
         let (_, digest) = work.digest_at_gate().expect("a call with an open question has a digest");
-        let (entry, args, call_id) = (&work.entry, self.args(index), &self.call(index).id);
+        let (entry, args, call_id) = (&work.entry, self.args(), &self.call().id);
         let subject =
-            ApprovalSubject { session: &self.session, entry, args, call_id, digest, paths: work.paths() };
+            ApprovalSubject { session: self.session(), entry, args, call_id, digest, paths: work.paths() };
         let request = gate::request(&subject);
-        Question::new(self.clone(), index, approver, request)
+        Question::new(self.owned(), approver, request)
     }
 
-    fn requested_event(&self, index: u32, request: &ApprovalRequest, shares: Option<RequestId>) -> EventKind {
+    fn requested_event(self, request: &ApprovalRequest, shares: Option<RequestId>) -> EventKind {
         EventKind::ConfirmationRequested {
-            tool_name: self.shown_name(index),
+            tool_name: self.shown_name(),
             side_effects: request.side_effects(),
             expires_ms: u64::try_from(request.expires_in().as_millis()).unwrap_or(u64::MAX),
             request: request.id(),
             digest: *request.digest(),
-            arguments: shortened(self.shown_arguments(request)),
+            arguments: shortened(self.batch.shown_arguments(request)),
             shares,
         }
     }

@@ -24,6 +24,7 @@ pub use backend::{Backend, Execution, HostBackend, Running, SandboxError, Stoppe
 pub(crate) use next::Next;
 pub(crate) use runner::Runners;
 
+use super::in_flight::InFlight;
 use super::{
     batch::{BatchState, vanished},
     deadline::earlier,
@@ -120,20 +121,25 @@ impl Attempt {
         self.progress.as_ref().map_or(1, |progress| progress.attempts + 1)
     }
 
+    #[inline(always)]
+    fn at(&self) -> InFlight<'_> {
+        self.call.at()
+    }
+
     fn batch(&self) -> &Arc<BatchState> {
         &self.call.batch
     }
 
     fn engine(&self) -> &EngineCore {
-        &self.call.batch.session.engine
+        self.at().engine()
     }
 
     fn work(&self) -> &Cleared {
-        self.call.batch.work(self.call.index)
+        self.at().work()
     }
 
     fn grant(&self) -> &Grant {
-        self.call.batch.grant(self.call.index)
+        self.at().grant()
     }
 
     /// Runs the call on a task of its own.
@@ -188,7 +194,7 @@ impl Attempt {
 
     async fn end_with_hook(&mut self, mut ending: Ending, still_running: Option<HandlerStopped>) {
         // For a detached call the hook has already run.
-        if !self.batch().is_detached(self.call.index) {
+        if !self.at().is_detached() {
             ending = self.run_end_hook(ending).await;
         }
         self.finish(ending, still_running);
@@ -242,37 +248,35 @@ impl Attempt {
     /// handler that goes on for others takes room in their batches alone.
     #[inline(always)]
     fn hold(&self, ending: &mut Ending, bytes: usize) {
-        let CallRef { batch, index } = &self.call;
-        if batch.is_detached(*index) {
+        if self.at().is_detached() {
             return;
         }
-        if let Err(error) = batch.hold(*index, bytes) {
+        if let Err(error) = self.at().hold(bytes) {
             ending.status = Err(Box::new(error.after_attempts(ending.attempts)));
         }
     }
 
     #[inline(always)]
     fn announce(&self) {
-        let CallRef { batch, index } = &self.call;
         let work = self.work();
-        if let Some(flight) = batch.flight_run_by(*index) {
+        if let Some(flight) = self.at().flight_run_by() {
             flight.started();
         }
         if !self.engine().bus.is_listening() {
             return;
         }
         if self.progress.as_ref().is_none_or(|progress| progress.inherited) {
-            batch.emit(*index, None, || EventKind::Called {
-                tool_name: batch.call(*index).name.clone(),
+            self.at().emit(None, || EventKind::Called {
+                tool_name: self.at().call().name.clone(),
                 side_effects: work.entry.spec().side_effects,
                 class: work.class,
                 queue_ms: u64::try_from(self.queued().as_millis()).unwrap_or(u64::MAX),
-                policy_version: batch.policy_of(*index).into(),
+                policy_version: self.at().policy_of().into(),
                 approval: work.consent.approval(),
-                digest: batch.digest(*index),
+                digest: self.at().digest(),
             });
         }
-        batch.emit(*index, Some(self.number()), || EventKind::Attempt);
+        self.at().emit(Some(self.number()), || EventKind::Attempt);
     }
 
     /// The span of the call: all its attempts share one (RT-9).
@@ -280,7 +284,7 @@ impl Attempt {
     fn span(&self) -> OpenSpan {
         OpenSpan::new(match &self.progress {
             Some(progress) if !progress.inherited => progress.span.clone(),
-            _ => span::of_attempts(self.batch(), self.call.index, || self.queued()),
+            _ => span::of_attempts(self.at(), || self.queued()),
         })
     }
 
@@ -288,9 +292,9 @@ impl Attempt {
     #[inline]
     fn close(&mut self, span: OpenSpan, ending: &Ending) {
         if let Some(span) = span.heard() {
-            span::ended(&span, self.batch(), ending);
+            span::ended(&span, self.at(), ending);
         }
-        self.batch().forget_span(self.call.index);
+        self.at().forget_span();
         if let Some(progress) = &mut self.progress {
             progress.span = tracing::Span::none();
         }
@@ -325,22 +329,20 @@ impl Attempt {
     fn execution(&self) -> Execution<'_> {
         let work = self.work();
         let tool = work.entry.create();
-        let (cx, args) = (self.context(&self.bounds()), self.batch().args(self.call.index));
+        let (cx, args) = (self.context(&self.bounds()), self.at().args());
         let placement = work.entry.spec().placement;
         Execution { tool, args, cx, grant: self.grant(), placement, attempt: self, take_up: OnceLock::new() }
     }
 
     #[inline(always)]
     fn bounds(&self) -> Bounds {
-        let CallRef { batch, index } = &self.call;
         let work = self.work();
         let timeout =
-            batch.call(*index).timeout.map_or_else(|| work.entry.attempt_timeout(), CallTimeout::duration);
+            self.at().call().timeout.map_or_else(|| work.entry.attempt_timeout(), CallTimeout::duration);
         let timeout = self.grant().limits.wall_time.map_or(timeout, |wall| wall.min(timeout));
         let (first_ready_at, first_granted_at) = self.first_times();
-        let cut_at =
-            earlier(self.granted_at.checked_add(timeout), batch.last_cut_at(*index, first_granted_at));
-        Bounds { timeout, cut_at, deadline: batch.deadline_of(*index, first_ready_at) }
+        let cut_at = earlier(self.granted_at.checked_add(timeout), self.at().last_cut_at(first_granted_at));
+        Bounds { timeout, cut_at, deadline: self.at().deadline_of(first_ready_at) }
     }
 
     /// When the call was ready, and when it got its first permits.
@@ -377,7 +379,7 @@ impl Attempt {
     fn release_once(&mut self, still_running: bool, at: Instant) {
         let keeps = |unit| a_zombie_keeps(self.work().class, unit);
         let admission = &self.engine().admission;
-        self.kept = match self.batch().close_nest(self.call.index) {
+        self.kept = match self.at().close_nest() {
             Some(nest) => {
                 let kept = nest.handler_over(&self.call, still_running.then_some(&keeps));
                 still_running.then(|| Box::new(kept))
@@ -392,13 +394,13 @@ impl Attempt {
                 None
             }
         };
-        self.batch().handler_released(self.call.index);
+        self.at().handler_released();
     }
 
     /// Runs the hook at the call's end (V1). If the task is dropped meanwhile, `Drop` writes the result kept here.
     async fn run_end_hook(&mut self, ending: Ending) -> Ending {
         let ending = self.ending_in_hook.insert(Box::new(ending));
-        let outcome = self.call.batch.outcome(self.call.index, Ending::clone(ending));
+        let outcome = self.call.at().outcome(Ending::clone(ending));
         gate::ended(self.engine(), &outcome, &self.batch().caller()).await;
         *self.ending_in_hook.take().expect("it was inserted above")
     }
@@ -417,16 +419,15 @@ impl Attempt {
     #[inline(always)]
     fn write(&mut self, ending: Ending, is_zombie: bool) {
         self.done = true;
-        let CallRef { batch, index } = &self.call;
-        let has_nest = batch.nest_of(*index).is_some();
+        let has_nest = self.at().nest_of().is_some();
         let is_quiescent = !is_zombie && !has_nest;
-        let on_flight = match batch.flight_run_by(*index).cloned() {
+        let on_flight = match self.at().flight_run_by().cloned() {
             None => {
-                batch.end_started(*index, ending, is_quiescent);
+                self.at().end_started(ending, is_quiescent);
                 false
             }
             Some(flight) => {
-                batch.end_flight(*index, &flight, ending);
+                self.at().end_flight(&flight, ending);
                 true
             }
         };
@@ -437,14 +438,14 @@ impl Attempt {
             false => on_flight.then_some(Report::Quiescent),
         };
         if let Some(report) = report {
-            batch.report_up(*index, report);
+            self.at().report_up(report);
         }
     }
 
     /// The end of a call whose handler goes on for others, from what is known now.
     fn detached_ending(&self, why: DetachReason) -> Ending {
         let error = match why {
-            DetachReason::Cancelled => match self.batch().stop_reason(self.call.index) {
+            DetachReason::Cancelled => match self.at().stop_reason() {
                 Some(Stop::Failed) => {
                     CallError::new(ErrorKind::Internal, "the engine failed while the call ran")
                 }
@@ -473,7 +474,7 @@ impl Attempt {
     #[inline(always)]
     fn ending(&self, verdict: Verdict, ended_at: Instant) -> Ending {
         let (engine, work, grant) = (self.engine(), self.work(), self.grant());
-        let stop = self.batch().cancelled(self.call.index);
+        let stop = self.at().cancelled();
         let facts = Facts {
             entry: &work.entry,
             limits: &grant.limits,
@@ -523,8 +524,8 @@ impl Drop for Attempt {
             let ending =
                 ending_in_hook.unwrap_or_else(|| Ending::vanished(vanished(self.number()), self.queued()));
             let kept = self.kept.take().map(|kept| *kept);
-            if let Some(span) = self.batch().forget_span(self.call.index) {
-                span::ended(&span, self.batch(), &ending);
+            if let Some(span) = self.at().forget_span() {
+                span::ended(&span, self.at(), &ending);
             }
             self.keep(&ending, false);
             self.write(ending, kept.is_some());

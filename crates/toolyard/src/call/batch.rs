@@ -4,6 +4,7 @@ use super::bell::Bell;
 use super::deadline::Alarms;
 use super::holding::Holding;
 use super::ids::Ids;
+use super::in_flight::InFlight;
 use super::progress::{Bid, Progress};
 use super::rare::Aside;
 use super::reserve::Draws;
@@ -27,7 +28,7 @@ use std::{
     collections::BTreeMap,
     ops::Range,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -66,6 +67,8 @@ pub(crate) struct Base {
 
 /// A batch in flight. It outlives its driver: calls that still run when their caller leaves end in it.
 pub(crate) struct BatchState {
+    /// Itself, for what outlives a borrow.
+    pub(super) me: Weak<Self>,
     pub(crate) session: Arc<SessionCore>,
     /// Which call it was dispatched from, if a handler dispatched it.
     pub(crate) nested: Option<Box<Nested>>,
@@ -113,7 +116,8 @@ impl BatchState {
         }
         let draws = Draws::of(&session, turn.allowance, &slots);
         let hears = session.engine.bus.is_listening() || parent.is_kept();
-        Arc::new(Self {
+        Arc::new_cyclic(|me| Self {
+            me: me.clone(),
             end_announced: AtomicBool::new(slots.is_empty() || !hears),
             base,
             session,
@@ -158,13 +162,6 @@ impl BatchState {
         self.is_open() || !self.end_announced.load(Ordering::SeqCst) || self.slots.iter().any(goes_on)
     }
 
-    /// Notes that a handler is over and has released its permits: a drain waits for one that was detached.
-    pub(crate) fn handler_released(&self, index: u32) {
-        if self.is_detached(index) {
-            self.session.engine.batch_ends.notify();
-        }
-    }
-
     /// Announces the end of the batch: every call has its result.
     pub(crate) fn announce_end(&self) {
         let failed = self.failed();
@@ -174,16 +171,6 @@ impl BatchState {
             self.end_announced.store(true, Ordering::SeqCst); // SeqCst like the counts: see `BatchEnds`
         }
         self.session.engine.batch_ends.notify();
-    }
-
-    pub(crate) fn run_of(&self, index: u32) -> &Run {
-        &self.runs[(self.slots[index as usize].run - self.base.run) as usize]
-    }
-
-    /// The permits and the deadline of a call whose handler runs: it has no result yet, or its flight goes on for
-    /// other calls.
-    pub(crate) fn started(&self, index: u32) -> Option<Started> {
-        self.slots[index as usize].started()
     }
 
     /// What a call of this batch asks admission for.
@@ -221,42 +208,8 @@ impl BatchState {
         self.runs[run].calls()
     }
 
-    pub(crate) fn call(&self, index: u32) -> &Call {
-        &self.slots[index as usize].call
-    }
-
-    /// What the gate made of a call; `None` for a call that it did not let through.
-    #[inline(always)]
-    pub(crate) fn cleared(&self, index: u32) -> Option<&Cleared> {
-        self.slots[index as usize].work.as_ref()
-    }
-
-    #[inline(always)]
-    pub(crate) fn work(&self, index: u32) -> &Cleared {
-        self.cleared(index).expect("only calls that passed the gate are admitted")
-    }
-
-    /// The arguments of a call that the gate let through.
-    pub(crate) fn args(&self, index: u32) -> &Arc<Value> {
-        self.work(index).args.of(self.call(index))
-    }
-
     pub(crate) fn caller(&self) -> Caller<'_> {
         self.session.caller()
-    }
-
-    /// Emits an event of this call if anyone listens.
-    #[inline]
-    pub(crate) fn emit(&self, index: u32, attempt: Option<u32>, kind: impl FnOnce() -> EventKind) {
-        let slot = &self.slots[index as usize];
-        self.session.emit_lazily(kind, || EventPlace {
-            turn: Some(self.turn),
-            batch: Some(self.base.number),
-            run: Some(slot.run),
-            call_id: Some(slot.id().clone()),
-            index: Some(self.base.index + index),
-            attempt,
-        });
     }
 
     /// Emits an event of this batch's turn.
@@ -274,35 +227,100 @@ impl BatchState {
         self.base.number
     }
 
+    pub(crate) fn withdraw_questions(&self) {
+        let questions = std::mem::take(&mut *self.questions.lock().unwrap_or_else(PoisonError::into_inner));
+        questions.values().for_each(AbortHandle::abort);
+    }
+
+    /// Whether a serial call of this run ended without an output.
+    pub(crate) fn serial_failed(&self, run: usize) -> bool {
+        let mut calls = self.calls_of(run).map(|at| &self.slots[at]);
+        let is_failed = |slot: &Slot| matches!(&*slot.phase(), Phase::Ended(Ending { status: Err(_), .. }));
+        calls.any(|slot| slot.routing.class() == Some(ToolClass::Serial) && is_failed(slot))
+    }
+}
+
+impl<'a> InFlight<'a> {
+    /// Notes that a handler is over and has released its permits: a drain waits for one that was detached.
+    pub(crate) fn handler_released(self) {
+        if self.is_detached() {
+            self.engine().batch_ends.notify();
+        }
+    }
+
+    pub(crate) fn run_of(self) -> &'a Run {
+        &self.batch.runs[(self.slot().run - self.batch.base.run) as usize]
+    }
+
+    /// The permits and the deadline of a call whose handler runs: it has no result yet, or its flight goes on for
+    /// other calls.
+    pub(crate) fn started(self) -> Option<Started> {
+        self.slot().started()
+    }
+
+    pub(crate) fn call(self) -> &'a Call {
+        &self.slot().call
+    }
+
+    /// What the gate made of a call; `None` for a call that it did not let through.
+    #[inline(always)]
+    pub(crate) fn cleared(self) -> Option<&'a Cleared> {
+        self.slot().work.as_ref()
+    }
+
+    #[inline(always)]
+    pub(crate) fn work(self) -> &'a Cleared {
+        self.cleared().expect("only calls that passed the gate are admitted")
+    }
+
+    /// The arguments of a call that the gate let through.
+    pub(crate) fn args(self) -> &'a Arc<Value> {
+        self.work().args.of(self.call())
+    }
+
+    /// Emits an event of this call if anyone listens.
+    #[inline]
+    pub(crate) fn emit(self, attempt: Option<u32>, kind: impl FnOnce() -> EventKind) {
+        let slot = &self.slot();
+        self.session().emit_lazily(kind, || EventPlace {
+            turn: Some(self.batch.turn),
+            batch: Some(self.batch.base.number),
+            run: Some(slot.run),
+            call_id: Some(slot.id().clone()),
+            index: Some(self.batch.base.index + self.index),
+            attempt,
+        });
+    }
+
     /// Whether the call names a tool that the engine has.
-    pub(crate) fn is_known(&self, index: u32) -> bool {
-        self.slots[index as usize].known
+    pub(crate) fn is_known(self) -> bool {
+        self.slot().known
     }
 
     /// The tool's name as events show it.
-    pub(crate) fn shown_name(&self, index: u32) -> Arc<str> {
-        if self.is_known(index) { self.call(index).name.clone() } else { UNKNOWN_TOOL.into() }
+    pub(crate) fn shown_name(self) -> Arc<str> {
+        if self.is_known() { self.call().name.clone() } else { UNKNOWN_TOOL.into() }
     }
 
     /// Ends a call that has not started, whatever it waits for. Returns `false` if it has started, has ended, or
     /// still waits for the result of its flight.
-    pub(crate) fn end_unstarted(&self, index: u32, error: impl FnOnce() -> CallError) -> bool {
-        let phase = self.slots[index as usize].phase();
+    pub(crate) fn end_unstarted(self, error: impl FnOnce() -> CallError) -> bool {
+        let phase = self.slot().phase();
         let granted = match &*phase {
             Phase::Started(_) | Phase::Ended(_) | Phase::Taken => return false,
             // A permit that has just been granted finds the call ended and is released.
-            Phase::Queued { ticket, .. } => Some(self.session.engine.admission.leave(*ticket)),
+            Phase::Queued { ticket, .. } => Some(self.engine().admission.leave(*ticket)),
             Phase::Following { ready_at } => {
                 let ready_at = *ready_at;
-                return self.leave_flight(phase, index, ready_at, error());
+                return self.leave_flight(phase, ready_at, error());
             }
             Phase::Delayed(Delayed::Rate { ticket, .. }) => {
-                self.work(index).entry.guard().line.leave(*ticket);
+                self.work().entry.guard().line.leave(*ticket);
                 None
             }
             Phase::Asking { .. } | Phase::Waiting | Phase::Delayed(Delayed::Backoff(_)) => None,
         };
-        self.end_waiting(phase, index, error());
+        self.end_waiting(phase, error());
         if let Some(granted) = granted {
             granted.start();
         }
@@ -310,86 +328,81 @@ impl BatchState {
     }
 
     /// Ends a waiting call whose phase the caller has checked.
-    pub(crate) fn end_waiting(&self, mut phase: MutexGuard<'_, Phase>, index: u32, error: CallError) {
+    pub(crate) fn end_waiting(self, mut phase: MutexGuard<'_, Phase>, error: CallError) {
         let before = std::mem::replace(&mut *phase, Phase::Waiting);
-        self.end_from(phase, index, before, error);
+        self.end_from(phase, before, error);
     }
 
     /// The same for a call whose bid is not in its phase.
-    pub(crate) fn end_with(&self, phase: MutexGuard<'_, Phase>, index: u32, bid: Bid, error: CallError) {
+    pub(crate) fn end_with(self, phase: MutexGuard<'_, Phase>, bid: Bid, error: CallError) {
         let before =
             bid.progress.map_or(Phase::Waiting, |progress| Phase::Delayed(Delayed::Backoff(progress)));
-        self.end_from(phase, index, before, error);
+        self.end_from(phase, before, error);
     }
 
-    fn end_from(&self, mut phase: MutexGuard<'_, Phase>, index: u32, before: Phase, error: CallError) {
+    fn end_from(self, mut phase: MutexGuard<'_, Phase>, before: Phase, error: CallError) {
         if matches!(before, Phase::Asking { .. }) {
             let kind = error.kind;
-            self.emit(index, None, || EventKind::ConfirmationResolved {
+            self.emit(None, || EventKind::ConfirmationResolved {
                 approved: false,
                 error: Some(kind),
                 by: None,
                 digest: None,
             });
         }
-        let error = self.shown_error(error);
-        let runs_flight = self.flight_run_by(index).is_some();
-        let (ending, progress) = self.end_of(index, before.into_progress(), error);
+        let error = self.batch.shown_error(error);
+        let runs_flight = self.flight_run_by().is_some();
+        let (ending, progress) = self.end_of(before.into_progress(), error);
         if progress.is_some() {
-            self.spawn_end_hook(index, &ending);
+            self.spawn_end_hook(&ending);
         }
         *phase = Phase::Ended(ending);
         drop(phase);
-        self.settle(index, progress.is_some());
+        self.settle(progress.is_some());
         // A call that has run for a flight becomes quiescent with the flight.
         let step = if runs_flight && progress.is_some() { Step::Ended } else { Step::EndedAndQuiescent };
-        self.count_down(index, false, step);
+        self.count_down(false, step);
         if runs_flight {
-            self.pass_on(index, progress);
+            self.pass_on(progress);
         } else if let Some(progress) = progress {
-            self.spare_retry(index, *progress);
+            self.spare_retry(*progress);
         }
     }
 
     /// Runs the end hook of a call that has run and ends without a task of its own. The call's end does not wait for
     /// the hook.
-    pub(crate) fn spawn_end_hook(&self, index: u32, ending: &Ending) {
-        if self.session.engine.hooks.is_none() {
+    pub(crate) fn spawn_end_hook(self, ending: &Ending) {
+        if self.engine().hooks.is_none() {
             return;
         }
-        let (session, outcome) = (self.session.clone(), self.outcome(index, ending.clone()));
-        self.session.engine.tasks.spawn(async move {
+        let (session, outcome) = (self.session().clone(), self.outcome(ending.clone()));
+        self.engine().tasks.spawn(async move {
             gate::ended(&session.engine, &outcome, &session.caller()).await;
         });
     }
 
     /// The end of a call that waited for an attempt, with its events emitted; also returns its failed attempts.
-    fn end_of(
-        &self,
-        index: u32,
-        progress: Option<Box<Progress>>,
-        error: CallError,
-    ) -> (Ending, Option<Box<Progress>>) {
+    fn end_of(self, progress: Option<Box<Progress>>, error: CallError) -> (Ending, Option<Box<Progress>>) {
         let Some(progress) = progress else {
             let error = error.not_started();
-            self.emit(index, None, || self.unstarted_event(index, &error));
+            self.emit(None, || self.unstarted_event(&error));
             let ending = Ending::unstarted(error);
-            span::without_attempt(self, index, &ending);
+            span::without_attempt(self, &ending);
             return (ending, None);
         };
-        let ending = progress.ending(error, self.grant(index).sandbox, self.session.engine.clock.now());
-        self.forget_span(index);
+        let ending = progress.ending(error, self.grant().sandbox, self.engine().clock.now());
+        self.forget_span();
         match progress.inherited {
-            true => span::without_attempt(self, index, &ending),
+            true => span::without_attempt(self, &ending),
             false => span::ended(&progress.span, self, &ending),
         }
         // A call that has taken over a flight may never have started itself.
-        self.emit(index, None, || self.started_event(index, &ending));
+        self.emit(None, || self.started_event(&ending));
         (ending, Some(progress))
     }
 
-    fn unstarted_event(&self, index: u32, error: &CallError) -> EventKind {
-        let failure = Failure::new(self.shown_name(index), error, 0, 0);
+    fn unstarted_event(self, error: &CallError) -> EventKind {
+        let failure = Failure::new(self.shown_name(), error, 0, 0);
         match error.kind.terminal_event() {
             TerminalEvent::InputInvalid => EventKind::InputInvalid(failure),
             TerminalEvent::Denied => EventKind::Denied(failure),
@@ -399,38 +412,38 @@ impl BatchState {
 
     /// Ends a call that has started. Its permits have been released, or stay with its handler, which still runs.
     #[inline(always)]
-    pub(crate) fn end_started(&self, index: u32, ending: Ending, is_quiescent: bool) {
+    pub(crate) fn end_started(self, ending: Ending, is_quiescent: bool) {
         let ok = ending.status.is_ok();
-        self.settle(index, ending.attempts > 0);
+        self.settle(ending.attempts > 0);
         if ending.dedupe != Dedupe::Fresh {
-            span::without_attempt(self, index, &ending);
+            span::without_attempt(self, &ending);
         }
         // Under the lock, so that no streamed output follows the terminal event.
-        let mut phase = self.slots[index as usize].phase();
-        self.stream_ends(index);
-        self.emit(index, None, || self.started_event(index, &ending));
+        let mut phase = self.slot().phase();
+        self.stream_ends();
+        self.emit(None, || self.started_event(&ending));
         let _watch = phase.take_waker();
         *phase = Phase::Ended(ending);
         drop(phase);
-        self.count_down(index, ok, if is_quiescent { Step::EndedAndQuiescent } else { Step::Ended });
+        self.count_down(ok, if is_quiescent { Step::EndedAndQuiescent } else { Step::Ended });
     }
 
     /// Whether a call has ended while the flight in its slot goes on.
-    pub(crate) fn is_detached(&self, index: u32) -> bool {
-        self.slots[index as usize].aside().is_some_and(Aside::is_detached)
+    pub(crate) fn is_detached(self) -> bool {
+        self.slot().aside().is_some_and(Aside::is_detached)
     }
 
     /// The call's outcome as its caller will see it.
-    pub(crate) fn outcome(&self, index: u32, ending: Ending) -> Outcome {
-        let mut outcome = self.slots[index as usize].outcome(ending);
-        Self::shown(self.session.engine.results_redactor.as_ref(), [&mut outcome]);
+    pub(crate) fn outcome(self, ending: Ending) -> Outcome {
+        let mut outcome = self.slot().outcome(ending);
+        BatchState::shown(self.engine().results_redactor.as_ref(), [&mut outcome]);
         outcome
     }
 
-    pub(crate) fn started_event(&self, index: u32, ending: &Ending) -> EventKind {
+    pub(crate) fn started_event(self, ending: &Ending) -> EventKind {
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let (queue_ms, duration_ms) = (millis(ending.queued.into()), millis(ending.ran.into()));
-        let tool_name = self.shown_name(index);
+        let tool_name = self.shown_name();
         match &ending.status {
             Ok(output) => EventKind::Completed {
                 tool_name,
@@ -450,22 +463,11 @@ impl BatchState {
         }
     }
 
-    pub(crate) fn withdraw_questions(&self) {
-        let questions = std::mem::take(&mut *self.questions.lock().unwrap_or_else(PoisonError::into_inner));
-        questions.values().for_each(AbortHandle::abort);
-    }
-
     /// Withdraws the question about one call.
-    pub(crate) fn withdraw_question(&self, index: u32) {
-        let question = self.questions.lock().unwrap_or_else(PoisonError::into_inner).remove(&index);
+    pub(crate) fn withdraw_question(self) {
+        let question =
+            self.batch.questions.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.index);
         question.iter().for_each(AbortHandle::abort); // outside of the lock, because it wakes a task
-    }
-
-    /// Whether a serial call of this run ended without an output.
-    pub(crate) fn serial_failed(&self, run: usize) -> bool {
-        let mut calls = self.calls_of(run).map(|at| &self.slots[at]);
-        let is_failed = |slot: &Slot| matches!(&*slot.phase(), Phase::Ended(Ending { status: Err(_), .. }));
-        calls.any(|slot| slot.routing.class() == Some(ToolClass::Serial) && is_failed(slot))
     }
 }
 

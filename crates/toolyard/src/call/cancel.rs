@@ -2,6 +2,7 @@
 //! lists the flags. The task that drives a running call leaves its waker in the call's slot; setting a flag wakes it.
 
 use super::batch::{BatchState, index};
+use super::in_flight::InFlight;
 use super::rare::Aside;
 use super::stop::Stop;
 use std::{
@@ -19,59 +20,7 @@ impl BatchState {
         if let Some(token) = self.cancel.get() {
             token.cancel();
         }
-        (0..index(self.slots.len())).for_each(|index| self.wake(index));
-    }
-
-    /// Tells one running call to stop, and no other.
-    pub(crate) fn recall(&self, index: u32) {
-        self.slots[index as usize].make_aside().request_stop();
-        self.wake(index);
-    }
-
-    /// Notes that the caller of a call on a flight no longer wants its result.
-    pub(crate) fn mark_call_cancelled(&self, index: u32) {
-        self.slots[index as usize].make_aside().mark_call_cancelled();
-        self.wake(index);
-    }
-
-    /// Fires the token of a running call that is to stop, and stops what it dispatched. Only calls on a flight need
-    /// this: for the others both have been done.
-    pub(crate) fn request_stop(&self, index: u32) {
-        if self.flight(index).is_some() {
-            self.slots[index as usize].make_aside().request_stop();
-            self.stop_below(index);
-        }
-    }
-
-    /// Wakes the task that drives a running call, to check whether the call is to stop.
-    pub(crate) fn wake(&self, index: u32) {
-        if let Some(task) = self.slots[index as usize].take_waker() {
-            task.wake();
-        }
-    }
-
-    /// Ready if a running call is to stop; otherwise the task is woken when it is.
-    pub(crate) fn poll_stop(&self, index: u32, cx: &mut Context<'_>) -> Poll<()> {
-        // Registered before the check, so that no stop is missed in between.
-        self.slots[index as usize].register_waker(cx.waker());
-        if self.is_to_stop(index) { Poll::Ready(()) } else { Poll::Pending }
-    }
-
-    /// The token of one call, created on first use.
-    pub(crate) fn token_of(&self, index: u32) -> &CancellationToken {
-        let aside = self.slots[index as usize].make_aside();
-        aside.token(|| match aside.flight() {
-            None => self.token().child_token(),
-            // Not a child of the batch's token: others may wait for its result when its batch is cancelled.
-            Some(_) => CancellationToken::new(),
-        })
-    }
-
-    /// Whether a running call is to stop, or to leave its flight.
-    fn is_to_stop(&self, index: u32) -> bool {
-        let aside = self.slots[index as usize].aside();
-        let unwanted = self.cancelled.load(Ordering::SeqCst) || aside.is_some_and(Aside::is_call_cancelled);
-        unwanted && !aside.is_some_and(Aside::is_detached) || aside.is_some_and(Aside::is_stop_requested)
+        (0..index(self.slots.len())).for_each(|index| self.at(index).wake());
     }
 
     /// The token that tells all running calls to stop, created on first use.
@@ -84,22 +33,77 @@ impl BatchState {
         }
         token
     }
+}
+
+impl<'a> InFlight<'a> {
+    /// Tells one running call to stop, and no other.
+    pub(crate) fn recall(self) {
+        self.slot().make_aside().request_stop();
+        self.wake();
+    }
+
+    /// Notes that the caller of a call on a flight no longer wants its result.
+    pub(crate) fn mark_call_cancelled(self) {
+        self.slot().make_aside().mark_call_cancelled();
+        self.wake();
+    }
+
+    /// Fires the token of a running call that is to stop, and stops what it dispatched. Only calls on a flight need
+    /// this: for the others both have been done.
+    pub(crate) fn request_stop(self) {
+        if self.flight().is_some() {
+            self.slot().make_aside().request_stop();
+            self.stop_below();
+        }
+    }
+
+    /// Wakes the task that drives a running call, to check whether the call is to stop.
+    pub(crate) fn wake(self) {
+        if let Some(task) = self.slot().take_waker() {
+            task.wake();
+        }
+    }
+
+    /// Ready if a running call is to stop; otherwise the task is woken when it is.
+    pub(crate) fn poll_stop(self, cx: &mut Context<'_>) -> Poll<()> {
+        // Registered before the check, so that no stop is missed in between.
+        self.slot().register_waker(cx.waker());
+        if self.is_to_stop() { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    /// The token of one call, created on first use.
+    pub(crate) fn token(self) -> &'a CancellationToken {
+        let aside = self.slot().make_aside();
+        aside.token(|| match aside.flight() {
+            None => self.batch.token().child_token(),
+            // Not a child of the batch's token: others may wait for its result when its batch is cancelled.
+            Some(_) => CancellationToken::new(),
+        })
+    }
+
+    /// Whether a running call is to stop, or to leave its flight.
+    fn is_to_stop(self) -> bool {
+        let aside = self.slot().aside();
+        let unwanted =
+            self.batch.cancelled.load(Ordering::SeqCst) || aside.is_some_and(Aside::is_call_cancelled);
+        unwanted && !aside.is_some_and(Aside::is_detached) || aside.is_some_and(Aside::is_stop_requested)
+    }
 
     /// Why a call must not go on, if it must not.
-    pub(crate) fn stop_reason(&self, index: u32) -> Option<Stop> {
-        let stopped = self.stopped.get().copied();
-        stopped.or_else(|| self.is_to_stop(index).then_some(Stop::Cancelled))
+    pub(crate) fn stop_reason(self) -> Option<Stop> {
+        let stopped = self.batch.stopped.get().copied();
+        stopped.or_else(|| self.is_to_stop().then_some(Stop::Cancelled))
     }
 
     /// Why the handler of a running call has been told to stop, if it has.
-    pub(crate) fn cancelled(&self, index: u32) -> Option<Stop> {
-        let aside = self.slots[index as usize].aside();
+    pub(crate) fn cancelled(self) -> Option<Stop> {
+        let aside = self.slot().aside();
         let is_stop_requested = match aside {
             Some(aside) if aside.is_stop_requested() => true,
             // The batch is only one of the flight's callers.
             Some(aside) if aside.flight().is_some() => false,
-            _ => self.cancelled.load(Ordering::SeqCst),
+            _ => self.batch.cancelled.load(Ordering::SeqCst),
         };
-        is_stop_requested.then(|| self.stopped.get().copied().unwrap_or(Stop::Cancelled))
+        is_stop_requested.then(|| self.batch.stopped.get().copied().unwrap_or(Stop::Cancelled))
     }
 }

@@ -2,6 +2,7 @@
 
 use super::batch::BatchState;
 use super::holding::{Full, Rooms};
+use super::in_flight::InFlight;
 use super::slot::Ending;
 use toolyard_core::{CallError, Effect, ErrorKind, Reason};
 
@@ -11,37 +12,6 @@ impl BatchState {
         let engine = &self.session.engine;
         let batch_max = engine.limits.results_batch_bytes_max;
         Rooms { batch_max, session: self.session.result_room(), engine: &engine.results }
-    }
-
-    /// Makes room for a result. If there is none, the result is replaced by an error that says so.
-    pub(crate) fn held(&self, index: u32, mut ending: Ending) -> Ending {
-        if let Err(error) = self.hold(index, ending.footprint()) {
-            ending.status = Err(Box::new(error.after_attempts(ending.attempts)));
-        }
-        ending
-    }
-
-    /// Holds a result of this size; the error in its place if there is no room.
-    #[inline]
-    pub(crate) fn hold(&self, index: u32, bytes: usize) -> Result<(), CallError> {
-        self.holding.hold(bytes, &self.rooms()).map_err(|full| self.unheld(index, bytes, full))
-    }
-
-    #[cold]
-    fn unheld(&self, index: u32, bytes: usize, full: Full) -> CallError {
-        let (whose, max) = full.bound(&self.rooms());
-        let message = format!(
-            "the call ran, but there is no room for its result of {bytes} bytes: the results of {whose} may hold {max}"
-        );
-        let mut error = CallError::new(ErrorKind::OutputTooLarge, message)
-            .with_reason(Reason::ResultBudget)
-            .with_advice("Ask for less at a time, in a smaller batch.");
-        if let Some(work) = self.cleared(index) {
-            let spec = work.entry.spec();
-            error.effect = if spec.side_effects.is_read_only() { Effect::Failed } else { Effect::Unknown };
-            error.retryable = spec.is_repeatable();
-        }
-        error
     }
 
     /// Why a call must not start, if there is no room for results.
@@ -62,5 +32,38 @@ impl BatchState {
     /// Lets go of the memory of its results: they have been taken, or are dropped.
     pub(crate) fn release_results(&self) {
         self.holding.release(self.session.result_room(), &self.session.engine.results);
+    }
+}
+
+impl InFlight<'_> {
+    /// Makes room for a result. If there is none, the result is replaced by an error that says so.
+    pub(crate) fn held(self, mut ending: Ending) -> Ending {
+        if let Err(error) = self.hold(ending.footprint()) {
+            ending.status = Err(Box::new(error.after_attempts(ending.attempts)));
+        }
+        ending
+    }
+
+    /// Holds a result of this size; the error in its place if there is no room.
+    #[inline]
+    pub(crate) fn hold(self, bytes: usize) -> Result<(), CallError> {
+        self.batch.holding.hold(bytes, &self.batch.rooms()).map_err(|full| self.unheld(bytes, full))
+    }
+
+    #[cold]
+    fn unheld(self, bytes: usize, full: Full) -> CallError {
+        let (whose, max) = full.bound(&self.batch.rooms());
+        let message = format!(
+            "the call ran, but there is no room for its result of {bytes} bytes: the results of {whose} may hold {max}"
+        );
+        let mut error = CallError::new(ErrorKind::OutputTooLarge, message)
+            .with_reason(Reason::ResultBudget)
+            .with_advice("Ask for less at a time, in a smaller batch.");
+        if let Some(work) = self.cleared() {
+            let spec = work.entry.spec();
+            error.effect = if spec.side_effects.is_read_only() { Effect::Failed } else { Effect::Unknown };
+            error.retryable = spec.is_repeatable();
+        }
+        error
     }
 }

@@ -9,6 +9,7 @@
 //! One task per batch watches over its waiting calls that have a limit; without limits there is no task.
 
 use super::batch::BatchState;
+use super::in_flight::InFlight;
 use super::progress::Bid;
 use super::slot::{Delayed, Phase};
 use std::{
@@ -133,27 +134,43 @@ pub(crate) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<In
 }
 
 impl BatchState {
-    /// The instant by which a call that is ready at `ready_at` must have ended: the earliest of its own deadline and
-    /// those of the calls above it.
-    #[inline(always)]
-    pub(crate) fn deadline_of(&self, index: u32, ready_at: Instant) -> Option<Instant> {
-        let own = self.call(index).deadline.or(self.session.engine.waits.call_deadline);
-        if own.is_none() && self.nested.is_none() {
-            return None; // the usual case
-        }
-        self.earliest_deadline(own, ready_at)
-    }
-
     fn earliest_deadline(&self, own: Option<Duration>, ready_at: Instant) -> Option<Instant> {
         let own = own.and_then(|within| ready_at.checked_add(within));
         let above = self.nested.as_ref().and_then(|nested| nested.deadline);
         earlier(own, above)
     }
 
+    fn set_alarm(&self, alarm: Alarm) {
+        let alarms = self.alarms.get_or_init(Box::default);
+        let (watched, is_next) = {
+            let mut set = alarms.set();
+            let is_next = set.add(alarm);
+            (std::mem::replace(&mut set.watched, true), is_next)
+        };
+        if !watched {
+            self.session.engine.tasks.spawn(watch(self.me.clone()));
+        } else if is_next {
+            alarms.changed.notify_one(); // the watching task waits for a later one
+        }
+    }
+}
+
+impl InFlight<'_> {
+    /// The instant by which a call that is ready at `ready_at` must have ended: the earliest of its own deadline and
+    /// those of the calls above it.
+    #[inline(always)]
+    pub(crate) fn deadline_of(self, ready_at: Instant) -> Option<Instant> {
+        let own = self.call().deadline.or(self.engine().waits.call_deadline);
+        if own.is_none() && self.batch.nested.is_none() {
+            return None; // the usual case
+        }
+        self.batch.earliest_deadline(own, ready_at)
+    }
+
     /// The instant by which the last attempt of a call is cut off whose own timeout bounds all attempts together.
     #[inline]
-    pub(crate) fn last_cut_at(&self, index: u32, first_granted_at: Instant) -> Option<Instant> {
-        let timeout = self.call(index).timeout?;
+    pub(crate) fn last_cut_at(self, first_granted_at: Instant) -> Option<Instant> {
+        let timeout = self.call().timeout?;
         match timeout.scope() {
             TimeoutScope::Attempt => None,
             TimeoutScope::Call => first_granted_at.checked_add(timeout.duration()),
@@ -162,53 +179,40 @@ impl BatchState {
 
     /// The instant by which a waiting call must have ended, or have started its next attempt.
     #[inline(always)]
-    pub(crate) fn deadline_of_bid(&self, index: u32, bid: &Bid) -> Option<Instant> {
+    pub(crate) fn deadline_of_bid(self, bid: &Bid) -> Option<Instant> {
         match &bid.progress {
-            None => self.deadline_of(index, bid.ready_at),
+            None => self.deadline_of(bid.ready_at),
             Some(progress) => {
-                let last = self.last_cut_at(index, progress.granted_at);
-                earlier(self.deadline_of(index, progress.ready_at), last)
+                let last = self.last_cut_at(progress.granted_at);
+                earlier(self.deadline_of(progress.ready_at), last)
             }
         }
     }
 
     /// Sets the alarm of a call in a line: its queue timeout or its deadline, whichever comes first.
-    pub(crate) fn set_wait_alarms(self: &Arc<Self>, index: u32, bid: &Bid) {
-        let (queue, deadline) = (self.session.engine.waits.queue_timeout, self.deadline_of_bid(index, bid));
+    pub(crate) fn set_wait_alarms(self, bid: &Bid) {
+        let (queue, deadline) = (self.engine().waits.queue_timeout, self.deadline_of_bid(bid));
         if queue.is_none() && deadline.is_none() {
             return; // the usual case
         }
-        let queue = queue
-            .and_then(|limit| Some(Alarm::of(index, bid.ready_at.checked_add(limit)?, Limit::Queue(limit))));
-        let deadline = deadline.map(|at| Alarm::of(index, at, Limit::Deadline));
+        let queue = queue.and_then(|limit| {
+            Some(Alarm::of(self.index, bid.ready_at.checked_add(limit)?, Limit::Queue(limit)))
+        });
+        let deadline = deadline.map(|at| Alarm::of(self.index, at, Limit::Deadline));
         if let Some(alarm) = queue.into_iter().chain(deadline).min() {
-            self.set_alarm(alarm);
+            self.batch.set_alarm(alarm);
         }
     }
 
     /// The same for a call that is in no line: it has a deadline and no queue timeout.
-    pub(crate) fn set_deadline_alarm(self: &Arc<Self>, index: u32, ready_at: Instant) {
-        if let Some(at) = self.deadline_of(index, ready_at) {
-            self.set_alarm(Alarm::of(index, at, Limit::Deadline));
+    pub(crate) fn set_deadline_alarm(self, ready_at: Instant) {
+        if let Some(at) = self.deadline_of(ready_at) {
+            self.batch.set_alarm(Alarm::of(self.index, at, Limit::Deadline));
         }
     }
 
-    fn set_alarm(self: &Arc<Self>, alarm: Alarm) {
-        let alarms = self.alarms.get_or_init(Box::default);
-        let (watched, is_next) = {
-            let mut set = alarms.set();
-            let is_next = set.add(alarm);
-            (std::mem::replace(&mut set.watched, true), is_next)
-        };
-        if !watched {
-            self.session.engine.tasks.spawn(watch(Arc::downgrade(self)));
-        } else if is_next {
-            alarms.changed.notify_one(); // the watching task waits for a later one
-        }
-    }
-
-    fn expire_if_waiting(&self, index: u32, limit: Limit, now: Instant) {
-        let waits = match &*self.slots[index as usize].phase() {
+    fn expire_if_waiting(self, limit: Limit, now: Instant) {
+        let waits = match &*self.slot().phase() {
             Phase::Queued { bid, .. } | Phase::Delayed(Delayed::Rate { bid, .. }) => match limit {
                 // The alarm may be of an earlier wait: by now the call waits for another attempt.
                 Limit::Queue(limit) => bid.ready_at.checked_add(limit).is_some_and(|at| at <= now),
@@ -218,7 +222,7 @@ impl BatchState {
             _ => false,
         };
         if waits {
-            self.end_unstarted(index, || limit.error());
+            self.end_unstarted(|| limit.error());
         }
     }
 }
@@ -230,7 +234,7 @@ async fn watch(batch: Weak<BatchState>) {
         let now = alive.session.engine.clock.now();
         let (due, next) = alarms.due(now);
         for Alarm { first, last, limit, .. } in due {
-            (first..=last).for_each(|index| alive.expire_if_waiting(index, limit, now));
+            (first..=last).for_each(|index| alive.at(index).expire_if_waiting(limit, now));
         }
         let Some(next) = next else { return };
         let changed = alarms.changed.clone();

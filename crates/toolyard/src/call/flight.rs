@@ -11,7 +11,7 @@
 //! The leading call runs in its own slot. Its followers are attached to the flight, which also keeps the handler from
 //! being stopped by one caller of several.
 
-use super::batch::BatchState;
+use super::in_flight::InFlight;
 use super::nested::{CallRef, Report};
 use std::{
     collections::VecDeque,
@@ -95,8 +95,8 @@ impl Flight {
     }
 
     /// Whether it runs in this slot.
-    pub(crate) fn is_run_by(&self, batch: &BatchState, index: u32) -> bool {
-        self.state().runs_in.as_ref().is_some_and(|call| call.is(batch, index))
+    pub(crate) fn is_run_by(&self, me: InFlight<'_>) -> bool {
+        self.state().runs_in.as_ref().is_some_and(|call| me.is(call))
     }
 
     /// Whether its handler has been started.
@@ -128,12 +128,12 @@ impl Flight {
 
     /// Removes a follower that no longer waits. With `may_stay`, it stays if it is the last call for which the
     /// handler runs.
-    pub(crate) fn leave(&self, batch: &BatchState, index: u32, may_stay: bool) -> Leaving {
+    pub(crate) fn leave(&self, me: InFlight<'_>, may_stay: bool) -> Leaving {
         let mut state = self.state();
-        let Some(at) = state.followers.iter().position(|call| call.is(batch, index)) else {
+        let Some(at) = state.followers.iter().position(|call| me.is(call)) else {
             // Either it is about to take over, and the `HandOver` will see that it has left; or the result is on its
             // way to it.
-            let takes_over = state.runs_in.as_ref().is_some_and(|call| call.is(batch, index));
+            let takes_over = state.runs_in.as_ref().is_some_and(|call| me.is(call));
             return match state.attempts {
                 _ if !takes_over => Leaving::ResultComing,
                 0 => Leaving::Unstarted,
@@ -167,11 +167,11 @@ impl Flight {
 
     /// Passes the flight from the call that ran it, and has ended, to the oldest follower. If the call waits and
     /// something has run for it, it becomes quiescent with the flight.
-    pub(crate) fn pass_on(&self, batch: &BatchState, index: u32, waits: bool) -> PassedOn {
+    pub(crate) fn pass_on(&self, me: InFlight<'_>, waits: bool) -> PassedOn {
         let mut state = self.state();
         // A call that ends while it takes over is passed on twice, by its end and by its `HandOver`: the first one
         // counts.
-        let Some(before) = state.runs_in.take_if(|call| call.is(batch, index)) else {
+        let Some(before) = state.runs_in.take_if(|call| me.is(call)) else {
             return PassedOn::Already;
         };
         state.runs_in = state.followers.pop_front();

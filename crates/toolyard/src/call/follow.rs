@@ -2,6 +2,7 @@
 
 use super::batch::{BatchState, vanished};
 use super::flight::{Flight, Leaving, PassedOn};
+use super::in_flight::InFlight;
 use super::nested::{CallRef, Report};
 use super::progress::Progress;
 use super::run::Step;
@@ -17,56 +18,6 @@ use tokio::time::Instant;
 use toolyard_core::{CallError, Effect, ErrorKind, KeyConflict, Reason, ToolOutput};
 
 impl BatchState {
-    /// Reserves the key of a call whose run begins. Returns its phase if the call leads, or if there is no room to
-    /// keep the key. Otherwise it waits for the result of another call, or has ended.
-    pub(crate) fn lead_or_follow<'a>(
-        self: &Arc<Self>,
-        mut phase: MutexGuard<'a, Phase>,
-        index: u32,
-        key: &KeyOf,
-        now: Instant,
-    ) -> Option<MutexGuard<'a, Phase>> {
-        let entry = &self.work(index).entry;
-        let (tool, mutating) = (entry.shared_name(), !entry.spec().is_repeatable());
-        let lead = || Flight::led_by(self.call_at(index), self.deadline_of(index, now));
-        let keys = self.session.keys();
-        let error = loop {
-            match keys.reserve(&tool, &key.key, key.fingerprint, now, mutating, lead) {
-                Reserved::Lead(flight) => {
-                    self.slots[index as usize].make_aside().set_flight(flight);
-                    return Some(phase);
-                }
-                Reserved::Unkept => return Some(phase),
-                Reserved::Join(_) if entry.spec().key_conflict == KeyConflict::Fail => break in_progress(),
-                Reserved::Join(_) if self.would_deadlock() => {
-                    break in_progress().with_reason(Reason::WouldDeadlock);
-                }
-                Reserved::Join(flight) => {
-                    if flight.join(self.call_at(index), self.deadline_of(index, now)) {
-                        self.set_deadline_alarm(index, now);
-                        *phase = Phase::Following { ready_at: now };
-                        self.slots[index as usize].make_aside().set_flight(flight);
-                        return None;
-                    }
-                    // The flight has just ended; its key is about to be updated.
-                    std::hint::spin_loop();
-                }
-                Reserved::Replay(kept) => {
-                    self.end_shared(phase, index, Ending::kept(&kept), Step::EndedAndQuiescent);
-                    return None;
-                }
-                Reserved::AlreadyExecuted => break already_executed(),
-                Reserved::Mismatch => break mismatch(),
-                Reserved::Overloaded => {
-                    let message = "the session has reached its limit of idempotency keys";
-                    break CallError::new(ErrorKind::Overloaded, message);
-                }
-            }
-        };
-        self.end_waiting(phase, index, error);
-        None
-    }
-
     /// Whether waiting for a flight could mean waiting for itself: an ancestor holds a serial lease, or leads a
     /// flight of its own (ID-3a).
     fn would_deadlock(&self) -> bool {
@@ -75,7 +26,7 @@ impl BatchState {
         }
         let mut above = self.nested.as_deref();
         while let Some(nested) = above {
-            if nested.call.batch.flight_run_by(nested.call.index).is_some() {
+            if nested.call.at().flight_run_by().is_some() {
                 return true;
             }
             above = nested.call.batch.nested.as_deref();
@@ -94,7 +45,7 @@ impl BatchState {
         let mut above = self.nested.as_deref();
         while let Some(nested) = above {
             let batch = &nested.call.batch;
-            if batch.flight(nested.call.index).is_some() && batch.session.stopped().is_some() {
+            if batch.at(nested.call.index).flight().is_some() && batch.session.stopped().is_some() {
                 return true;
             }
             above = batch.nested.as_deref();
@@ -102,47 +53,117 @@ impl BatchState {
         false
     }
 
+    /// Ends the followers of a flight with its result, which is there if they are. They become quiescent when it does.
+    fn end_followers(flight: &Flight, followers: VecDeque<CallRef>, ending: Option<&Ending>) {
+        if let Some(ending) = ending {
+            followers.into_iter().for_each(|call| Self::end_follower(flight, call, ending));
+        }
+        if let Some((ended, report)) = flight.mark_shared() {
+            ended.iter().for_each(|call| call.at().report_up(report));
+        }
+    }
+
+    fn end_follower(flight: &Flight, call: CallRef, ending: &Ending) {
+        let phase = call.at().slot().phase();
+        let Phase::Following { ready_at } = *phase else { return };
+        let waited = call.batch.session.engine.clock.now().saturating_duration_since(ready_at);
+        let shared = Ending::shared(ending.status.clone(), ending.attempts, waited);
+        let shared = Ending { sandbox: ending.sandbox, ..shared };
+        flight.add_ended(call.clone());
+        call.at().end_shared(phase, shared, Step::Ended);
+    }
+}
+
+impl<'a> InFlight<'a> {
+    /// Reserves the key of a call whose run begins. Returns its phase if the call leads, or if there is no room to
+    /// keep the key. Otherwise it waits for the result of another call, or has ended.
+    pub(crate) fn lead_or_follow(
+        self,
+        mut phase: MutexGuard<'a, Phase>,
+        key: &KeyOf,
+        now: Instant,
+    ) -> Option<MutexGuard<'a, Phase>> {
+        let entry = &self.work().entry;
+        let (tool, mutating) = (entry.shared_name(), !entry.spec().is_repeatable());
+        let lead = || Flight::led_by(self.owned(), self.deadline_of(now));
+        let keys = self.session().keys();
+        let error = loop {
+            match keys.reserve(&tool, &key.key, key.fingerprint, now, mutating, lead) {
+                Reserved::Lead(flight) => {
+                    self.slot().make_aside().set_flight(flight);
+                    return Some(phase);
+                }
+                Reserved::Unkept => return Some(phase),
+                Reserved::Join(_) if entry.spec().key_conflict == KeyConflict::Fail => break in_progress(),
+                Reserved::Join(_) if self.batch.would_deadlock() => {
+                    break in_progress().with_reason(Reason::WouldDeadlock);
+                }
+                Reserved::Join(flight) => {
+                    if flight.join(self.owned(), self.deadline_of(now)) {
+                        self.set_deadline_alarm(now);
+                        *phase = Phase::Following { ready_at: now };
+                        self.slot().make_aside().set_flight(flight);
+                        return None;
+                    }
+                    // The flight has just ended; its key is about to be updated.
+                    std::hint::spin_loop();
+                }
+                Reserved::Replay(kept) => {
+                    self.end_shared(phase, Ending::kept(&kept), Step::EndedAndQuiescent);
+                    return None;
+                }
+                Reserved::AlreadyExecuted => break already_executed(),
+                Reserved::Mismatch => break mismatch(),
+                Reserved::Overloaded => {
+                    let message = "the session has reached its limit of idempotency keys";
+                    break CallError::new(ErrorKind::Overloaded, message);
+                }
+            }
+        };
+        self.end_waiting(phase, error);
+        None
+    }
+
     /// The flight that runs in this call's slot, if any.
     #[inline(always)]
-    pub(crate) fn flight_run_by(&self, index: u32) -> Option<&Arc<Flight>> {
-        self.flight(index).filter(|flight| flight.is_run_by(self, index))
+    pub(crate) fn flight_run_by(self) -> Option<&'a Arc<Flight>> {
+        self.flight().filter(|flight| flight.is_run_by(self))
     }
 
     /// The flight that this call leads or has joined, if any.
     #[inline]
-    pub(crate) fn flight(&self, index: u32) -> Option<&Arc<Flight>> {
-        self.slots[index as usize].aside()?.flight()
+    pub(crate) fn flight(self) -> Option<&'a Arc<Flight>> {
+        self.slot().aside()?.flight()
     }
 
     /// Whether a call has joined a flight whose handler has started: a drain waits for it as for a running call.
-    pub(crate) fn follows_running_flight(&self, index: u32) -> bool {
-        matches!(*self.slots[index as usize].phase(), Phase::Following { .. })
-            && self.flight(index).is_some_and(|flight| flight.has_started())
+    pub(crate) fn follows_running_flight(self) -> bool {
+        matches!(*self.slot().phase(), Phase::Following { .. })
+            && self.flight().is_some_and(|flight| flight.has_started())
     }
 
     /// Ends a call that waits for the result of another. Returns `false` if it is still to get that result: it is on
     /// its way, or the call is the last one for which the handler runs and waits for it to stop.
     pub(crate) fn leave_flight(
-        &self,
+        self,
         phase: MutexGuard<'_, Phase>,
-        index: u32,
         ready_at: Instant,
         error: CallError,
     ) -> bool {
-        let Some(flight) = self.flight(index).cloned() else { return false };
-        match flight.leave(self, index, error.kind == ErrorKind::Cancelled) {
-            Leaving::Unstarted => self.end_waiting(phase, index, error),
+        let Some(flight) = self.flight().cloned() else { return false };
+        match flight.leave(self, error.kind == ErrorKind::Cancelled) {
+            Leaving::Unstarted => self.end_waiting(phase, error),
             Leaving::EndsWithFlight { attempts } => {
-                let now = self.session.engine.clock.now();
+                let now = self.engine().clock.now();
                 let mut error = error.after_attempts(attempts);
                 if error.kind == ErrorKind::DeadlineExceeded {
                     error.message = "the call's deadline passed while it waited for another call with the same idempotency key".to_owned();
                 }
-                let only_looks = self.work(index).entry.spec().side_effects.is_read_only();
+                let only_looks = self.work().entry.spec().side_effects.is_read_only();
                 error.set_effect(if only_looks { Effect::Failed } else { Effect::Unknown });
                 let ending =
                     Ending::shared(Err(Box::new(error)), attempts, now.saturating_duration_since(ready_at));
-                self.end_shared(phase, index, ending, Step::Ended);
+                self.end_shared(phase, ending, Step::Ended);
                 if flight.is_deserted() {
                     recall(&flight);
                 }
@@ -158,43 +179,43 @@ impl BatchState {
     }
 
     /// Ends a call with a result that it shares.
-    fn end_shared(&self, mut phase: MutexGuard<'_, Phase>, index: u32, ending: Ending, step: Step) {
-        let ending = self.held(index, ending);
+    fn end_shared(self, mut phase: MutexGuard<'_, Phase>, ending: Ending, step: Step) {
+        let ending = self.held(ending);
         let ok = ending.status.is_ok();
-        span::without_attempt(self, index, &ending);
-        self.emit(index, None, || self.started_event(index, &ending));
+        span::without_attempt(self, &ending);
+        self.emit(None, || self.started_event(&ending));
         *phase = Phase::Ended(ending);
         drop(phase);
-        self.count_down(index, ok, step);
+        self.count_down(ok, step);
     }
 
     /// Ends the call in whose slot a flight runs, if other calls wait for the result. Returns whether it did; the
     /// handler then goes on for them.
-    pub(crate) fn detach(&self, index: u32, ending: impl FnOnce() -> Ending) -> bool {
-        if !self.flight_run_by(index).is_some_and(|flight| flight.detach()) {
+    pub(crate) fn detach(self, ending: impl FnOnce() -> Ending) -> bool {
+        if !self.flight_run_by().is_some_and(|flight| flight.detach()) {
             return false;
         }
-        self.slots[index as usize].make_aside().detach(self.started(index));
+        self.slot().make_aside().detach(self.started());
         let ending = ending();
-        self.spawn_end_hook(index, &ending);
-        self.end_started(index, ending, false);
+        self.spawn_end_hook(&ending);
+        self.end_started(ending, false);
         true
     }
 
     /// Passes on the flight of a call that has ended before its first attempt or between two, if another call waits
     /// for it.
-    pub(crate) fn pass_on(&self, index: u32, progress: Option<Box<Progress>>) {
-        let Some(flight) = self.flight(index).cloned() else { return };
+    pub(crate) fn pass_on(self, progress: Option<Box<Progress>>) {
+        let Some(flight) = self.flight().cloned() else { return };
         // The next one may need the lease above, which this one would keep until the flight is over (ID-3a).
-        let waits = !self.is_under_lease();
-        match flight.pass_on(self, index, waits) {
+        let waits = !self.batch.is_under_lease();
+        match flight.pass_on(self, waits) {
             PassedOn::Already => {}
             PassedOn::To(next) => {
                 let has_run = progress.is_some();
                 let hand_over = HandOver { flight, next, progress, done: false };
-                self.session.engine.tasks.spawn(async move { hand_over.run() });
+                self.engine().tasks.spawn(async move { hand_over.run() });
                 if has_run && !waits {
-                    self.report_up(index, Report::Quiescent);
+                    self.report_up(Report::Quiescent);
                 }
             }
             PassedOn::ToNobody => {
@@ -202,36 +223,35 @@ impl BatchState {
                 match progress {
                     // An attempt that is to be retried has changed nothing, or repeating it does no harm.
                     Some(progress) => {
-                        self.complete(index, &Err(progress.error.clone()), progress.attempts, true);
-                        self.spare_retry(index, *progress);
+                        self.complete(&Err(progress.error.clone()), progress.attempts, true);
+                        self.spare_retry(*progress);
                     }
-                    None => self.forget(index),
+                    None => self.forget(),
                 }
-                flight.is_over().iter().for_each(|call| call.batch.report_up(call.index, Report::Quiescent));
+                flight.is_over().iter().for_each(|call| call.at().report_up(Report::Quiescent));
                 if has_run {
-                    self.report_up(index, Report::Quiescent);
+                    self.report_up(Report::Quiescent);
                 }
             }
         }
     }
 
     /// Forgets the key of a call for which nothing has run: the next call with it leads.
-    fn forget(&self, index: u32) {
-        let work = self.work(index);
+    fn forget(self) {
+        let work = self.work();
         if let Some(key) = work.key() {
-            self.session.keys().forget(&work.entry.shared_name(), &key.key);
+            self.session().keys().forget(&work.entry.shared_name(), &key.key);
         }
     }
 
     /// Keeps the result of a flight, or forgets its key (ID-5).
     pub(crate) fn complete(
-        &self,
-        index: u32,
+        self,
         status: &Result<ToolOutput, Box<CallError>>,
         attempts: u32,
         no_side_effect: bool,
     ) {
-        let (work, now) = (self.work(index), self.session.engine.clock.now());
+        let (work, now) = (self.work(), self.engine().clock.now());
         let Some(key) = work.key() else { return };
         let repeatable = work.entry.spec().is_repeatable();
         let error = status.as_ref().err().map(|error| error.kind);
@@ -242,8 +262,7 @@ impl BatchState {
         let finished = match ended.retain() {
             Retain::Forget => Finished::Forget,
             Retain::Keep => {
-                let kept =
-                    KeptResult { status: status.clone(), attempts, sandbox: self.grant(index).sandbox };
+                let kept = KeptResult { status: status.clone(), attempts, sandbox: self.grant().sandbox };
                 let bytes = match status {
                     Ok(output) => output.size(),
                     Err(error) => error.message.len() + error.output_size(),
@@ -251,50 +270,25 @@ impl BatchState {
                 Finished::Keep { body: Arc::new(kept), bytes, idempotent: repeatable }
             }
         };
-        self.session.keys().complete(&work.entry.shared_name(), &key.key, finished, now);
+        self.session().keys().complete(&work.entry.shared_name(), &key.key, finished, now);
     }
 
     /// Ends a flight that runs in this call's slot, and with it the call unless it was detached. Neither becomes
     /// quiescent here.
-    pub(crate) fn end_flight(&self, index: u32, flight: &Flight, ending: Ending) {
+    pub(crate) fn end_flight(self, flight: &Flight, ending: Ending) {
         let followers = flight.finish();
-        if self.is_detached(index) {
-            return Self::end_followers(flight, followers, Some(&ending));
+        if self.is_detached() {
+            return BatchState::end_followers(flight, followers, Some(&ending));
         }
         // Most flights have no followers, and then the result is not copied.
         let shared = (!followers.is_empty()).then(|| ending.clone());
-        self.end_started(index, ending, false);
-        Self::end_followers(flight, followers, shared.as_ref());
-    }
-
-    /// Ends the followers of a flight with its result, which is there if they are. They become quiescent when it does.
-    fn end_followers(flight: &Flight, followers: VecDeque<CallRef>, ending: Option<&Ending>) {
-        if let Some(ending) = ending {
-            followers.into_iter().for_each(|call| Self::end_follower(flight, call, ending));
-        }
-        if let Some((ended, report)) = flight.mark_shared() {
-            ended.iter().for_each(|call| call.batch.report_up(call.index, report));
-        }
-    }
-
-    fn end_follower(flight: &Flight, call: CallRef, ending: &Ending) {
-        let phase = call.batch.slots[call.index as usize].phase();
-        let Phase::Following { ready_at } = *phase else { return };
-        let waited = call.batch.session.engine.clock.now().saturating_duration_since(ready_at);
-        let shared = Ending::shared(ending.status.clone(), ending.attempts, waited);
-        let shared = Ending { sandbox: ending.sandbox, ..shared };
-        flight.add_ended(call.clone());
-        call.batch.end_shared(phase, call.index, shared, Step::Ended);
+        self.end_started(ending, false);
+        BatchState::end_followers(flight, followers, shared.as_ref());
     }
 
     /// Adds the calls that become quiescent with the flight in this call's slot: they reach what it has reached.
-    pub(crate) fn collect_with_flight(
-        &self,
-        index: u32,
-        report: Report,
-        pending: &mut Vec<(CallRef, Report)>,
-    ) {
-        let Some(flight) = self.flight_run_by(index) else { return };
+    pub(crate) fn collect_with_flight(self, report: Report, pending: &mut Vec<(CallRef, Report)>) {
+        let Some(flight) = self.flight_run_by() else { return };
         pending.extend(flight.reach(report).into_iter().map(|call| (call, report)));
     }
 }
@@ -311,50 +305,50 @@ struct HandOver {
 impl HandOver {
     fn run(mut self) {
         self.done = true;
-        let CallRef { batch, index } = &self.next;
-        let mut phase = batch.slots[*index as usize].phase();
+        let call = self.next.at();
+        let mut phase = call.slot().phase();
         let Phase::Following { ready_at } = *phase else {
             drop(phase);
             // It has ended meanwhile; try the next one.
-            return batch.pass_on(*index, self.progress.take());
+            return call.pass_on(self.progress.take());
         };
         match self.progress.take() {
             None => {
                 *phase = Phase::Waiting;
                 drop(phase);
-                batch.proceed_as_leader(*index, ready_at);
+                call.proceed_as_leader(ready_at);
             }
             Some(mut progress) => {
                 progress.ready_at = ready_at;
                 progress.inherited = true;
                 progress.span = tracing::Span::none(); // it belongs to the call that made the attempts
-                batch.wait_again(phase, *index, progress);
+                call.wait_again(phase, progress);
             }
         }
     }
 
     /// Ends all waiting calls at once: the next one could not take over either.
     fn end_all(&self) {
-        let CallRef { batch, index } = &self.next;
+        let call = self.next.at();
         let attempts = self.progress.as_ref().map_or(0, |progress| progress.attempts);
         let error = if attempts > 0 { vanished(attempts) } else { vanished(0).not_started() };
         let ending = Ending::shared(Err(Box::new(error)), attempts, Duration::ZERO);
-        batch.complete(*index, &ending.status, attempts, false);
-        match *batch.slots[*index as usize].phase() {
+        call.complete(&ending.status, attempts, false);
+        match *call.slot().phase() {
             Phase::Following { .. } => self.flight.take_back(self.next.clone()),
             // It has ended, and becomes quiescent with the flight.
             _ if attempts > 0 => self.flight.add_ended(self.next.clone()),
             _ => {}
         }
         BatchState::end_followers(&self.flight, self.flight.finish(), Some(&ending));
-        self.flight.is_over().iter().for_each(|call| call.batch.report_up(call.index, Report::Quiescent));
+        self.flight.is_over().iter().for_each(|call| call.at().report_up(Report::Quiescent));
     }
 }
 
 impl Drop for HandOver {
     fn drop(&mut self) {
-        let CallRef { batch, index } = &self.next;
-        if !self.done && self.flight.is_run_by(batch, *index) {
+        let call = self.next.at();
+        if !self.done && self.flight.is_run_by(call) {
             self.end_all();
         }
     }
@@ -363,8 +357,8 @@ impl Drop for HandOver {
 /// Tells the handler of a flight to stop: no call waits for its result, or the last one leaves.
 fn recall(flight: &Flight) {
     if let Some(call) = flight.runs_in() {
-        call.batch.recall(call.index);
-        call.batch.stop_below(call.index);
+        call.at().recall();
+        call.at().stop_below();
     }
 }
 

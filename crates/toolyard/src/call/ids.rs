@@ -11,7 +11,7 @@ pub(crate) struct Ids(OnceLock<Box<[u32]>>);
 impl BatchState {
     /// The places of the calls with this id, in call order.
     pub(crate) fn places_of(&self, id: &str) -> &[u32] {
-        let id_at = |place: u32| self.slots[place as usize].id().as_str();
+        let id_at = |place: u32| self.at(place).slot().id().as_str();
         let sorted = self.ids.0.get_or_init(|| {
             let mut places: Box<[u32]> = (0..index(self.slots.len())).collect();
             places.sort_by(|one, other| id_at(*one).cmp(id_at(*other)));

@@ -9,7 +9,8 @@
 //!   follow ─── waits for the end of the question that a call of equal key and digest leads (ID-3)
 //! ```
 
-use super::batch::BatchState;
+use super::in_flight::InFlight;
+use super::nested::CallRef;
 use super::slot::Phase;
 use crate::{
     agent::{FromLead, Lead, Remembered, Settlement, Share, ShareKey, WaitingQuestion},
@@ -24,8 +25,7 @@ use toolyard_core::{
 
 /// A question about one call.
 pub(crate) struct Question {
-    batch: Arc<BatchState>,
-    index: u32,
+    call: CallRef,
     approver: Contained<Arc<dyn Approver>>,
     request: ApprovalRequest,
     part: Part,
@@ -64,14 +64,17 @@ enum Followed {
 }
 
 impl Question {
+    fn at(&self) -> InFlight<'_> {
+        self.call.at()
+    }
+
     /// A question, which joins the one of an equal call that waits.
     pub(crate) fn new(
-        batch: Arc<BatchState>,
-        index: u32,
+        call: CallRef,
         approver: Contained<Arc<dyn Approver>>,
         request: ApprovalRequest,
     ) -> Self {
-        let mut question = Self { batch, index, approver, request, part: Part::Alone };
+        let mut question = Self { call, approver, request, part: Part::Alone };
         question.share();
         question
     }
@@ -91,9 +94,9 @@ impl Question {
 
     /// Joins the question of an equal call, or leads it. All of them change with the policy, so it is not compared.
     fn share(&mut self) {
-        let (session, work) = (&self.batch.session, self.batch.work(self.index));
+        let (session, work) = (self.at().session(), self.at().work());
         let Some(key) = work.key() else { return };
-        let call = gate::digest(&work.entry, self.batch.args(self.index), session, 0);
+        let call = gate::digest(&work.entry, self.at().args(), session, 0);
         let key = ShareKey { key: key.key.clone(), call };
         self.part = match session.questions().share(key, self.request.id()) {
             Share::Lead(lead) => Part::Lead(lead),
@@ -103,7 +106,7 @@ impl Question {
 
     /// Asks until there is an answer about what would run now.
     pub(crate) async fn ask(mut self) {
-        let mut others = self.batch.session.approvals().wait(self.request.pattern().key());
+        let mut others = self.at().session().approvals().wait(self.request.pattern().key());
         let settled = loop {
             let told = match std::mem::replace(&mut self.part, Part::Alone) {
                 Part::Follow(_, told) => told,
@@ -127,8 +130,8 @@ impl Question {
         mut told: oneshot::Receiver<FromLead>,
         others: &mut WaitingQuestion,
     ) -> Followed {
-        let batch = self.batch.clone();
-        let policy = batch.session.engine.rules.changed();
+        let engine = self.at().engine().clone();
+        let policy = engine.rules.changed();
         loop {
             // Made before the check below, so that no later change is missed.
             let changed = policy.notified();
@@ -162,8 +165,8 @@ impl Question {
 
     /// Has the approver asked.
     async fn lead(&mut self, others: &mut WaitingQuestion) -> Settled {
-        let batch = self.batch.clone();
-        let policy = batch.session.engine.rules.changed();
+        let engine = self.at().engine().clone();
+        let policy = engine.rules.changed();
         let showing = self.request.showing().clone();
         // Unconstrained: an approver that is always busy would use up the task's budget, and its expiry would go
         // unnoticed.
@@ -195,7 +198,7 @@ impl Question {
 
     /// Whether the policy has changed since the call was last allowed.
     fn is_outdated(&self) -> bool {
-        self.batch.policy_of(self.index) != self.batch.session.engine.rules.version()
+        self.at().policy_of() != self.at().engine().rules.version()
     }
 
     /// Checks a call again after a change of the policy. If it is still allowed, the question is now about what would
@@ -204,11 +207,11 @@ impl Question {
         if !self.is_outdated() {
             return Ok(());
         }
-        let (batch, entry) = (&self.batch, &self.batch.work(self.index).entry);
-        let args = batch.args(self.index);
-        let allowed = gate::allow_again(entry, args, &batch.session)?;
-        batch.grant_anew(self.index, allowed)?;
-        let digest = gate::digest(entry, args, &batch.session, allowed.policy);
+        let call = self.at();
+        let (entry, args) = (&call.work().entry, call.args());
+        let allowed = gate::allow_again(entry, args, call.session())?;
+        call.grant_anew(allowed)?;
+        let digest = gate::digest(entry, args, call.session(), allowed.policy);
         self.request = self.request.renewed(digest);
         Ok(())
     }
@@ -220,8 +223,8 @@ impl Question {
         };
         answered.map_or_else(
             |panic| {
-                let tool = &*self.batch.call(self.index).name;
-                let redactor = self.batch.session.engine.redactor.as_ref();
+                let tool = &*self.at().call().name;
+                let redactor = self.at().engine().redactor.as_ref();
                 panic.log("the approver panicked; the call is refused", Some(tool), redactor);
                 Settled::Panicked
             },
@@ -245,7 +248,7 @@ impl Question {
         if let Settled::Answered(answer) = settled
             && let Some(remembered) = self.remembered(answer)
         {
-            self.batch.session.approvals().remember(self.request.pattern().key(), remembered);
+            self.at().session().approvals().remember(self.request.pattern().key(), remembered);
         }
         match settled {
             Settled::Answered(answer) => self.decide(answer, SettledBy::Approver),
@@ -263,7 +266,7 @@ impl Question {
 
     /// What an answer says about other calls of the pattern.
     fn remembered(&self, answer: Answer) -> Option<Remembered> {
-        let once = matches!(self.batch.work(self.index).consent, Consent::Ask { once: true });
+        let once = matches!(self.at().work().consent, Consent::Ask { once: true });
         match answer {
             Answer::Always => Some(Remembered::Allowed),
             Answer::Allow => once.then_some(Remembered::Allowed),
@@ -283,26 +286,26 @@ impl Question {
     }
 
     fn refuse(self, error: CallError) {
-        self.batch.end_unstarted(self.index, || error);
+        self.at().end_unstarted(|| error);
     }
 
     /// Approves the call: it proceeds at once if its run waits for the answer, else with its run.
     fn approve(self, by: SettledBy) {
-        let (batch, index) = (&self.batch, self.index);
-        let mut phase = batch.slots[index as usize].phase();
+        let call = self.at();
+        let mut phase = call.slot().phase();
         let Phase::Asking { run_begun } = *phase else {
             return;
         };
         *phase = Phase::Waiting;
-        batch.emit(index, None, || EventKind::ConfirmationResolved {
+        call.emit(None, || EventKind::ConfirmationResolved {
             approved: true,
             error: None,
             by: Some(by),
-            digest: batch.digest(index),
+            digest: call.digest(),
         });
         drop(phase);
         if run_begun {
-            batch.start_or_wait(index, batch.session.engine.clock.now());
+            call.start_or_wait(call.engine().clock.now());
         }
     }
 }

@@ -10,6 +10,7 @@
 //! The paths of a call that needed approval also have to lead where they led then.
 
 use super::batch::BatchState;
+use super::in_flight::InFlight;
 use crate::{
     gate::{self, Cleared, Consent},
     tool::{Allowed, PolicyVersion},
@@ -25,76 +26,78 @@ impl BatchState {
             && work.paths().is_empty()
             && !work.entry.is_retired()
     }
+}
 
+impl<'a> InFlight<'a> {
     /// Checks whether a call may still run. Callers must hold no lock of the batch, because this may ask the policy.
-    pub(crate) fn still_allowed(&self, index: u32) -> Result<(), Box<CallError>> {
-        let is_current = self.policy_of(index) == self.session.engine.rules.version();
+    pub(crate) fn still_allowed(self) -> Result<(), Box<CallError>> {
+        let is_current = self.policy_of() == self.engine().rules.version();
         if !is_current {
-            self.allow_again(index).map_err(Box::new)?;
+            self.allow_again().map_err(Box::new)?;
         }
-        match self.cleared(index) {
-            Some(work) if !work.paths().is_empty() => self.leads_as_before(work, index).map_err(Box::new),
+        match self.cleared() {
+            Some(work) if !work.paths().is_empty() => self.leads_as_before(work).map_err(Box::new),
             _ => Ok(()),
         }
     }
 
     /// Checks that the paths of a call that needed approval lead where they did when it was asked about (PO-4).
     #[cold]
-    fn leads_as_before(&self, work: &Cleared, index: u32) -> Result<(), CallError> {
-        gate::lead_as_before(work.paths(), &work.entry, self.args(index), &self.session)
+    fn leads_as_before(self, work: &Cleared) -> Result<(), CallError> {
+        gate::lead_as_before(work.paths(), &work.entry, self.args(), self.session())
     }
 
     #[cold]
-    fn allow_again(&self, index: u32) -> Result<(), CallError> {
-        let Some(work) = self.cleared(index) else { return Ok(()) };
-        let allowed = gate::allow_again(&work.entry, self.args(index), &self.session)?;
+    fn allow_again(self) -> Result<(), CallError> {
+        let Some(work) = self.cleared() else { return Ok(()) };
+        let allowed = gate::allow_again(&work.entry, self.args(), self.session())?;
         if matches!(work.consent, Consent::Ask { .. }) {
             return Err(changed("The policy changed after this call was approved."));
         }
-        self.grant_anew(index, allowed)
+        self.grant_anew(allowed)
     }
 
     /// Gives a call that an older policy had let through the grant of the policy in force.
-    pub(crate) fn grant_anew(&self, index: u32, allowed: Allowed) -> Result<(), CallError> {
+    pub(crate) fn grant_anew(self, allowed: Allowed) -> Result<(), CallError> {
         let Allowed { grant, policy } = allowed;
-        if grant != *self.grant(index) && !self.slots[index as usize].make_aside().regrant(grant) {
+        if grant != *self.grant() && !self.slot().make_aside().regrant(grant) {
             return Err(changed("The policy changed twice while this call was waiting."));
         }
-        self.work(index).allowed_by(policy);
+        self.work().allowed_by(policy);
         Ok(())
     }
 
     /// The version of the policy that last allowed a call.
-    pub(crate) fn policy_of(&self, index: u32) -> PolicyVersion {
+    pub(crate) fn policy_of(self) -> PolicyVersion {
         // No policy has allowed a call that the gate did not let through.
-        self.cleared(index).map_or(0, Cleared::policy)
+        self.cleared().map_or(0, Cleared::policy)
     }
 
     /// Where a call executes, and within which limits.
-    pub(crate) fn grant(&self, index: u32) -> &Grant {
-        let since = self.slots[index as usize].aside().and_then(|aside| aside.grant());
-        since.unwrap_or_else(|| self.work(index).grant_at_gate())
+    pub(crate) fn grant(self) -> &'a Grant {
+        let since = self.slot().aside().and_then(|aside| aside.grant());
+        since.unwrap_or_else(|| self.work().grant_at_gate())
     }
 
     /// The digest of what runs, under the policy that last allowed the call; `None` if digests are not kept.
-    pub(crate) fn digest(&self, index: u32) -> Option<CallDigest> {
-        let work = self.cleared(index)?;
+    pub(crate) fn digest(self) -> Option<CallDigest> {
+        let work = self.cleared()?;
         let ((at_gate, digest), policy) = (work.digest_at_gate()?, work.policy());
         Some(match policy == at_gate {
             true => digest,
-            false => gate::digest(&work.entry, self.args(index), &self.session, policy),
+            false => gate::digest(&work.entry, self.args(), self.session(), policy),
         })
     }
 
     /// The digest of a call as it arrived, if a sink keeps it: of what would run, or of the call's text if it was
     /// refused.
-    pub(crate) fn received_digest(&self, index: u32) -> Option<CallDigest> {
-        if !self.session.engine.bus.is_kept() {
+    pub(crate) fn received_digest(self) -> Option<CallDigest> {
+        if !self.engine().bus.is_kept() {
             return None;
         }
-        let call = self.call(index);
-        let of_text = || CallDigest::of_text(&call.name, &call.arguments.text(), &self.session.id);
-        Some(self.digest(index).unwrap_or_else(of_text))
+        let call = self.call();
+        let of_text = || CallDigest::of_text(&call.name, &call.arguments.text(), &self.session().id);
+        Some(self.digest().unwrap_or_else(of_text))
     }
 }
 

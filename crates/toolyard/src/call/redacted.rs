@@ -1,6 +1,7 @@
 //! What a batch shows of its calls, without secrets: their errors, streamed output and arguments.
 
 use super::batch::BatchState;
+use super::in_flight::InFlight;
 use toolyard_core::{ApprovalRequest, CallError, EventKind, Outcome};
 use toolyard_redact::{Redactor, Stream};
 
@@ -38,31 +39,33 @@ impl BatchState {
             outcomes.into_iter().for_each(|outcome| redactor.arguments(&mut outcome.arguments));
         }
     }
+}
 
+impl InFlight<'_> {
     /// Emits streamed output of a running attempt, without secrets. The caller holds the call's phase.
-    pub(crate) fn stream(&self, index: u32, attempt: u32, redactor: &Redactor, text: &str) {
-        if !self.session.engine.bus.is_listening() {
+    pub(crate) fn stream(self, attempt: u32, redactor: &Redactor, text: &str) {
+        if !self.engine().bus.is_listening() {
             return;
         }
-        let mut streamed = self.slots[index as usize].make_aside().streamed();
+        let mut streamed = self.slot().make_aside().streamed();
         let streamed = match &mut *streamed {
             Some(streamed) if streamed.attempt == attempt => streamed,
             other => other.insert(Box::new(Streamed { attempt, stream: Stream::default() })),
         };
         if let Some(text) = streamed.stream.push(redactor, text) {
-            self.emit(index, Some(attempt), || EventKind::OutputDelta { text });
+            self.emit(Some(attempt), || EventKind::OutputDelta { text });
         }
     }
 
     /// Emits the rest of an attempt's output, which was held back. The caller holds the call's phase.
     #[inline(always)]
-    pub(crate) fn stream_ends(&self, index: u32) {
-        let Some(redactor) = &self.session.engine.redactor else { return };
-        let Some(aside) = self.slots[index as usize].aside() else { return };
+    pub(crate) fn stream_ends(self) {
+        let Some(redactor) = &self.engine().redactor else { return };
+        let Some(aside) = self.slot().aside() else { return };
         let Some(streamed) = aside.streamed().take() else { return };
         let Streamed { attempt, stream } = *streamed;
         if let Some(text) = stream.finish(redactor) {
-            self.emit(index, Some(attempt), || EventKind::OutputDelta { text });
+            self.emit(Some(attempt), || EventKind::OutputDelta { text });
         }
     }
 }

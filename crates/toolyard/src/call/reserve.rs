@@ -4,6 +4,7 @@
 //! slot.
 
 use super::batch::BatchState;
+use super::in_flight::InFlight;
 use super::session::SessionCore;
 use super::slot::Slot;
 use crate::{
@@ -65,31 +66,33 @@ impl BatchState {
     pub(crate) fn allowance(&self) -> Option<&Arc<Allowance>> {
         self.draws.turn.as_ref()
     }
+}
 
+impl InFlight<'_> {
     /// Reserves what a call needs of its budgets. Done once, before its first attempt.
     #[inline(always)]
-    pub(crate) fn reserve(&self, index: u32) -> Result<(), Box<CallError>> {
-        if self.draws.turn.is_none() && self.draws.tools.is_empty() {
+    pub(crate) fn reserve(self) -> Result<(), Box<CallError>> {
+        if self.batch.draws.turn.is_none() && self.batch.draws.tools.is_empty() {
             return Ok(()); // nothing is bounded
         }
-        self.reserve_all(index)
+        self.reserve_all()
     }
 
-    fn reserve_all(&self, index: u32) -> Result<(), Box<CallError>> {
-        let entry = &self.work(index).entry;
-        if self.draws.of_tool(entry).reserve(entry.spec().cost).map_err(spent)? {
-            self.slots[index as usize].reserve();
+    fn reserve_all(self) -> Result<(), Box<CallError>> {
+        let entry = &self.work().entry;
+        if self.batch.draws.of_tool(entry).reserve(entry.spec().cost).map_err(spent)? {
+            self.slot().reserve();
         }
         Ok(())
     }
 
     /// Settles the reservation of a call that ends: it is spent if the handler has started, and refunded otherwise.
     #[inline(always)]
-    pub(crate) fn settle(&self, index: u32, has_run: bool) {
-        let has_reserved = self.slots[index as usize].settle();
+    pub(crate) fn settle(self, has_run: bool) {
+        let has_reserved = self.slot().settle();
         if has_reserved && !has_run {
-            let entry = &self.work(index).entry;
-            self.draws.of_tool(entry).refund(entry.spec().cost);
+            let entry = &self.work().entry;
+            self.batch.draws.of_tool(entry).refund(entry.spec().cost);
         }
     }
 }

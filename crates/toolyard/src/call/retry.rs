@@ -8,83 +8,74 @@
 //! A call that waits for its next attempt holds nothing and has no task but a timer (CC-5). It is not quiescent: the
 //! next run of its batch waits for it.
 
-use super::batch::BatchState;
+use super::in_flight::InFlight;
 use super::progress::{Bid, Progress};
 use super::ready::EndOnDrop;
 use super::slot::{Delayed, Phase};
-use std::{
-    sync::{Arc, MutexGuard},
-    time::Duration,
-};
+use std::{sync::MutexGuard, time::Duration};
 use toolyard_core::EventKind;
 
-impl BatchState {
+impl InFlight<'_> {
     /// Makes a call wait for its next attempt. Its permits have been released.
-    pub(crate) fn try_again(self: &Arc<Self>, index: u32, progress: Box<Progress>, delay: Duration) {
-        if self.is_detached(index) {
-            return self.pass_on(index, Some(progress));
+    pub(crate) fn try_again(self, progress: Box<Progress>, delay: Duration) {
+        if self.is_detached() {
+            return self.pass_on(Some(progress));
         }
         let (attempts, code) = (progress.attempts, progress.error.kind);
-        let phase = self.slots[index as usize].phase();
+        let phase = self.slot().phase();
         // Under the lock, so that the terminal event cannot come first.
-        self.stream_ends(index);
-        self.emit(index, Some(attempts), || EventKind::Retry {
+        self.stream_ends();
+        self.emit(Some(attempts), || EventKind::Retry {
             delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
             code,
         });
-        self.wait_again(phase, index, progress);
+        self.wait_again(phase, progress);
     }
 
     /// Makes a call wait for its next attempt. The caller has checked its phase.
-    pub(crate) fn wait_again(
-        self: &Arc<Self>,
-        mut phase: MutexGuard<'_, Phase>,
-        index: u32,
-        progress: Box<Progress>,
-    ) {
+    pub(crate) fn wait_again(self, mut phase: MutexGuard<'_, Phase>, progress: Box<Progress>) {
         let not_before = progress.not_before;
-        if self.flight(index).is_some() {
+        if self.flight().is_some() {
             // The flight may last longer than this one of its callers waits.
-            self.set_deadline_alarm(index, progress.ready_at);
+            self.set_deadline_alarm(progress.ready_at);
         }
         let _watch = phase.take_waker();
         *phase = Phase::Delayed(Delayed::Backoff(progress));
         // Not earlier: a handler that is over must not dispatch any more.
-        self.slots[index as usize].reopen_nest();
+        self.slot().reopen_nest();
         drop(phase);
-        if let Some(why) = self.stop_reason(index) {
+        if let Some(why) = self.stop_reason() {
             // The stop came while the call ran, and found nothing to end.
-            self.end_unstarted(index, || why.error());
+            self.end_unstarted(|| why.error());
             return;
         }
         // The timer does not keep alive a batch that ends meanwhile.
-        let (batch, end_on_drop) = (Arc::downgrade(self), EndOnDrop::new(self, index));
-        self.session.engine.tasks.spawn(async move {
+        let (call, end_on_drop) = (self.downgrade(), EndOnDrop::new(self));
+        self.engine().tasks.spawn(async move {
             tokio::time::sleep_until(not_before).await;
-            if let Some(batch) = batch.upgrade() {
-                batch.acquire_again(index);
+            if let Some(call) = call.upgrade() {
+                call.at().acquire_again();
             }
             end_on_drop.disarm();
         });
     }
 
     /// Refunds what was paid for a next attempt that does not happen (RT-5).
-    pub(crate) fn spare_retry(&self, index: u32, progress: Progress) {
-        self.work(index).entry.guard().bucket.refund(progress.paid);
+    pub(crate) fn spare_retry(self, progress: Progress) {
+        self.work().entry.guard().bucket.refund(progress.paid);
     }
 
     /// Acquires what the next attempt needs, if the call still waits for it.
-    fn acquire_again(self: &Arc<Self>, index: u32) {
-        let allowed = self.may_still_run(index);
-        let mut phase = self.slots[index as usize].phase();
+    fn acquire_again(self) {
+        let allowed = self.may_still_run();
+        let mut phase = self.slot().phase();
         match std::mem::replace(&mut *phase, Phase::Waiting) {
             Phase::Delayed(Delayed::Backoff(progress)) => {
-                let ready_at = self.session.engine.clock.now();
+                let ready_at = self.engine().clock.now();
                 let bid = Bid { ready_at, progress: Some(progress) };
-                if let Err(error) = allowed.and_then(|()| self.recheck(index, ready_at, bid.first_ready_at()))
-                {
-                    self.end_with(phase, index, bid, *error);
-                } else if let Some(attempt) = self.acquire(phase, index, bid, ready_at) {
+                if let Err(error) = allowed.and_then(|()| self.recheck(ready_at, bid.first_ready_at())) {
+                    self.end_with(phase, bid, *error);
+                } else if let Some(attempt) = self.acquire(phase, bid, ready_at) {
                     attempt.spawn();
                 }
             }

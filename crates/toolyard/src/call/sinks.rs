@@ -1,83 +1,79 @@
 //! Calls whose events cannot be written: if a queue is full they wait, and if a writer is broken those with side
 //! effects do not run (OB-3, PO-6).
 
-use super::batch::BatchState;
+use super::in_flight::InFlight;
 use super::ready::{EndOnDrop, Readiness};
 use super::slot::Phase;
-use std::{
-    sync::{Arc, MutexGuard},
-    time::Duration,
-};
+use std::{sync::MutexGuard, time::Duration};
 use tokio::time::{Instant, timeout_at};
 use toolyard_core::{CallError, ErrorKind, Reason};
 
 /// How long a call waits for room in an event queue.
 const ROOM_WAIT: Duration = Duration::from_secs(30);
 
-impl BatchState {
+impl<'a> InFlight<'a> {
     /// Checks whether a call may proceed, and returns its phase if so. Otherwise it waits for room and holds nothing,
     /// or has ended.
     #[cold]
-    pub(crate) fn pass_sinks<'a>(
-        self: &Arc<Self>,
+    pub(crate) fn pass_sinks(
+        self,
         phase: MutexGuard<'a, Phase>,
-        index: u32,
         ready_at: Instant,
         now: Instant,
     ) -> Option<MutexGuard<'a, Phase>> {
-        let hold = self.session.engine.bus.hold();
+        let hold = self.engine().bus.hold();
         let room_by = ready_at + ROOM_WAIT;
         let error = match () {
-            () if hold.is_broken() && self.changes_something(index) => broken(),
+            () if hold.is_broken() && self.changes_something() => broken(),
             () if !hold.is_full() => return Some(phase),
             () if room_by <= now => full(),
             () => {
                 drop(phase);
-                self.wait_for_room(index, ready_at, room_by);
+                self.wait_for_room(ready_at, room_by);
                 return None;
             }
         };
-        self.end_waiting(phase, index, error);
+        self.end_waiting(phase, error);
         None
     }
 
     /// Why a call whose turn has come, for the first time or again, may not start: its events would not be written.
     #[inline]
-    pub(crate) fn unrecorded(&self, index: u32) -> Option<Box<CallError>> {
-        let hold = self.session.engine.bus.hold();
-        let refused = hold.is_on() && hold.is_broken() && self.changes_something(index);
+    pub(crate) fn unrecorded(self) -> Option<Box<CallError>> {
+        let hold = self.engine().bus.hold();
+        let refused = hold.is_on() && hold.is_broken() && self.changes_something();
         refused.then(|| Box::new(broken()))
     }
 
-    fn changes_something(&self, index: u32) -> bool {
-        !self.work(index).entry.spec().side_effects.is_read_only()
+    fn changes_something(self) -> bool {
+        !self.work().entry.spec().side_effects.is_read_only()
     }
 
     /// Continues with a call when there is room or its time is up. This does not keep alive a batch that ends
     /// meanwhile.
-    fn wait_for_room(self: &Arc<Self>, index: u32, ready_at: Instant, room_by: Instant) {
-        let engine = &self.session.engine;
+    fn wait_for_room(self, ready_at: Instant, room_by: Instant) {
+        let engine = &self.engine();
         let hold = engine.bus.hold().clone();
-        let until = self.deadline_of(index, ready_at).map_or(room_by, |deadline| deadline.min(room_by));
-        let (batch, end_on_drop) = (Arc::downgrade(self), EndOnDrop::new(self, index));
+        let until = self.deadline_of(ready_at).map_or(room_by, |deadline| deadline.min(room_by));
+        let (call, end_on_drop) = (self.downgrade(), EndOnDrop::new(self));
         engine.tasks.spawn(async move {
             // Whether there is room is checked again below.
             let _ = timeout_at(until, hold.room()).await;
-            if let Some(batch) = batch.upgrade() {
-                batch.proceed_after_wait(index, ready_at);
+            if let Some(call) = call.upgrade() {
+                call.at().proceed_after_wait(ready_at);
             }
             end_on_drop.disarm();
         });
     }
 
-    fn proceed_after_wait(self: &Arc<Self>, index: u32, ready_at: Instant) {
-        let allowed = self.may_still_run(index);
-        let phase = self.slots[index as usize].phase();
+    fn proceed_after_wait(self, ready_at: Instant) {
+        let allowed = self.may_still_run();
+        let phase = self.slot().phase();
         if !matches!(*phase, Phase::Waiting) {
             return;
         }
-        let now = self.session.engine.clock.now();
-        if let Some(attempt) = self.proceed(phase, index, Readiness { allowed, ready_at, now }) {
+        let now = self.engine().clock.now();
+        if let Some(attempt) = self.proceed(phase, Readiness { allowed, ready_at, now }) {
             attempt.spawn();
         }
     }

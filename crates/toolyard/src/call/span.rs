@@ -1,6 +1,6 @@
 //! The span of a call: how it starts, what is recorded at the call's end, and who runs in it.
 
-use super::batch::BatchState;
+use super::in_flight::InFlight;
 use super::nested::CallRef;
 use super::slot::Ending;
 use crate::record::{
@@ -16,45 +16,46 @@ use tracing::{Span, field::Empty};
 pub(crate) fn here(caller: Option<&CallRef>) -> Span {
     let current = Span::current();
     match caller {
-        Some(call) if current.is_none() => call.batch.span_of(call.index),
+        Some(call) if current.is_none() => call.at().span_of(),
         _ => current,
     }
 }
 
 /// The span of a call whose first attempt starts.
-pub(crate) fn of_attempts(batch: &BatchState, index: u32, queued: impl FnOnce() -> Duration) -> Span {
-    let span = open(batch, index);
+pub(crate) fn of_attempts(call: InFlight<'_>, queued: impl FnOnce() -> Duration) -> Span {
+    let span = open(call);
     if !span.is_disabled() {
         span.record(QUEUE_DURATION, queued().as_secs_f64());
-        batch.keep_span(index, &span);
+        call.keep_span(&span);
     }
     span
 }
 
 /// Records a call that ends without an attempt of its own.
-pub(crate) fn without_attempt(batch: &BatchState, index: u32, ending: &Ending) {
-    let span = open(batch, index);
+pub(crate) fn without_attempt(call: InFlight<'_>, ending: &Ending) {
+    let span = open(call);
     if !span.is_disabled() {
         // Attempts of another call are recorded in its own span.
-        ended(&span, batch, &Ending { attempts: 0, ..ending.clone() });
+        ended(&span, call, &Ending { attempts: 0, ..ending.clone() });
     }
 }
 
-fn open(batch: &BatchState, index: u32) -> Span {
+fn open(call: InFlight<'_>) -> Span {
+    let InFlight { batch, .. } = call;
     let session = &batch.session;
     tracing::info_span!(
         target: TARGET,
         parent: &batch.parent.span(),
         EXECUTE_TOOL,
-        { OTEL_NAME } = format!("{EXECUTE_TOOL} {}", batch.shown_name(index)),
+        { OTEL_NAME } = format!("{EXECUTE_TOOL} {}", call.shown_name()),
         { OTEL_KIND } = "internal",
         { OTEL_STATUS_CODE } = Empty,
         { OPERATION_NAME } = EXECUTE_TOOL,
-        { TOOL_NAME } = &*batch.shown_name(index),
-        { TOOL_TYPE } = batch.is_known(index).then_some(FUNCTION),
-        { TOOL_DESCRIPTION } = batch.cleared(index).map(|work| &*work.entry.spec().description).filter(|text| !text.is_empty()).map(|text| session.engine.content.description(text)).as_deref(),
-        { TOOL_CALL_ID } = batch.call(index).id.as_str(),
-        { TOOL_CALL_ARGUMENTS } = session.engine.content.arguments(&batch.call(index).arguments),
+        { TOOL_NAME } = &*call.shown_name(),
+        { TOOL_TYPE } = call.is_known().then_some(FUNCTION),
+        { TOOL_DESCRIPTION } = call.cleared().map(|work| &*work.entry.spec().description).filter(|text| !text.is_empty()).map(|text| session.engine.content.description(text)).as_deref(),
+        { TOOL_CALL_ID } = call.call().id.as_str(),
+        { TOOL_CALL_ARGUMENTS } = session.engine.content.arguments(&call.call().arguments),
         { TOOL_CALL_RESULT } = Empty,
         { CONVERSATION_ID } = session.id.as_str(),
         { AGENT_ID } = %session.path,
@@ -68,7 +69,7 @@ fn open(batch: &BatchState, index: u32) -> Span {
 }
 
 /// Records how a call ended.
-pub(crate) fn ended(span: &Span, batch: &BatchState, ending: &Ending) {
+pub(crate) fn ended(span: &Span, call: InFlight<'_>, ending: &Ending) {
     if span.is_disabled() {
         return;
     }
@@ -80,7 +81,7 @@ pub(crate) fn ended(span: &Span, batch: &BatchState, ending: &Ending) {
         span.record(ERROR_TYPE, error.kind.code());
         span.record(OTEL_STATUS_CODE, "ERROR");
     }
-    if let Some(result) = batch.session.engine.content.result(&ending.status) {
+    if let Some(result) = call.engine().content.result(&ending.status) {
         span.record(TOOL_CALL_RESULT, result);
     }
     // Subscribers take the last exit from a span as its end.
@@ -92,20 +93,20 @@ fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-impl BatchState {
+impl InFlight<'_> {
     /// Keeps the span in which the handler of this call runs.
-    pub(crate) fn keep_span(&self, index: u32, span: &Span) {
-        self.slots[index as usize].make_aside().set_span(Some(span.clone()));
+    pub(crate) fn keep_span(self, span: &Span) {
+        self.slot().make_aside().set_span(Some(span.clone()));
     }
 
     /// Forgets the span of a handler that is over, and returns it: a span is only closed when nothing holds it.
     #[inline]
-    pub(crate) fn forget_span(&self, index: u32) -> Option<Span> {
-        self.slots[index as usize].aside()?.set_span(None).map(|span| *span)
+    pub(crate) fn forget_span(self) -> Option<Span> {
+        self.slot().aside()?.set_span(None).map(|span| *span)
     }
 
     /// The span of a running call; none if no subscriber listens.
-    pub(crate) fn span_of(&self, index: u32) -> Span {
-        self.slots[index as usize].aside().map_or_else(Span::none, |aside| aside.span())
+    pub(crate) fn span_of(self) -> Span {
+        self.slot().aside().map_or_else(Span::none, |aside| aside.span())
     }
 }

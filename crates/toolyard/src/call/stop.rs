@@ -1,6 +1,7 @@
 //! Ending a batch early.
 
 use super::batch::{BatchState, index};
+use super::in_flight::InFlight;
 use super::nested::Nest;
 use super::ready::behind_a_zombie;
 use super::slot::Slot;
@@ -71,40 +72,11 @@ impl BatchState {
         }
     }
 
-    /// Cancels one call: ends it at once if it has not started, else tells it and what it dispatched to stop (SC-4).
-    /// Returns `false` if it has ended.
-    pub(crate) fn cancel_call(&self, index: u32) -> bool {
-        if self.end_unstarted(index, || Stop::Cancelled.error()) {
-            self.withdraw_question(index);
-            return true;
-        }
-        if self.slots[index as usize].is_ended() {
-            return false;
-        }
-        match self.flight(index) {
-            None => {
-                self.recall(index);
-                self.stop_below(index);
-            }
-            // Other calls may wait for its result.
-            Some(_) => self.mark_call_cancelled(index),
-        }
-        // It may have begun to wait for its next attempt in between.
-        self.end_unstarted(index, || Stop::Cancelled.error());
-        true
-    }
-
-    /// Stops what the handler of a call has dispatched.
-    pub(crate) fn stop_below(&self, index: u32) {
-        let below = self.slots[index as usize].nest().map(Nest::children);
-        below.into_iter().flatten().for_each(|batch| batch.stop(Stop::Cancelled));
-    }
-
     /// The calls of this id without a result.
     pub(crate) fn open_calls(&self, id: &str) -> impl Iterator<Item = u32> {
         // An ended batch is not worth an index.
         let places = if self.is_open() { self.places_of(id) } else { &[] };
-        places.iter().copied().filter(|place| !self.slots[*place as usize].is_ended())
+        places.iter().copied().filter(|place| !self.at(*place).slot().is_ended())
     }
 
     /// The number of calls without a result.
@@ -115,8 +87,8 @@ impl BatchState {
     /// Tells running calls and what they dispatched to stop, and ends calls that share a running flight.
     pub(crate) fn cancel(&self) {
         for index in 0..index(self.slots.len()) {
-            if self.follows_running_flight(index) {
-                self.end_unstarted(index, || Stop::Cancelled.error());
+            if self.at(index).follows_running_flight() {
+                self.at(index).end_unstarted(|| Stop::Cancelled.error());
             }
         }
         self.cancel_running();
@@ -130,8 +102,8 @@ impl BatchState {
             self.emit_turn(|| EventKind::TurnCancelled);
         }
         for index in 0..index(self.slots.len()) {
-            if why.reaches_running() || !self.follows_running_flight(index) {
-                self.end_unstarted(index, || why.error());
+            if why.reaches_running() || !self.at(index).follows_running_flight() {
+                self.at(index).end_unstarted(|| why.error());
             }
         }
         self.withdraw_questions();
@@ -148,5 +120,36 @@ impl BatchState {
         let alone =
             self.slots.iter().filter(|slot| slot.aside().is_none_or(|aside| aside.flight().is_none()));
         alone.filter_map(Slot::nest).flat_map(Nest::children).collect()
+    }
+}
+
+impl InFlight<'_> {
+    /// Cancels one call: ends it at once if it has not started, else tells it and what it dispatched to stop (SC-4).
+    /// Returns `false` if it has ended.
+    pub(crate) fn cancel_call(self) -> bool {
+        if self.end_unstarted(|| Stop::Cancelled.error()) {
+            self.withdraw_question();
+            return true;
+        }
+        if self.slot().is_ended() {
+            return false;
+        }
+        match self.flight() {
+            None => {
+                self.recall();
+                self.stop_below();
+            }
+            // Other calls may wait for its result.
+            Some(_) => self.mark_call_cancelled(),
+        }
+        // It may have begun to wait for its next attempt in between.
+        self.end_unstarted(|| Stop::Cancelled.error());
+        true
+    }
+
+    /// Stops what the handler of a call has dispatched.
+    pub(crate) fn stop_below(self) {
+        let below = self.slot().nest().map(Nest::children);
+        below.into_iter().flatten().for_each(|batch| batch.stop(Stop::Cancelled));
     }
 }

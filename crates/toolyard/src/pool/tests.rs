@@ -68,7 +68,7 @@ async fn a_pool_that_dies_between_slices_leaves_nobody_behind() {
     let permits: Vec<_> = (0..20).map(|_| yard.admission.try_admit(1, need).unwrap()).collect();
     let batch = Arc::new(Counts::default());
     for index in 0..WAITING {
-        assert!(yard.admission.admit(&Ask::of_root(1, need), Instant::now(), &batch, index).is_ok());
+        assert!(yard.admission.admit(&Ask::of_root(1, need), Instant::now(), (&batch, index)).is_ok());
     }
     assert_eq!(yard.pools.resize(ToolClass::Read, 20_000).await, Ok(20));
     yard.pools.kill(Victim::Pool(ToolClass::Read));

@@ -129,7 +129,7 @@ impl HostBackend {
         let (tell_stopped, stopped) = oneshot::channel();
         let take_up = execution.take_up.get_or_init(TakeUp::default).clone();
         // What the handler logs belongs to its call, on its thread too.
-        let span = call.batch.span_of(call.index);
+        let span = call.at().span_of();
         let job = async move {
             // All threads may have been busy for longer than the call could wait.
             if cx.is_cancelled() || !take_up.take_up() {

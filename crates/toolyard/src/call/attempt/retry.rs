@@ -2,7 +2,7 @@
 
 use super::Attempt;
 use crate::{
-    call::{deadline::earlier, nested::CallRef, progress::Progress, slot::Ending},
+    call::{deadline::earlier, progress::Progress, slot::Ending},
     tool::{Decision, Ended, Paid, Repeatability, Span, retry::decide},
 };
 use std::time::Duration;
@@ -45,8 +45,8 @@ impl Attempt {
         ended_at: Instant,
     ) -> Decision {
         let entry = &self.work().entry;
-        let (CallRef { batch, index }, engine) = (&self.call, self.engine());
-        if batch.cancelled(*index).is_some() {
+        let engine = self.engine();
+        if self.at().cancelled().is_some() {
             return Decision::Stop(None);
         }
         let ended = Ended {
@@ -59,12 +59,12 @@ impl Attempt {
         let call = Repeatability {
             repeatable: entry.spec().is_repeatable(),
             recursive: entry.spec().recursive,
-            has_dispatched: batch.nest_of(*index).is_some(),
+            has_dispatched: self.at().nest_of().is_some(),
         };
         let bounds = self.bounds();
         // If its own deadline comes earlier, another call takes over the flight.
-        let deadline = batch.flight_run_by(*index).map_or(bounds.deadline, |flight| flight.deadline());
-        let deadline = earlier(deadline, batch.last_cut_at(*index, self.first_times().1));
+        let deadline = self.at().flight_run_by().map_or(bounds.deadline, |flight| flight.deadline());
+        let deadline = earlier(deadline, self.at().last_cut_at(self.first_times().1));
         let span = Span { now: ended_at, deadline, attempt_timeout: bounds.timeout };
         let guard = entry.guard();
         if let Some(until) = ended.hint.and_then(|hint| ended_at.checked_add(hint)) {
@@ -84,9 +84,8 @@ impl Attempt {
     /// Reports the result to the call's key, before anyone else sees it (V1).
     #[inline(always)]
     pub(crate) fn keep(&mut self, ending: &Ending, no_side_effect: bool) {
-        let CallRef { batch, index } = &self.call;
-        if !std::mem::replace(&mut self.kept_result, true) && batch.flight_run_by(*index).is_some() {
-            batch.complete(*index, &ending.status, ending.attempts, no_side_effect);
+        if !std::mem::replace(&mut self.kept_result, true) && self.at().flight_run_by().is_some() {
+            self.at().complete(&ending.status, ending.attempts, no_side_effect);
         }
     }
 
@@ -100,7 +99,7 @@ impl Attempt {
         let attempts = ending.attempts;
         let progress =
             Progress { attempts, error, ready_at, granted_at, not_before, paid, span, inherited: false };
-        self.call.batch.try_again(self.call.index, Box::new(progress), delay);
+        self.at().try_again(Box::new(progress), delay);
     }
 
     /// Credits a success to the tool's retry bucket (RT-5).
@@ -109,7 +108,7 @@ impl Attempt {
         if ending.status.is_err() {
             return;
         }
-        let bucket = &self.call.batch.work(self.call.index).entry.guard().bucket;
+        let bucket = &self.call.at().work().entry.guard().bucket;
         match self.progress.take() {
             None => bucket.first_success(),
             Some(progress) => bucket.refund(progress.paid),

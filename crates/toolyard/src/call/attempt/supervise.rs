@@ -162,7 +162,7 @@ async fn stop(
     mut watch: Watch,
 ) -> Verdict {
     let engine = execution.attempt.engine();
-    execution.batch().request_stop(execution.index());
+    execution.call().request_stop();
     // The tool's own `cancel` runs beside the handler, within the same grace.
     let mut stop = pin!(unconstrained(execution.stop()).fuse());
     let told_at = engine.clock.now();

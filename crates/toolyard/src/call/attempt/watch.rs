@@ -11,7 +11,7 @@
 //! slot.
 
 use super::Execution;
-use crate::call::{batch::BatchState, deadline::earlier, nested::Clock, stop::Stop};
+use crate::call::{deadline::earlier, in_flight::InFlight, nested::Clock, stop::Stop};
 use futures::ready;
 use std::{
     future::Future,
@@ -130,33 +130,29 @@ impl Watch {
 }
 
 impl Execution<'_> {
-    pub(crate) fn batch(&self) -> &BatchState {
-        &self.attempt.call.batch
-    }
-
-    pub(crate) fn index(&self) -> u32 {
-        self.attempt.call.index
+    pub(crate) fn call(&self) -> InFlight<'_> {
+        self.attempt.at()
     }
 
     /// Waits until it is told to stop.
     fn poll_stop(&self, cx: &mut Context<'_>) -> Poll<()> {
-        self.batch().poll_stop(self.index(), cx)
+        self.call().poll_stop(cx)
     }
 
     /// Why it has been told to stop, if it has.
     fn cancelled(&self) -> Option<Stop> {
-        self.batch().cancelled(self.index())
+        self.call().cancelled()
     }
 
     /// Its bounds. A handler whose call has been detached has no deadline any more.
     fn bounds(&self) -> Bounds {
         let bounds = self.attempt.bounds();
-        if self.batch().is_detached(self.index()) { Bounds { deadline: None, ..bounds } } else { bounds }
+        if self.call().is_detached() { Bounds { deadline: None, ..bounds } } else { bounds }
     }
 
     /// Its clock, which stands still only while it waits for calls of its own; the task is woken when that changes.
     fn clock(&self, cx: &Context<'_>) -> Clock {
-        let nest = self.batch().nest_of(self.index());
+        let nest = self.call().nest_of();
         nest.map_or(Clock::Runs(Duration::ZERO), |nest| nest.clock(cx.waker()))
     }
 
@@ -167,7 +163,6 @@ impl Execution<'_> {
 
     /// Detaches the call, which has to end, if others wait for its handler (ID-4). Returns whether it did.
     fn try_detach(&self, why: DetachReason) -> bool {
-        let (batch, index) = (self.batch(), self.index());
-        batch.flight_run_by(index).is_some() && batch.detach(index, || self.attempt.detached_ending(why))
+        self.call().flight_run_by().is_some() && self.call().detach(|| self.attempt.detached_ending(why))
     }
 }

@@ -34,16 +34,16 @@ pub(crate) struct Zombie {
 
 impl Zombie {
     pub(crate) fn new(call: CallRef, attempt: u32, keeps: Held) -> Self {
-        call.batch.work(call.index).entry.guard().zombie_began();
+        call.at().work().entry.guard().zombie_began();
         Self { call, attempt, keeps: Some(keeps) }
     }
 
     /// Waits until the handler has stopped.
     pub(crate) async fn watch(mut self, mut stopped: oneshot::Receiver<bool>) {
         let call = self.call.clone();
-        let CallRef { batch, index } = &call;
-        let guard = batch.work(*index).entry.guard();
-        tracing::warn!(tool = &*batch.call(*index).name, "an abandoned handler is still running");
+        let CallRef { batch, .. } = &call;
+        let guard = call.at().work().entry.guard();
+        tracing::warn!(tool = &*call.at().call().name, "an abandoned handler is still running");
         let admission = &batch.session.engine.admission;
         let mark = admission.mark();
         let mut waited = pin!(tokio::time::sleep(ZOMBIE_WAIT).fuse());
@@ -59,23 +59,23 @@ impl Zombie {
         };
         // A dropped sender means that its thread is lost: there is nothing left to wait for.
         let ok = ended.unwrap_or(false);
-        batch.emit(*index, Some(self.attempt), || EventKind::LateResult { ok });
+        call.at().emit(Some(self.attempt), || EventKind::LateResult { ok });
     }
 
     /// Gives back what it holds: for everything that waits, the call is quiescent.
     fn give_back(&mut self) {
         let Some(kept) = self.keeps.take() else { return };
-        let CallRef { batch, index } = &self.call;
-        batch.work(*index).entry.guard().zombie_ended();
-        let report = match batch.nest_of(*index) {
+        let call = self.call.at();
+        call.work().entry.guard().zombie_ended();
+        let report = match call.nest_of() {
             Some(_) => self.call.zombie_stopped(kept),
             None => {
-                batch.session.engine.admission.zombie_gone(kept);
+                call.engine().admission.zombie_gone(kept);
                 Some(Report::ListedQuiescent)
             }
         };
         if let Some(report) = report {
-            batch.report_up(*index, report);
+            call.report_up(report);
         }
     }
 }

@@ -16,7 +16,7 @@ impl Entered {
     /// # Errors
     /// Why the calls are refused, if the handler is over.
     pub(crate) fn new(call: &CallRef) -> Result<Self, Stop> {
-        let nest = call.batch.nest(call.index).ok_or(Stop::Orphaned)?;
+        let nest = call.at().nest().ok_or(Stop::Orphaned)?;
         let child = nest.enter(call)?;
         Ok(Self { call: call.clone(), child })
     }
@@ -29,7 +29,7 @@ impl Entered {
     }
 
     pub(crate) fn nest(&self) -> &Nest {
-        self.call.batch.entered_nest(self.call.index)
+        self.call.at().entered_nest()
     }
 
     pub(crate) fn call(&self) -> &CallRef {

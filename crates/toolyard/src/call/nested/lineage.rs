@@ -62,7 +62,7 @@ impl<H: Future + Unpin> Drop for Within<'_, H> {
     fn drop(&mut self) {
         if let Some(panic) = self.end() {
             let batch = &self.call.batch;
-            let tool = &*batch.call(self.call.index).name;
+            let tool = &*batch.at(self.call.index).call().name;
             panic.log(
                 "a handler panicked when it was dropped",
                 Some(tool),
@@ -84,19 +84,14 @@ pub(crate) fn current() -> Option<CallRef> {
 pub(crate) struct CallGone;
 
 impl CallRef {
-    /// Whether it is this call of this batch.
-    pub(crate) fn is(&self, batch: &BatchState, index: u32) -> bool {
-        std::ptr::eq(Arc::as_ptr(&self.batch), batch) && self.index == index
-    }
-
     /// Whether its handler runs: it has no result yet, or its flight goes on for others.
     pub(crate) fn runs(&self) -> bool {
-        self.batch.started(self.index).is_some()
+        self.at().started().is_some()
     }
 }
 
 impl std::fmt::Debug for CallRef {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("CallRef").field(&self.batch.call(self.index).id).finish()
+        f.debug_tuple("CallRef").field(&self.at().call().id).finish()
     }
 }

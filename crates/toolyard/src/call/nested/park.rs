@@ -185,7 +185,7 @@ impl Nest {
             state.is_over() || state.children.get(&child).is_some_and(|child| child.unawaited)
         };
         fence(Ordering::SeqCst); // as in `BatchState::cancel_running`
-        if over || call.batch.cancelled(call.index).is_some() {
+        if over || call.at().cancelled().is_some() {
             batch.stop(Stop::Cancelled); // the stop came before it was attached
         }
     }
@@ -276,7 +276,7 @@ impl Nest {
         state.unsettled -= 1;
         let mut granted = None;
         if state.unsettled == 0 && matches!(state.units, Units::Parked) {
-            let (resumed, others) = engine.admission.resume(self.held, &call.batch, call.index);
+            let (resumed, others) = engine.admission.resume(self.held, call.at());
             granted = Some(others);
             match resumed {
                 Resumed::Now => state.runs_again(call),
@@ -339,7 +339,7 @@ impl Nest {
         drop(state);
         self.notify();
         // The attempt of a blocking handler may not have been polled since there is a nest, and not know it.
-        call.batch.wake(call.index);
+        call.at().wake();
         granted.start();
     }
 
@@ -484,7 +484,7 @@ pub(crate) enum Report {
 
 impl CallRef {
     fn nest(&self) -> &Nest {
-        self.batch.entered_nest(self.index)
+        self.at().entered_nest()
     }
 
     /// Notes that all calls of a dispatch are quiescent or listed zombies; returns what to report of this call.
@@ -512,13 +512,12 @@ impl CallRef {
 
     /// Ends the call if it still waits to resume, and only zombies hold what it needs, after [`ZOMBIE_WAIT`] (CC-6c).
     fn starve_later(&self, ticket: Ticket) {
-        let (batch, index) = (Arc::downgrade(&self.batch), self.index);
-        self.batch.session.engine.tasks.spawn(async move {
+        let call = self.at().downgrade();
+        self.at().engine().tasks.spawn(async move {
             tokio::time::sleep(ZOMBIE_WAIT).await;
-            if let Some(batch) = batch.upgrade()
-                && batch.session.engine.admission.is_behind_zombies(ticket)
+            if let Some(call) = call.upgrade()
+                && call.at().engine().admission.is_behind_zombies(ticket)
             {
-                let call = Self { batch, index };
                 call.nest().starve(&call);
             }
         });

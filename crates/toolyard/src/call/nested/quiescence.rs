@@ -7,6 +7,7 @@
 //! ```
 
 use super::{CallRef, Nest, Report};
+use crate::call::in_flight::InFlight;
 use crate::{
     admission::EntryId,
     call::{
@@ -49,9 +50,9 @@ impl Nested {
     /// For a batch in this engine.
     pub(crate) fn new(call: CallRef, child: usize, runs: usize, engine: &Arc<EngineCore>) -> Self {
         let above = call.batch.nested.as_deref();
-        let started = call.batch.started(call.index);
+        let started = call.at().started();
         // A flight has the latest deadline of all its callers.
-        let flight = call.batch.flight_run_by(call.index);
+        let flight = call.at().flight_run_by();
         let deadline =
             flight.map_or(started.and_then(|started| started.deadline), |flight| flight.deadline());
         let holds_lease = started.is_some_and(|started| started.held.lineage(None).is_some());
@@ -75,7 +76,7 @@ fn lineage_in(engine: &Arc<EngineCore>, mut call: &CallRef) -> Option<EntryId> {
         let above = call.batch.nested.as_deref();
         if Arc::ptr_eq(engine, &call.batch.session.engine) {
             let ancestors = above.and_then(|above| above.lineage);
-            return call.batch.started(call.index).map_or(ancestors, |call| call.held.lineage(ancestors));
+            return call.at().started().map_or(ancestors, |call| call.held.lineage(ancestors));
         }
         call = &above?.call; // a handler of another engine dispatched here
     }
@@ -91,20 +92,6 @@ enum Reached {
 }
 
 impl BatchState {
-    /// Counts a call down. The last call of a run wakes the driver, and the last result of the batch ends the turn.
-    pub(crate) fn count_down(&self, index: u32, ok: bool, step: Step) {
-        if !ok {
-            self.failed.fetch_add(1, Ordering::Relaxed);
-        }
-        let counted = self.run_of(index).count_down(step);
-        self.act_on(counted);
-        if let Some(reached) = self.reached_by(counted) {
-            let mut pending = Vec::new();
-            self.propagate(reached, &mut pending);
-            report_all(pending);
-        }
-    }
-
     fn act_on(&self, counted: Counted) {
         if counted.ended && self.run_has_ended() {
             self.announce_end();
@@ -137,81 +124,19 @@ impl BatchState {
             };
             let Some(report) = report else { return };
             batch = &nested.call.batch;
-            batch.collect_with_flight(nested.call.index, report, pending);
-            match batch.apply_report(nested.call.index, report) {
+            batch.at(nested.call.index).collect_with_flight(report, pending);
+            match batch.at(nested.call.index).apply_report(report) {
                 Some(next) => reached = next,
                 None => return,
             }
         }
     }
 
-    /// Counts what a call of this batch, or something under it, has reached; returns what the batch reaches by it.
-    fn apply_report(&self, index: u32, report: Report) -> Option<Reached> {
-        let run = self.run_of(index);
-        let counted = match report {
-            Report::Listed => {
-                if let Some(nested) = &self.nested {
-                    nested.has_zombies.store(true, Ordering::Release);
-                }
-                run.list();
-                self.bell.ring();
-                Counted { ended: false, quiescent: false }
-            }
-            Report::Quiescent => run.count_down(Step::Quiescent),
-            Report::ListedQuiescent => run.count_down_listed(),
-        };
-        self.act_on(counted);
-        self.reached_by(counted)
-    }
-
-    /// Reports that a call of this batch has settled or become quiescent.
-    pub(crate) fn report_up(&self, index: u32, report: Report) {
-        let mut pending = Vec::new();
-        self.report_up_with(index, report, &mut pending);
-        report_all(pending);
-    }
-
-    fn report_up_with(&self, index: u32, report: Report, pending: &mut Vec<(CallRef, Report)>) {
-        self.collect_with_flight(index, report, pending);
-        if let Some(reached) = self.apply_report(index, report) {
-            self.propagate(reached, pending);
-        }
-    }
-
     /// Reports that a dispatch of a handler is over without a batch.
     pub(crate) fn dispatch_quiescent(&self, call: &CallRef, child: usize) {
         if let Some(report) = call.child_quiescent(child) {
-            self.report_up(call.index, report);
+            self.at(call.index).report_up(report);
         }
-    }
-
-    /// Lets a parked handler of this batch continue with the units it was granted.
-    pub(crate) fn resumed(self: Arc<Self>, index: u32) {
-        let call = CallRef { batch: self, index };
-        call.batch.entered_nest(index).resumed(&call);
-        if let Some(report) = call.next_report() {
-            call.batch.report_up(index, report);
-        }
-    }
-
-    /// The nest of a call, opened for a dispatch if need be; `None` if the handler is over.
-    pub(crate) fn nest(&self, index: u32) -> Option<&Nest> {
-        self.slots[index as usize].open_nest()
-    }
-
-    /// The nest of a call, if it has one.
-    pub(crate) fn nest_of(&self, index: u32) -> Option<&Nest> {
-        self.slots[index as usize].nest()
-    }
-
-    /// The nest of a call that is known to have one.
-    pub(crate) fn entered_nest(&self, index: u32) -> &Nest {
-        self.nest_of(index).expect("a call in the lineage has a nest until it is removed")
-    }
-
-    /// Notes that a handler is over; returns its nest, if it has one.
-    pub(crate) fn close_nest(&self, index: u32) -> Option<&Nest> {
-        self.slots[index as usize].close_nest()
     }
 
     /// Waits until every call of the run has its result.
@@ -248,10 +173,89 @@ impl BatchState {
     }
 }
 
+impl CallRef {
+    /// Lets a parked handler continue with the units it was granted.
+    pub(crate) fn resumed(&self) {
+        self.at().entered_nest().resumed(self);
+        if let Some(report) = self.next_report() {
+            self.at().report_up(report);
+        }
+    }
+}
+
+impl<'a> InFlight<'a> {
+    /// Counts a call down. The last call of a run wakes the driver, and the last result of the batch ends the turn.
+    pub(crate) fn count_down(self, ok: bool, step: Step) {
+        if !ok {
+            self.batch.failed.fetch_add(1, Ordering::Relaxed);
+        }
+        let counted = self.run_of().count_down(step);
+        self.batch.act_on(counted);
+        if let Some(reached) = self.batch.reached_by(counted) {
+            let mut pending = Vec::new();
+            self.batch.propagate(reached, &mut pending);
+            report_all(pending);
+        }
+    }
+
+    /// Counts what a call of this batch, or something under it, has reached; returns what the batch reaches by it.
+    fn apply_report(self, report: Report) -> Option<Reached> {
+        let run = self.run_of();
+        let counted = match report {
+            Report::Listed => {
+                if let Some(nested) = &self.batch.nested {
+                    nested.has_zombies.store(true, Ordering::Release);
+                }
+                run.list();
+                self.batch.bell.ring();
+                Counted { ended: false, quiescent: false }
+            }
+            Report::Quiescent => run.count_down(Step::Quiescent),
+            Report::ListedQuiescent => run.count_down_listed(),
+        };
+        self.batch.act_on(counted);
+        self.batch.reached_by(counted)
+    }
+
+    /// Reports that a call of this batch has settled or become quiescent.
+    pub(crate) fn report_up(self, report: Report) {
+        let mut pending = Vec::new();
+        self.report_up_with(report, &mut pending);
+        report_all(pending);
+    }
+
+    fn report_up_with(self, report: Report, pending: &mut Vec<(CallRef, Report)>) {
+        self.collect_with_flight(report, pending);
+        if let Some(reached) = self.apply_report(report) {
+            self.batch.propagate(reached, pending);
+        }
+    }
+
+    /// The nest of a call, opened for a dispatch if need be; `None` if the handler is over.
+    pub(crate) fn nest(self) -> Option<&'a Nest> {
+        self.slot().open_nest()
+    }
+
+    /// The nest of a call, if it has one.
+    pub(crate) fn nest_of(self) -> Option<&'a Nest> {
+        self.slot().nest()
+    }
+
+    /// The nest of a call that is known to have one.
+    pub(crate) fn entered_nest(self) -> &'a Nest {
+        self.nest_of().expect("a call in the lineage has a nest until it is removed")
+    }
+
+    /// Notes that a handler is over; returns its nest, if it has one.
+    pub(crate) fn close_nest(self) -> Option<&'a Nest> {
+        self.slot().close_nest()
+    }
+}
+
 /// Reports for calls that become quiescent with a flight, and for those that do so with them. A loop, not recursion,
 /// as above.
 fn report_all(mut pending: Vec<(CallRef, Report)>) {
     while let Some((call, report)) = pending.pop() {
-        call.batch.report_up_with(call.index, report, &mut pending);
+        call.at().report_up_with(report, &mut pending);
     }
 }
