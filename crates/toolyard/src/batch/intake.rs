@@ -5,8 +5,8 @@ use super::driver::StopOnDrop;
 use super::router;
 use crate::{
     call::{
-        Base, BatchHolds, BatchState, CallGone, CallRef, Ending, Entered, Holding, Nested, Run, SessionCore,
-        Slot, Stop, TurnOf, index,
+        Base, BatchHolds, BatchState, CallGone, CallRef, End, Ending, Entered, Holding, Nested, Run,
+        SessionCore, Slot, Step, Stop, TurnOf, index,
     },
     gate::{self, Cleared, Fit, NotCleared, Unvalidated},
     keys::KeptResult,
@@ -307,21 +307,22 @@ fn announce(batch: &Arc<BatchState>, early: Vec<(u32, EarlyResult)>) {
     }
     let mut early = early.into_iter().peekable();
     for index in 0..index(batch.slots.len()) {
-        batch.at(index).emit(None, || EventKind::Received {
-            tool_name: batch.at(index).shown_name(),
-            bytes: batch.at(index).call().arguments.size(),
-            digest: batch.at(index).received_digest(),
+        let call = batch.at(index);
+        call.emit(None, || EventKind::Received {
+            tool_name: call.shown_name(),
+            bytes: call.call().arguments.size(),
+            digest: call.received_digest(),
         });
         match early.next_if(|(at, _)| *at == index) {
             None => {}
             Some((_, EarlyResult::Refused(error) | EarlyResult::Answered(_, error))) => {
-                batch.at(index).end_unstarted(|| error);
+                call.refuse(|| error);
             }
             Some((_, EarlyResult::Replayed(outcome))) => {
-                batch.at(index).end_started(batch.at(index).held(Ending::replayed(outcome)), true)
+                call.end(call.slot().life(), End::Shared(Ending::replayed(outcome), Step::EndedAndQuiescent))
             }
             Some((_, EarlyResult::Kept(_, kept))) => {
-                batch.at(index).end_started(batch.at(index).held(Ending::kept(&kept)), true)
+                call.end(call.slot().life(), End::Shared(Ending::kept(&kept), Step::EndedAndQuiescent))
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::intake::{Dispatch, Order, Origin};
 use super::nested::dispatch_nested;
-use crate::call::{BatchState, CallRef, Phase, TurnOf, span};
+use crate::call::{BatchState, CallRef, TurnOf, span};
 use std::{any::Any, sync::Arc};
 use tokio_util::sync::CancellationToken;
 use toolyard_core::{AgentPath, Batch, Call, CallScope, Dispatching, EventKind, Resources, SessionId};
@@ -43,8 +43,8 @@ impl CallScope for BatchState {
     /// Streamed output is dropped once its call has ended.
     fn output_delta(&self, index: u32, attempt: u32, text: &str) {
         let call = self.at(index);
-        let phase = call.slot().phase();
-        if matches!(*phase, Phase::Started(_)) {
+        let life = call.slot().life();
+        if life.is_running() {
             match &self.session.engine.redactor {
                 None => {
                     call.emit(Some(attempt), || EventKind::OutputDelta { text: text.to_owned() });

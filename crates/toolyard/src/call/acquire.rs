@@ -10,11 +10,11 @@
 //! rate token.
 
 use super::attempt::{Attempt, AttemptStart};
-use super::batch::{BatchState, vanished};
+use super::batch::BatchState;
 use super::in_flight::InFlight;
+use super::life::{Life, Started};
 use super::progress::Bid;
-use super::ready::refused;
-use super::slot::{Delayed, Phase, Started};
+use super::refusals::{Refusal, vanished};
 use crate::{
     admission::{Admitted, Held, Need},
     tool::{Slots, TakeResult, TooLong, rate},
@@ -24,35 +24,37 @@ use std::{
     time::Duration,
 };
 use tokio::time::Instant;
-use toolyard_core::{CallError, CallTimeout, ErrorKind, wording};
+use toolyard_core::{CallError, CallTimeout};
 
 impl InFlight<'_> {
     /// Takes a rate token and then permits; returns the attempt if both are available now. The caller has just
     /// [rechecked](Self::recheck) the call, and its phase says that it waits for nothing else.
     #[inline(always)]
-    pub(crate) fn acquire(self, mut phase: MutexGuard<'_, Phase>, bid: Bid, now: Instant) -> Option<Attempt> {
+    pub(crate) fn acquire(self, mut life: MutexGuard<'_, Life>, bid: Bid, now: Instant) -> Option<Attempt> {
         let guard = self.work().entry.guard();
         match guard.line.take(now) {
-            TakeResult::Now => return self.take_permits(phase, bid, now),
+            TakeResult::Now => return self.take_permits(life, bid, now),
             TakeResult::Wait => {}
         }
         match guard.line.enqueue(now, rate::Place { waiter: self.shared_batch(), index: self.index }) {
             Ok(ticket) => {
                 self.set_wait_alarms(&bid);
-                *phase = Phase::Delayed(Delayed::Rate { ticket, bid });
-                drop(phase);
+                life.joins_line(ticket, bid);
+                drop(life);
                 guard.line_changed(&self.engine().tasks, self.engine().clock);
             }
-            Err(TooLong { retry_after }) => self.end_with(phase, bid, too_many(retry_after)),
+            Err(TooLong { retry_after }) => {
+                self.refuse_bid(life, bid, Refusal::RateLimited { retry_after }.error())
+            }
         }
         None
     }
 
     #[inline(always)]
-    fn take_permits(self, phase: MutexGuard<'_, Phase>, bid: Bid, now: Instant) -> Option<Attempt> {
+    fn take_permits(self, life: MutexGuard<'_, Life>, bid: Bid, now: Instant) -> Option<Attempt> {
         let work = self.work();
         let (need, resized) = self.session().need(&work.entry, work.class);
-        let attempt = self.take_units(phase, bid, need, now);
+        let attempt = self.take_units(life, bid, need, now);
         if let Some(resized) = resized {
             resized.start(); // the call's own phase is unlocked: the policy is asked about those that start
         }
@@ -62,7 +64,7 @@ impl InFlight<'_> {
     #[inline(always)]
     fn take_units(
         self,
-        mut phase: MutexGuard<'_, Phase>,
+        mut life: MutexGuard<'_, Life>,
         bid: Bid,
         need: Need,
         now: Instant,
@@ -71,22 +73,22 @@ impl InFlight<'_> {
         // The phase stays locked until it has the ticket: another thread that grants it at once waits for that.
         let ask = self.batch.ask_for(need);
         match engine.admission.admit(&ask, now, self) {
-            Ok(Admitted::Now(held)) => self.start_with(phase, bid, held, now),
+            Ok(Admitted::Now(held)) => self.start_with(life, bid, held, now),
             Ok(Admitted::InPlaceOf(held, ended)) => {
-                let attempt = self.start_in_place_of(phase, bid, held, now);
+                let attempt = self.start_in_place_of(life, bid, held, now);
                 ended.start(); // the call's own phase is unlocked, whoever learns of their end
                 attempt
             }
             Ok(Admitted::Waiting { ticket, behind_zombies }) => {
                 self.set_wait_alarms(&bid);
-                *phase = Phase::Queued { ticket, bid };
+                life.queues(ticket, bid);
                 if behind_zombies {
                     self.expire_later(ticket);
                 }
                 None
             }
             Err(refusal) => {
-                self.end_with(phase, bid, refused(refusal));
+                self.refuse_bid(life, bid, Refusal::from(refusal).error());
                 None
             }
         }
@@ -95,19 +97,19 @@ impl InFlight<'_> {
     #[cold]
     fn start_in_place_of(
         self,
-        phase: MutexGuard<'_, Phase>,
+        life: MutexGuard<'_, Life>,
         bid: Bid,
         held: Held,
         now: Instant,
     ) -> Option<Attempt> {
-        self.start_with(phase, bid, held, now)
+        self.start_with(life, bid, held, now)
     }
 
     /// Makes the attempt of a call that has its permits, if its events can be written and the breakers admit it.
     #[inline(always)]
     fn start_with(
         self,
-        mut phase: MutexGuard<'_, Phase>,
+        mut life: MutexGuard<'_, Life>,
         bid: Bid,
         held: Held,
         now: Instant,
@@ -120,11 +122,11 @@ impl InFlight<'_> {
         match slots {
             Ok(slots) => {
                 let deadline = self.deadline_of(bid.first_ready_at());
-                *phase = Phase::Started(Started { held, deadline }.into());
+                life.starts(Started { held, deadline });
                 Some(Attempt::new(self.owned(), AttemptStart { held, slots, bid, granted_at: now }))
             }
             Err(error) => {
-                self.end_with(phase, bid, *error);
+                self.refuse_bid(life, bid, *error);
                 self.engine().admission.finish(held, now);
                 None
             }
@@ -163,37 +165,24 @@ impl rate::Waiter for BatchState {
     fn has_token(self: Arc<Self>, index: u32) {
         let call = self.at(index);
         let allowed = call.may_still_run();
-        let mut phase = call.slot().phase();
-        match std::mem::replace(&mut *phase, Phase::Waiting) {
-            Phase::Delayed(Delayed::Rate { bid, .. }) => {
-                let now = call.engine().clock.now();
-                if let Err(error) = allowed.and_then(|()| call.recheck(now, bid.first_ready_at())) {
-                    call.end_with(phase, bid, *error);
-                } else if let Some(attempt) = call.take_permits(phase, bid, now) {
-                    attempt.spawn();
-                }
-            }
-            other => *phase = other,
+        let mut life = call.slot().life();
+        let Some(bid) = life.has_token() else { return };
+        let now = call.engine().clock.now();
+        if let Err(error) = allowed.and_then(|()| call.recheck(now, bid.first_ready_at())) {
+            call.refuse_bid(life, bid, *error);
+        } else if let Some(attempt) = call.take_permits(life, bid, now) {
+            attempt.spawn();
         }
     }
 
     fn has_no_token(&self, index: u32, retry_after: Duration) {
-        let waits = matches!(*self.at(index).slot().phase(), Phase::Delayed(Delayed::Rate { .. }));
+        let waits = self.at(index).slot().life().is_in_line();
         if waits {
-            self.at(index).end_unstarted(|| too_many(retry_after));
+            self.at(index).refuse(|| Refusal::RateLimited { retry_after }.error());
         }
     }
 
     fn end_in_lost_line(&self, index: u32) {
-        self.at(index).end_unstarted(|| vanished(0));
+        self.at(index).refuse(|| vanished(0));
     }
-}
-
-/// The error of a call that exceeds the rate limit of its tool.
-fn too_many(retry_after: Duration) -> CallError {
-    let span = wording::Span(retry_after);
-    let message = format!("the tool's rate limit is reached; try again in {span}");
-    let mut error = CallError::new(ErrorKind::RateLimited, message);
-    error.retry_after = Some(retry_after);
-    error
 }

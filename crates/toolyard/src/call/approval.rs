@@ -6,7 +6,6 @@ use super::batch::{BatchState, index};
 use super::in_flight::InFlight;
 use super::question::Question;
 use super::ready::EndOnDrop;
-use super::slot::Phase;
 use crate::{
     gate::{self, ApprovalSubject},
     tasks::Contained,
@@ -34,14 +33,13 @@ impl BatchState {
 
 impl InFlight<'_> {
     fn ask_about(self, approver: &Contained<Arc<dyn Approver>>) {
-        let mut phase = self.slot().phase();
-        if !matches!(*phase, Phase::Waiting) {
+        let mut life = self.slot().life();
+        if !life.asks() {
             return; // stopped meanwhile
         }
-        *phase = Phase::Asking { run_begun: false };
         let question = self.question(approver.clone());
         self.emit(None, || self.requested_event(question.request(), question.shares()));
-        drop(phase);
+        drop(life);
         let end_on_drop = EndOnDrop::new(self);
         let (asking, withdraw) = abortable(async move {
             question.ask().await;
@@ -52,7 +50,7 @@ impl InFlight<'_> {
         // The batch or the call may have ended before the question was in the list.
         if self.batch.stopped.get().is_some() {
             self.batch.withdraw_questions();
-        } else if !matches!(*self.slot().phase(), Phase::Asking { .. }) {
+        } else if !self.slot().life().is_asking() {
             self.withdraw_question();
         }
     }

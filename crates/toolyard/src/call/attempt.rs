@@ -24,14 +24,17 @@ pub use backend::{Backend, Execution, HostBackend, Running, SandboxError, Stoppe
 pub(crate) use next::Next;
 pub(crate) use runner::Runners;
 
+use super::end::End;
 use super::in_flight::InFlight;
+use super::refusals::vanished;
+use super::run::Step;
 use super::{
-    batch::{BatchState, vanished},
+    batch::BatchState,
     deadline::earlier,
+    ending::Ending,
     engine::EngineCore,
     nested::{CallRef, Report, within},
     progress::{Bid, Progress},
-    slot::Ending,
     span,
     stop::Stop,
 };
@@ -423,7 +426,9 @@ impl Attempt {
         let is_quiescent = !is_zombie && !has_nest;
         let on_flight = match self.at().flight_run_by().cloned() {
             None => {
-                self.at().end_started(ending, is_quiescent);
+                let step = if is_quiescent { Step::EndedAndQuiescent } else { Step::Ended };
+                let call = self.at();
+                call.end(call.slot().life(), End::Ran(ending, step));
                 false
             }
             Some(flight) => {

@@ -2,24 +2,23 @@
 
 use super::bell::Bell;
 use super::deadline::Alarms;
+use super::ending::Ending;
 use super::holding::Holding;
 use super::ids::Ids;
 use super::in_flight::InFlight;
-use super::progress::{Bid, Progress};
+use super::life::Started;
 use super::rare::Aside;
 use super::reserve::Draws;
-use super::run::{Run, Step};
+use super::run::Run;
 use super::session::SessionCore;
-use super::slot::{Delayed, Ending, Phase, Slot, Started};
-use super::span;
+use super::slot::Slot;
 use super::stop::Stop;
 use crate::{
     admission::{Ask, Need},
-    agent::EventPlace,
     budget::Allowance,
     call::nested::quiescence::Nested,
-    gate::{self, Cleared},
-    record::{Parent, UNKNOWN_TOOL},
+    gate::Cleared,
+    record::Parent,
 };
 use futures::future::AbortHandle;
 use serde_json::Value;
@@ -28,17 +27,12 @@ use std::{
     collections::BTreeMap,
     ops::Range,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
+        Arc, Mutex, OnceLock, PoisonError, Weak,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
-    time::Duration,
 };
 use tokio_util::sync::CancellationToken;
-use toolyard_core::{
-    Call, CallError, Caller, Dedupe, Effect, ErrorKind, EventKind, Outcome, Routing, ToolClass,
-    error::TerminalEvent,
-    event::{CallDetails, Failure},
-};
+use toolyard_core::{Call, Caller, EventKind, Outcome, Routing, ToolClass};
 
 /// A place in a batch as a `u32`, which is enough for the largest batch allowed.
 pub(crate) fn index(at: usize) -> u32 {
@@ -75,7 +69,7 @@ pub(crate) struct BatchState {
     pub(crate) turn: u64,
     pub(crate) draws: Draws,
     /// Whether it is its whole turn: then its start and end are the turn's.
-    is_turn: bool,
+    pub(super) is_turn: bool,
     pub(crate) base: Base,
     /// The span it was dispatched in.
     pub(crate) parent: Parent,
@@ -212,16 +206,6 @@ impl BatchState {
         self.session.caller()
     }
 
-    /// Emits an event of this batch's turn.
-    pub(crate) fn emit_turn(&self, kind: impl FnOnce() -> EventKind) {
-        if !self.is_turn {
-            return;
-        }
-        let place =
-            || EventPlace { turn: Some(self.turn), batch: Some(self.base.number), ..EventPlace::default() };
-        self.session.emit_lazily(kind, place);
-    }
-
     /// The number of the batch in its session.
     pub(crate) fn number(&self) -> u64 {
         self.base.number
@@ -235,7 +219,7 @@ impl BatchState {
     /// Whether a serial call of this run ended without an output.
     pub(crate) fn serial_failed(&self, run: usize) -> bool {
         let mut calls = self.calls_of(run).map(|at| &self.slots[at]);
-        let is_failed = |slot: &Slot| matches!(&*slot.phase(), Phase::Ended(Ending { status: Err(_), .. }));
+        let is_failed = |slot: &Slot| slot.life().ending().is_some_and(|ending| ending.status.is_err());
         calls.any(|slot| slot.routing.class() == Some(ToolClass::Serial) && is_failed(slot))
     }
 }
@@ -278,154 +262,9 @@ impl<'a> InFlight<'a> {
         self.work().args.of(self.call())
     }
 
-    /// Emits an event of this call if anyone listens.
-    #[inline]
-    pub(crate) fn emit(self, attempt: Option<u32>, kind: impl FnOnce() -> EventKind) {
-        let slot = &self.slot();
-        self.session().emit_lazily(kind, || EventPlace {
-            turn: Some(self.batch.turn),
-            batch: Some(self.batch.base.number),
-            run: Some(slot.run),
-            call_id: Some(slot.id().clone()),
-            index: Some(self.batch.base.index + self.index),
-            attempt,
-        });
-    }
-
     /// Whether the call names a tool that the engine has.
     pub(crate) fn is_known(self) -> bool {
         self.slot().known
-    }
-
-    /// The tool's name as events show it.
-    pub(crate) fn shown_name(self) -> Arc<str> {
-        if self.is_known() { self.call().name.clone() } else { UNKNOWN_TOOL.into() }
-    }
-
-    /// Ends a call that has not started, whatever it waits for. Returns `false` if it has started, has ended, or
-    /// still waits for the result of its flight.
-    pub(crate) fn end_unstarted(self, error: impl FnOnce() -> CallError) -> bool {
-        let phase = self.slot().phase();
-        let granted = match &*phase {
-            Phase::Started(_) | Phase::Ended(_) | Phase::Taken => return false,
-            // A permit that has just been granted finds the call ended and is released.
-            Phase::Queued { ticket, .. } => Some(self.engine().admission.leave(*ticket)),
-            Phase::Following { ready_at } => {
-                let ready_at = *ready_at;
-                return self.leave_flight(phase, ready_at, error());
-            }
-            Phase::Delayed(Delayed::Rate { ticket, .. }) => {
-                self.work().entry.guard().line.leave(*ticket);
-                None
-            }
-            Phase::Asking { .. } | Phase::Waiting | Phase::Delayed(Delayed::Backoff(_)) => None,
-        };
-        self.end_waiting(phase, error());
-        if let Some(granted) = granted {
-            granted.start();
-        }
-        true
-    }
-
-    /// Ends a waiting call whose phase the caller has checked.
-    pub(crate) fn end_waiting(self, mut phase: MutexGuard<'_, Phase>, error: CallError) {
-        let before = std::mem::replace(&mut *phase, Phase::Waiting);
-        self.end_from(phase, before, error);
-    }
-
-    /// The same for a call whose bid is not in its phase.
-    pub(crate) fn end_with(self, phase: MutexGuard<'_, Phase>, bid: Bid, error: CallError) {
-        let before =
-            bid.progress.map_or(Phase::Waiting, |progress| Phase::Delayed(Delayed::Backoff(progress)));
-        self.end_from(phase, before, error);
-    }
-
-    fn end_from(self, mut phase: MutexGuard<'_, Phase>, before: Phase, error: CallError) {
-        if matches!(before, Phase::Asking { .. }) {
-            let kind = error.kind;
-            self.emit(None, || EventKind::ConfirmationResolved {
-                approved: false,
-                error: Some(kind),
-                by: None,
-                digest: None,
-            });
-        }
-        let error = self.batch.shown_error(error);
-        let runs_flight = self.flight_run_by().is_some();
-        let (ending, progress) = self.end_of(before.into_progress(), error);
-        if progress.is_some() {
-            self.spawn_end_hook(&ending);
-        }
-        *phase = Phase::Ended(ending);
-        drop(phase);
-        self.settle(progress.is_some());
-        // A call that has run for a flight becomes quiescent with the flight.
-        let step = if runs_flight && progress.is_some() { Step::Ended } else { Step::EndedAndQuiescent };
-        self.count_down(false, step);
-        if runs_flight {
-            self.pass_on(progress);
-        } else if let Some(progress) = progress {
-            self.spare_retry(*progress);
-        }
-    }
-
-    /// Runs the end hook of a call that has run and ends without a task of its own. The call's end does not wait for
-    /// the hook.
-    pub(crate) fn spawn_end_hook(self, ending: &Ending) {
-        if self.engine().hooks.is_none() {
-            return;
-        }
-        let (session, outcome) = (self.session().clone(), self.outcome(ending.clone()));
-        self.engine().tasks.spawn(async move {
-            gate::ended(&session.engine, &outcome, &session.caller()).await;
-        });
-    }
-
-    /// The end of a call that waited for an attempt, with its events emitted; also returns its failed attempts.
-    fn end_of(self, progress: Option<Box<Progress>>, error: CallError) -> (Ending, Option<Box<Progress>>) {
-        let Some(progress) = progress else {
-            let error = error.not_started();
-            self.emit(None, || self.unstarted_event(&error));
-            let ending = Ending::unstarted(error);
-            span::without_attempt(self, &ending);
-            return (ending, None);
-        };
-        let ending = progress.ending(error, self.grant().sandbox, self.engine().clock.now());
-        self.forget_span();
-        match progress.inherited {
-            true => span::without_attempt(self, &ending),
-            false => span::ended(&progress.span, self, &ending),
-        }
-        // A call that has taken over a flight may never have started itself.
-        self.emit(None, || self.started_event(&ending));
-        (ending, Some(progress))
-    }
-
-    fn unstarted_event(self, error: &CallError) -> EventKind {
-        let failure = Failure::new(self.shown_name(), error, 0, 0);
-        match error.kind.terminal_event() {
-            TerminalEvent::InputInvalid => EventKind::InputInvalid(failure),
-            TerminalEvent::Denied => EventKind::Denied(failure),
-            TerminalEvent::Failed => EventKind::Failed(failure),
-        }
-    }
-
-    /// Ends a call that has started. Its permits have been released, or stay with its handler, which still runs.
-    #[inline(always)]
-    pub(crate) fn end_started(self, ending: Ending, is_quiescent: bool) {
-        let ok = ending.status.is_ok();
-        self.settle(ending.attempts > 0);
-        if ending.dedupe != Dedupe::Fresh {
-            span::without_attempt(self, &ending);
-        }
-        // Under the lock, so that no streamed output follows the terminal event.
-        let mut phase = self.slot().phase();
-        self.stream_ends();
-        self.emit(None, || self.started_event(&ending));
-        let _watch = phase.take_waker();
-        *phase = Phase::Ended(ending);
-        drop(phase);
-        self.count_down(ok, if is_quiescent { Step::EndedAndQuiescent } else { Step::Ended });
     }
 
     /// Whether a call has ended while the flight in its slot goes on.
@@ -438,29 +277,6 @@ impl<'a> InFlight<'a> {
         let mut outcome = self.slot().outcome(ending);
         BatchState::shown(self.engine().results_redactor.as_ref(), [&mut outcome]);
         outcome
-    }
-
-    pub(crate) fn started_event(self, ending: &Ending) -> EventKind {
-        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let (queue_ms, duration_ms) = (millis(ending.queued.into()), millis(ending.ran.into()));
-        let tool_name = self.shown_name();
-        match &ending.status {
-            Ok(output) => EventKind::Completed {
-                tool_name,
-                duration_ms,
-                queue_ms,
-                bytes: output.size(),
-                dedupe: ending.dedupe,
-                sandbox: ending.sandbox,
-                cancel_requested: ending.cancel_requested,
-                details: CallDetails::of_output(output),
-            },
-            Err(error) => {
-                let mut failure = Failure::new(tool_name, error, queue_ms, duration_ms);
-                failure.dedupe = ending.dedupe;
-                EventKind::Failed(failure)
-            }
-        }
     }
 
     /// Withdraws the question about one call.
@@ -480,11 +296,4 @@ impl Drop for BatchState {
             above = Arc::into_inner(nested.call.batch).and_then(|mut batch| batch.nested.take());
         }
     }
-}
-
-/// The error of a call whose task was dropped because its runtime was shut down (SC-3).
-pub(crate) fn vanished(attempts: u32) -> CallError {
-    let mut error = CallError::new(ErrorKind::Internal, "the call's task was dropped before it ended");
-    error.set_effect(Effect::Unknown);
-    error.after_attempts(attempts)
 }

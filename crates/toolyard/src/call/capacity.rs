@@ -1,9 +1,10 @@
 //! What becomes of a result that there is no room for, and of calls behind it.
 
 use super::batch::BatchState;
+use super::ending::Ending;
 use super::holding::{Full, Rooms};
 use super::in_flight::InFlight;
-use super::slot::Ending;
+use super::refusals::Refusal;
 use toolyard_core::{CallError, Effect, ErrorKind, Reason};
 
 impl BatchState {
@@ -17,16 +18,10 @@ impl BatchState {
     /// Why a call must not start, if there is no room for results.
     #[inline]
     pub(crate) fn no_room(&self) -> Option<Box<CallError>> {
-        self.holding.full(&self.rooms()).map(|full| self.unstarted(full))
-    }
-
-    #[cold]
-    fn unstarted(&self, full: Full) -> Box<CallError> {
-        let (whose, max) = full.bound(&self.rooms());
-        let message = format!("there is no room for more results: those of {whose} may hold {max} bytes");
-        let advice = "Nothing was run. Ask for less at a time, in a smaller batch.";
-        let error = CallError::new(ErrorKind::Overloaded, message).with_reason(Reason::ResultBudget);
-        Box::new(error.with_advice(advice))
+        self.holding.full(&self.rooms()).map(|full| {
+            let (whose, max) = full.bound(&self.rooms());
+            Refusal::ResultsFull { whose, max }.boxed()
+        })
     }
 
     /// Lets go of the memory of its results: they have been taken, or are dropped.

@@ -10,8 +10,9 @@
 
 use super::batch::BatchState;
 use super::in_flight::InFlight;
+use super::life::Limited;
 use super::progress::Bid;
-use super::slot::{Delayed, Phase};
+use super::refusals::Refusal;
 use std::{
     cmp::Reverse,
     collections::BinaryHeap,
@@ -19,7 +20,7 @@ use std::{
     time::Duration,
 };
 use tokio::{sync::Notify, time::Instant};
-use toolyard_core::{CallError, ErrorKind, TimeoutScope, wording};
+use toolyard_core::{CallError, TimeoutScope};
 
 /// Why a waiting call ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,21 +32,11 @@ enum Limit {
 impl Limit {
     fn error(self) -> CallError {
         match self {
-            Self::Queue(limit) => {
-                let limit = wording::Span(limit);
-                CallError::new(
-                    ErrorKind::QueueTimeout,
-                    format!("the call was queued for {limit} and timed out"),
-                )
-            }
-            Self::Deadline => past_deadline(),
+            Self::Queue(limit) => Refusal::QueueTimeout(limit),
+            Self::Deadline => Refusal::PastDeadline,
         }
+        .error()
     }
-}
-
-/// The error of a call whose deadline passed before it started.
-pub(crate) fn past_deadline() -> CallError {
-    CallError::new(ErrorKind::DeadlineExceeded, "the call's deadline passed before it could start")
 }
 
 /// When the wait of some neighbouring calls, `first` to `last`, reaches its limit.
@@ -212,17 +203,17 @@ impl InFlight<'_> {
     }
 
     fn expire_if_waiting(self, limit: Limit, now: Instant) {
-        let waits = match &*self.slot().phase() {
-            Phase::Queued { bid, .. } | Phase::Delayed(Delayed::Rate { bid, .. }) => match limit {
-                // The alarm may be of an earlier wait: by now the call waits for another attempt.
-                Limit::Queue(limit) => bid.ready_at.checked_add(limit).is_some_and(|at| at <= now),
-                Limit::Deadline => true,
-            },
-            Phase::Following { .. } | Phase::Delayed(Delayed::Backoff(_)) => limit == Limit::Deadline,
-            _ => false,
+        let limited = self.slot().life().limited();
+        let waits = match (limited, limit) {
+            (None, _) | (Some(Limited::Deadline), Limit::Queue(_)) => false,
+            (Some(_), Limit::Deadline) => true,
+            // The alarm may be of an earlier wait: by now the call waits for another attempt.
+            (Some(Limited::Attempt(since)), Limit::Queue(limit)) => {
+                since.checked_add(limit).is_some_and(|at| at <= now)
+            }
         };
         if waits {
-            self.end_unstarted(|| limit.error());
+            self.refuse(|| limit.error());
         }
     }
 }

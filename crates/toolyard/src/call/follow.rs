@@ -1,13 +1,15 @@
 //! Calls with an idempotency key: which one leads, which ones follow, and how those get its result (ID-3 to ID-7).
 
-use super::batch::{BatchState, vanished};
+use super::batch::BatchState;
+use super::end::End;
+use super::ending::Ending;
 use super::flight::{Flight, Leaving, PassedOn};
 use super::in_flight::InFlight;
+use super::life::Life;
 use super::nested::{CallRef, Report};
 use super::progress::Progress;
+use super::refusals::{Refusal, vanished};
 use super::run::Step;
-use super::slot::{Ending, Phase};
-use super::span;
 use crate::keys::{Ended, Finished, KeptResult, KeyOf, Reserved, Retain, already_executed, mismatch};
 use std::{
     collections::VecDeque,
@@ -64,13 +66,13 @@ impl BatchState {
     }
 
     fn end_follower(flight: &Flight, call: CallRef, ending: &Ending) {
-        let phase = call.at().slot().phase();
-        let Phase::Following { ready_at } = *phase else { return };
+        let life = call.at().slot().life();
+        let Some(ready_at) = life.following() else { return };
         let waited = call.batch.session.engine.clock.now().saturating_duration_since(ready_at);
         let shared = Ending::shared(ending.status.clone(), ending.attempts, waited);
         let shared = Ending { sandbox: ending.sandbox, ..shared };
         flight.add_ended(call.clone());
-        call.at().end_shared(phase, shared, Step::Ended);
+        call.at().end(life, End::Shared(shared, Step::Ended));
     }
 }
 
@@ -79,10 +81,10 @@ impl<'a> InFlight<'a> {
     /// keep the key. Otherwise it waits for the result of another call, or has ended.
     pub(crate) fn lead_or_follow(
         self,
-        mut phase: MutexGuard<'a, Phase>,
+        mut life: MutexGuard<'a, Life>,
         key: &KeyOf,
         now: Instant,
-    ) -> Option<MutexGuard<'a, Phase>> {
+    ) -> Option<MutexGuard<'a, Life>> {
         let entry = &self.work().entry;
         let (tool, mutating) = (entry.shared_name(), !entry.spec().is_repeatable());
         let lead = || Flight::led_by(self.owned(), self.deadline_of(now));
@@ -91,17 +93,19 @@ impl<'a> InFlight<'a> {
             match keys.reserve(&tool, &key.key, key.fingerprint, now, mutating, lead) {
                 Reserved::Lead(flight) => {
                     self.slot().make_aside().set_flight(flight);
-                    return Some(phase);
+                    return Some(life);
                 }
-                Reserved::Unkept => return Some(phase),
-                Reserved::Join(_) if entry.spec().key_conflict == KeyConflict::Fail => break in_progress(),
+                Reserved::Unkept => return Some(life),
+                Reserved::Join(_) if entry.spec().key_conflict == KeyConflict::Fail => {
+                    break Refusal::KeyInProgress.error();
+                }
                 Reserved::Join(_) if self.batch.would_deadlock() => {
-                    break in_progress().with_reason(Reason::WouldDeadlock);
+                    break Refusal::WouldDeadlock.error();
                 }
                 Reserved::Join(flight) => {
                     if flight.join(self.owned(), self.deadline_of(now)) {
                         self.set_deadline_alarm(now);
-                        *phase = Phase::Following { ready_at: now };
+                        life.follows(now);
                         self.slot().make_aside().set_flight(flight);
                         return None;
                     }
@@ -109,18 +113,17 @@ impl<'a> InFlight<'a> {
                     std::hint::spin_loop();
                 }
                 Reserved::Replay(kept) => {
-                    self.end_shared(phase, Ending::kept(&kept), Step::EndedAndQuiescent);
+                    self.end(life, End::Shared(Ending::kept(&kept), Step::EndedAndQuiescent));
                     return None;
                 }
                 Reserved::AlreadyExecuted => break already_executed(),
                 Reserved::Mismatch => break mismatch(),
                 Reserved::Overloaded => {
-                    let message = "the session has reached its limit of idempotency keys";
-                    break CallError::new(ErrorKind::Overloaded, message);
+                    break Refusal::KeysFull.error();
                 }
             }
         };
-        self.end_waiting(phase, error);
+        self.refuse_in(life, error);
         None
     }
 
@@ -138,21 +141,20 @@ impl<'a> InFlight<'a> {
 
     /// Whether a call has joined a flight whose handler has started: a drain waits for it as for a running call.
     pub(crate) fn follows_running_flight(self) -> bool {
-        matches!(*self.slot().phase(), Phase::Following { .. })
-            && self.flight().is_some_and(|flight| flight.has_started())
+        self.slot().life().following().is_some() && self.flight().is_some_and(|flight| flight.has_started())
     }
 
     /// Ends a call that waits for the result of another. Returns `false` if it is still to get that result: it is on
     /// its way, or the call is the last one for which the handler runs and waits for it to stop.
     pub(crate) fn leave_flight(
         self,
-        phase: MutexGuard<'_, Phase>,
+        life: MutexGuard<'_, Life>,
         ready_at: Instant,
         error: CallError,
     ) -> bool {
         let Some(flight) = self.flight().cloned() else { return false };
         match flight.leave(self, error.kind == ErrorKind::Cancelled) {
-            Leaving::Unstarted => self.end_waiting(phase, error),
+            Leaving::Unstarted => self.refuse_in(life, error),
             Leaving::EndsWithFlight { attempts } => {
                 let now = self.engine().clock.now();
                 let mut error = error.after_attempts(attempts);
@@ -163,30 +165,19 @@ impl<'a> InFlight<'a> {
                 error.set_effect(if only_looks { Effect::Failed } else { Effect::Unknown });
                 let ending =
                     Ending::shared(Err(Box::new(error)), attempts, now.saturating_duration_since(ready_at));
-                self.end_shared(phase, ending, Step::Ended);
+                self.end(life, End::Shared(ending, Step::Ended));
                 if flight.is_deserted() {
                     recall(&flight);
                 }
             }
             Leaving::Stays => {
-                drop(phase);
+                drop(life);
                 recall(&flight);
                 return false;
             }
             Leaving::ResultComing => return false,
         }
         true
-    }
-
-    /// Ends a call with a result that it shares.
-    fn end_shared(self, mut phase: MutexGuard<'_, Phase>, ending: Ending, step: Step) {
-        let ending = self.held(ending);
-        let ok = ending.status.is_ok();
-        span::without_attempt(self, &ending);
-        self.emit(None, || self.started_event(&ending));
-        *phase = Phase::Ended(ending);
-        drop(phase);
-        self.count_down(ok, step);
     }
 
     /// Ends the call in whose slot a flight runs, if other calls wait for the result. Returns whether it did; the
@@ -198,7 +189,7 @@ impl<'a> InFlight<'a> {
         self.slot().make_aside().detach(self.started());
         let ending = ending();
         self.spawn_end_hook(&ending);
-        self.end_started(ending, false);
+        self.end(self.slot().life(), End::Ran(ending, Step::Ended));
         true
     }
 
@@ -282,7 +273,7 @@ impl<'a> InFlight<'a> {
         }
         // Most flights have no followers, and then the result is not copied.
         let shared = (!followers.is_empty()).then(|| ending.clone());
-        self.end_started(ending, false);
+        self.end(self.slot().life(), End::Ran(ending, Step::Ended));
         BatchState::end_followers(flight, followers, shared.as_ref());
     }
 
@@ -306,23 +297,22 @@ impl HandOver {
     fn run(mut self) {
         self.done = true;
         let call = self.next.at();
-        let mut phase = call.slot().phase();
-        let Phase::Following { ready_at } = *phase else {
-            drop(phase);
+        let mut life = call.slot().life();
+        let Some(ready_at) = life.takes_over() else {
+            drop(life);
             // It has ended meanwhile; try the next one.
             return call.pass_on(self.progress.take());
         };
         match self.progress.take() {
             None => {
-                *phase = Phase::Waiting;
-                drop(phase);
+                drop(life);
                 call.proceed_as_leader(ready_at);
             }
             Some(mut progress) => {
                 progress.ready_at = ready_at;
                 progress.inherited = true;
                 progress.span = tracing::Span::none(); // it belongs to the call that made the attempts
-                call.wait_again(phase, progress);
+                call.wait_again(life, progress);
             }
         }
     }
@@ -334,8 +324,8 @@ impl HandOver {
         let error = if attempts > 0 { vanished(attempts) } else { vanished(0).not_started() };
         let ending = Ending::shared(Err(Box::new(error)), attempts, Duration::ZERO);
         call.complete(&ending.status, attempts, false);
-        match *call.slot().phase() {
-            Phase::Following { .. } => self.flight.take_back(self.next.clone()),
+        match call.slot().life().following() {
+            Some(_) => self.flight.take_back(self.next.clone()),
             // It has ended, and becomes quiescent with the flight.
             _ if attempts > 0 => self.flight.add_ended(self.next.clone()),
             _ => {}
@@ -360,8 +350,4 @@ fn recall(flight: &Flight) {
         call.at().recall();
         call.at().stop_below();
     }
-}
-
-fn in_progress() -> CallError {
-    CallError::new(ErrorKind::KeyInProgress, "a call with this idempotency key is still running")
 }

@@ -1,6 +1,6 @@
 //! What a call carries from a failed attempt to the next one.
 
-use super::slot::Ending;
+use super::ending::Ending;
 use crate::tool::Paid;
 use std::time::Duration;
 use tokio::time::Instant;

@@ -11,7 +11,7 @@
 
 use super::in_flight::InFlight;
 use super::nested::CallRef;
-use super::slot::Phase;
+use super::refusals::Refusal;
 use crate::{
     agent::{FromLead, Lead, Remembered, Settlement, Share, ShareKey, WaitingQuestion},
     gate::{self, Consent, nobody_to_ask, too_long_to_ask, user_denied},
@@ -19,9 +19,7 @@ use crate::{
 };
 use std::sync::Arc;
 use tokio::sync::oneshot;
-use toolyard_core::{
-    Answer, ApprovalRequest, Approver, CallError, ErrorKind, EventKind, RequestId, event::SettledBy,
-};
+use toolyard_core::{Answer, ApprovalRequest, Approver, CallError, EventKind, RequestId, event::SettledBy};
 
 /// A question about one call.
 pub(crate) struct Question {
@@ -255,11 +253,8 @@ impl Question {
             Settled::Shared(answer) => self.decide(answer, SettledBy::Shared),
             Settled::With(Remembered::Allowed) => self.approve(SettledBy::Pattern),
             Settled::With(Remembered::Refused) => self.refuse(user_denied()),
-            Settled::Panicked => self.refuse(CallError::new(ErrorKind::Internal, "the approver panicked")),
-            Settled::Expired => self.refuse(CallError::new(
-                ErrorKind::ConfirmationTimeout,
-                "Nobody approved this operation in time.",
-            )),
+            Settled::Panicked => self.refuse(Refusal::ApproverPanicked.error()),
+            Settled::Expired => self.refuse(Refusal::NotApproved.error()),
             Settled::Refused(error) => self.refuse(error),
         }
     }
@@ -286,24 +281,21 @@ impl Question {
     }
 
     fn refuse(self, error: CallError) {
-        self.at().end_unstarted(|| error);
+        self.at().refuse(|| error);
     }
 
     /// Approves the call: it proceeds at once if its run waits for the answer, else with its run.
     fn approve(self, by: SettledBy) {
         let call = self.at();
-        let mut phase = call.slot().phase();
-        let Phase::Asking { run_begun } = *phase else {
-            return;
-        };
-        *phase = Phase::Waiting;
+        let mut life = call.slot().life();
+        let Some(run_begun) = life.approved() else { return };
         call.emit(None, || EventKind::ConfirmationResolved {
             approved: true,
             error: None,
             by: Some(by),
             digest: call.digest(),
         });
-        drop(phase);
+        drop(life);
         if run_begun {
             call.start_or_wait(call.engine().clock.now());
         }

@@ -15,9 +15,9 @@
 //! detach the call while others wait for the result, and otherwise lead to `stop_requested`.
 
 use super::flight::Flight;
+use super::life::{RunningCall, Started};
 use super::nested::Nest;
 use super::redacted::Streamed;
-use super::slot::{RunningCall, Started};
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError,
     atomic::{AtomicBool, Ordering, fence},

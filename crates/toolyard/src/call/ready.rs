@@ -1,17 +1,17 @@
 //! From ready to started: a call gets its permits at once, is queued for them, or ends.
 
-use super::batch::{BatchState, vanished};
-use super::deadline::past_deadline;
+use super::batch::BatchState;
 use super::in_flight::{InFlight, WeakCall};
+use super::life::{Life, Started};
 use super::progress::Bid;
-use super::slot::{Phase, Started};
+use super::refusals::{Refusal, vanished};
 use super::stop::Stop;
 use super::{
     attempt::{Attempt, AttemptStart},
     nested::CallRef,
 };
 use crate::{
-    admission::{Asking, Permit, Refusal, Ticket, Waiter},
+    admission::{Asking, Permit, Ticket, Waiter},
     gate::{self, Cleared, not_found},
     pool::{PoolLeases, PoolState},
 };
@@ -20,7 +20,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::Instant;
-use toolyard_core::{CallError, ErrorKind, Reason, ToolClass};
+use toolyard_core::{CallError, ErrorKind, ToolClass};
 
 /// How long calls wait for zombies: handlers that were given up and still run (V3, CL-3).
 pub(crate) const ZOMBIE_WAIT: Duration = Duration::from_secs(30);
@@ -49,11 +49,11 @@ impl<'a> InFlight<'a> {
     /// Admits a call whose run has begun; returns its attempt if it can start now.
     pub(crate) fn admit(self, ready_at: Instant) -> Option<Attempt> {
         let allowed = self.may_still_run();
-        let mut phase = self.slot().phase();
-        if !may_proceed(&mut phase) {
+        let mut life = self.slot().life();
+        if !life.run_begins() {
             return None;
         }
-        self.proceed(phase, Readiness { allowed, ready_at, now: ready_at })
+        self.proceed(life, Readiness { allowed, ready_at, now: ready_at })
     }
 
     /// Admits a call whose run has begun: it starts, or waits for what it needs.
@@ -65,28 +65,28 @@ impl<'a> InFlight<'a> {
 
     /// The same for a call that waits for nothing else and has been ready since `ready_at`.
     #[inline(always)]
-    pub(crate) fn proceed(self, mut phase: MutexGuard<'a, Phase>, readiness: Readiness) -> Option<Attempt> {
+    pub(crate) fn proceed(self, mut life: MutexGuard<'a, Life>, readiness: Readiness) -> Option<Attempt> {
         let Readiness { allowed, ready_at, now } = readiness;
         let checked = match allowed {
             Ok(()) => self.recheck(now, ready_at),
             refused => refused,
         };
         if let Err(error) = checked {
-            self.end_waiting(phase, *error);
+            self.refuse_in(life, *error);
             return None;
         }
         if self.engine().bus.hold().is_on() {
-            phase = self.pass_sinks(phase, ready_at, now)?;
+            life = self.pass_sinks(life, ready_at, now)?;
         }
         if let Some(key) = self.work().key() {
-            phase = self.lead_or_follow(phase, key, ready_at)?;
+            life = self.lead_or_follow(life, key, ready_at)?;
         }
         if self.engine().hooks.is_some() {
-            drop(phase);
+            drop(life);
             self.proceed_after_hook(ready_at);
             return None;
         }
-        self.lead(phase, ready_at, now)
+        self.lead(life, ready_at, now)
     }
 
     /// Continues with a call that has just taken over a flight.
@@ -111,26 +111,26 @@ impl<'a> InFlight<'a> {
     /// Continues towards an attempt, if the call has not ended meanwhile.
     fn lead_if_waiting(self, ready_at: Instant) {
         let allowed = self.may_still_run();
-        let phase = self.slot().phase();
-        if !matches!(*phase, Phase::Waiting) {
+        let life = self.slot().life();
+        if !life.is_waiting() {
             return;
         }
         let now = self.engine().clock.now();
         if let Err(error) = allowed.and_then(|()| self.recheck(now, ready_at)) {
-            return self.end_waiting(phase, *error);
+            return self.refuse_in(life, *error);
         }
-        if let Some(attempt) = self.lead(phase, ready_at, now) {
+        if let Some(attempt) = self.lead(life, ready_at, now) {
             attempt.spawn();
         }
     }
 
     /// Reserves what a call needs of its budgets, then acquires the rest.
     #[inline(always)]
-    fn lead(self, phase: MutexGuard<'_, Phase>, ready_at: Instant, now: Instant) -> Option<Attempt> {
+    fn lead(self, life: MutexGuard<'_, Life>, ready_at: Instant, now: Instant) -> Option<Attempt> {
         match self.reserve() {
-            Ok(()) => self.acquire(phase, Bid::first(ready_at), now),
+            Ok(()) => self.acquire(life, Bid::first(ready_at), now),
             Err(error) => {
-                self.end_waiting(phase, *error);
+                self.refuse_in(life, *error);
                 None
             }
         }
@@ -156,7 +156,7 @@ impl<'a> InFlight<'a> {
             return Box::new(why.error());
         }
         let refused = admissible(&self.engine().leases, self.work().class);
-        Box::new(refused.err().unwrap_or_else(past_deadline))
+        Box::new(refused.err().unwrap_or_else(|| Refusal::PastDeadline.error()))
     }
 
     /// Checks that a call may still run: the policy allows it, and its tool is still registered. Callers must hold no
@@ -216,15 +216,15 @@ impl Waiter for BatchState {
         if let Some(nest) = call.slot().nest() {
             return nest.starve(&call.owned());
         }
-        if matches!(*call.slot().phase(), Phase::Queued { .. }) {
-            call.end_unstarted(behind_a_zombie);
+        if call.slot().life().is_queued() {
+            call.refuse(|| Refusal::BehindZombie.error());
         }
     }
 
     fn refuse(&self, index: u32) {
         let call = self.at(index);
-        if matches!(*call.slot().phase(), Phase::Queued { .. }) {
-            call.end_unstarted(|| refused(Refusal::SerialNesting));
+        if call.slot().life().is_queued() {
+            call.refuse(|| Refusal::SerialNesting.error());
         }
     }
 
@@ -236,52 +236,31 @@ impl Waiter for BatchState {
             true => (None, None),
             false => (call.still_allowed().err(), self.check_tool(work).err()),
         };
-        let mut phase = call.slot().phase();
-        let bid = match std::mem::replace(&mut *phase, Phase::Waiting) {
-            Phase::Queued { bid, .. } => bid,
+        let mut life = call.slot().life();
+        let Some(bid) = life.granted() else {
             // The call has just ended.
-            other => {
-                *phase = other;
-                drop(phase);
-                return drop(permit);
-            }
+            drop(life);
+            return drop(permit);
         };
         let deadline = call.deadline_of_bid(&bid);
         let late = deadline.is_some_and(|deadline| deadline <= granted_at);
         let refused = match late {
-            true => Some(Box::new(past_deadline())),
+            true => Some(Refusal::PastDeadline.boxed()),
             false if gone.is_some() => gone,
             false => call.may_not_start().or(denied),
         };
         let slots = match refused.map_or_else(|| call.slots(granted_at), Err) {
             Ok(slots) => slots,
             Err(error) => {
-                call.end_with(phase, bid, *error);
+                call.refuse_bid(life, bid, *error);
                 return drop(permit);
             }
         };
         let held = permit.hand_over();
-        *phase = Phase::Started(Started { held, deadline }.into());
-        drop(phase);
+        life.starts(Started { held, deadline });
+        drop(life);
         let start = AttemptStart { held, slots, bid, granted_at };
         Attempt::new(CallRef { batch: self, index }, start).spawn();
-    }
-}
-
-/// Whether a call in this phase may proceed. If its approval is pending, it is marked to proceed once approved.
-fn may_proceed(phase: &mut Phase) -> bool {
-    match phase {
-        Phase::Waiting => true,
-        Phase::Asking { run_begun } => {
-            *run_begun = true;
-            false
-        }
-        Phase::Following { .. }
-        | Phase::Delayed(_)
-        | Phase::Queued { .. }
-        | Phase::Started(_)
-        | Phase::Ended(_)
-        | Phase::Taken => false,
     }
 }
 
@@ -291,33 +270,9 @@ fn admissible(leases: &PoolLeases, class: ToolClass) -> Result<(), CallError> {
         return Ok(());
     }
     Err(match leases.get(class).state {
-        PoolState::Failed => CallError::new(ErrorKind::Internal, format!("the {class} pool has failed")),
+        PoolState::Failed => Refusal::PoolFailed(class).error(),
         PoolState::Running | PoolState::Paused | PoolState::Draining => Stop::ShuttingDown.error(),
     })
-}
-
-/// The error of a call that may not even wait.
-pub(crate) fn refused(refusal: Refusal) -> CallError {
-    match refusal {
-        Refusal::QueueFull { queue_max } => {
-            let message = format!("the queue is full: {queue_max} calls are already waiting");
-            CallError::new(ErrorKind::Overloaded, message)
-        }
-        Refusal::SerialNesting => {
-            let message =
-                "the call needs a serial scope that is in use while a call above it holds another one";
-            CallError::new(ErrorKind::SerialNesting, message)
-        }
-    }
-}
-
-/// The error of a call that waits behind zombies (V3, CL-3).
-pub(crate) fn behind_a_zombie() -> CallError {
-    CallError::new(
-        ErrorKind::QueueTimeout,
-        "an earlier call was abandoned but is still running and blocks this one",
-    )
-    .with_reason(Reason::Zombie)
 }
 
 /// Ends a call that has not started if the task that is to start it is dropped (SC-3). It holds the batch weakly, so
@@ -345,7 +300,7 @@ impl Drop for EndOnDrop {
         {
             // A withdrawn question drops its task too: then the stop of the batch is the reason.
             let error = || call.batch.stopped.get().map_or_else(|| vanished(0), |why| why.error());
-            call.at().end_unstarted(error);
+            call.at().refuse(error);
         }
     }
 }

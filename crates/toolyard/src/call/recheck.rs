@@ -11,11 +11,12 @@
 
 use super::batch::BatchState;
 use super::in_flight::InFlight;
+use super::refusals::Refusal;
 use crate::{
     gate::{self, Cleared, Consent},
     tool::{Allowed, PolicyVersion},
 };
-use toolyard_core::{CallDigest, CallError, ErrorKind, Grant};
+use toolyard_core::{CallDigest, CallError, Grant};
 
 impl BatchState {
     /// Whether nothing has changed since the gate let a call through that decides whether it may run, as for almost
@@ -52,7 +53,7 @@ impl<'a> InFlight<'a> {
         let Some(work) = self.cleared() else { return Ok(()) };
         let allowed = gate::allow_again(&work.entry, self.args(), self.session())?;
         if matches!(work.consent, Consent::Ask { .. }) {
-            return Err(changed("The policy changed after this call was approved."));
+            return Err(Refusal::ChangedSinceApproval.error());
         }
         self.grant_anew(allowed)
     }
@@ -61,7 +62,7 @@ impl<'a> InFlight<'a> {
     pub(crate) fn grant_anew(self, allowed: Allowed) -> Result<(), CallError> {
         let Allowed { grant, policy } = allowed;
         if grant != *self.grant() && !self.slot().make_aside().regrant(grant) {
-            return Err(changed("The policy changed twice while this call was waiting."));
+            return Err(Refusal::ChangedTwice.error());
         }
         self.work().allowed_by(policy);
         Ok(())
@@ -99,10 +100,4 @@ impl<'a> InFlight<'a> {
         let of_text = || CallDigest::of_text(&call.name, &call.arguments.text(), &self.session().id);
         Some(self.digest().unwrap_or_else(of_text))
     }
-}
-
-fn changed(message: &str) -> CallError {
-    let mut error = CallError::new(ErrorKind::PermissionDenied, message);
-    error.retryable = true;
-    error.with_advice("Nothing was done. Send the call again if it is still needed.")
 }

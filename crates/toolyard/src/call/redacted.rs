@@ -42,7 +42,7 @@ impl BatchState {
 }
 
 impl InFlight<'_> {
-    /// Emits streamed output of a running attempt, without secrets. The caller holds the call's phase.
+    /// Emits streamed output of a running attempt, without secrets. The caller holds the call's life.
     pub(crate) fn stream(self, attempt: u32, redactor: &Redactor, text: &str) {
         if !self.engine().bus.is_listening() {
             return;
@@ -57,7 +57,7 @@ impl InFlight<'_> {
         }
     }
 
-    /// Emits the rest of an attempt's output, which was held back. The caller holds the call's phase.
+    /// Emits the rest of an attempt's output, which was held back. The caller holds the call's life.
     #[inline(always)]
     pub(crate) fn stream_ends(self) {
         let Some(redactor) = &self.engine().redactor else { return };

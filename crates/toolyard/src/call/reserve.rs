@@ -5,15 +5,16 @@
 
 use super::batch::BatchState;
 use super::in_flight::InFlight;
+use super::refusals::Refusal;
 use super::session::SessionCore;
 use super::slot::Slot;
 use crate::{
-    budget::{Allowance, CallAllowances, Spent},
+    budget::{Allowance, CallAllowances},
     tool::ToolEntry,
 };
 use smallvec::SmallVec;
 use std::sync::Arc;
-use toolyard_core::{CallError, ErrorKind};
+use toolyard_core::CallError;
 
 /// The allowances of a batch.
 pub(crate) struct Draws {
@@ -80,7 +81,13 @@ impl InFlight<'_> {
 
     fn reserve_all(self) -> Result<(), Box<CallError>> {
         let entry = &self.work().entry;
-        if self.batch.draws.of_tool(entry).reserve(entry.spec().cost).map_err(spent)? {
+        if self
+            .batch
+            .draws
+            .of_tool(entry)
+            .reserve(entry.spec().cost)
+            .map_err(|spent| Refusal::BudgetSpent(spent).boxed())?
+        {
             self.slot().reserve();
         }
         Ok(())
@@ -95,8 +102,4 @@ impl InFlight<'_> {
             self.batch.draws.of_tool(entry).refund(entry.spec().cost);
         }
     }
-}
-
-fn spent(spent: Spent) -> Box<CallError> {
-    Box::new(CallError::new(ErrorKind::BudgetExceeded, spent.to_string()))
 }

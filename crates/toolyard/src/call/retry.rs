@@ -9,9 +9,9 @@
 //! next run of its batch waits for it.
 
 use super::in_flight::InFlight;
+use super::life::Life;
 use super::progress::{Bid, Progress};
 use super::ready::EndOnDrop;
-use super::slot::{Delayed, Phase};
 use std::{sync::MutexGuard, time::Duration};
 use toolyard_core::EventKind;
 
@@ -22,31 +22,31 @@ impl InFlight<'_> {
             return self.pass_on(Some(progress));
         }
         let (attempts, code) = (progress.attempts, progress.error.kind);
-        let phase = self.slot().phase();
+        let life = self.slot().life();
         // Under the lock, so that the terminal event cannot come first.
         self.stream_ends();
         self.emit(Some(attempts), || EventKind::Retry {
             delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
             code,
         });
-        self.wait_again(phase, progress);
+        self.wait_again(life, progress);
     }
 
-    /// Makes a call wait for its next attempt. The caller has checked its phase.
-    pub(crate) fn wait_again(self, mut phase: MutexGuard<'_, Phase>, progress: Box<Progress>) {
+    /// Makes a call wait for its next attempt. The caller has checked its life.
+    pub(crate) fn wait_again(self, mut life: MutexGuard<'_, Life>, progress: Box<Progress>) {
         let not_before = progress.not_before;
         if self.flight().is_some() {
             // The flight may last longer than this one of its callers waits.
             self.set_deadline_alarm(progress.ready_at);
         }
-        let _watch = phase.take_waker();
-        *phase = Phase::Delayed(Delayed::Backoff(progress));
+        let watch = life.failed(progress);
         // Not earlier: a handler that is over must not dispatch any more.
         self.slot().reopen_nest();
-        drop(phase);
+        drop(life);
+        drop(watch);
         if let Some(why) = self.stop_reason() {
             // The stop came while the call ran, and found nothing to end.
-            self.end_unstarted(|| why.error());
+            self.refuse(|| why.error());
             return;
         }
         // The timer does not keep alive a batch that ends meanwhile.
@@ -68,18 +68,14 @@ impl InFlight<'_> {
     /// Acquires what the next attempt needs, if the call still waits for it.
     fn acquire_again(self) {
         let allowed = self.may_still_run();
-        let mut phase = self.slot().phase();
-        match std::mem::replace(&mut *phase, Phase::Waiting) {
-            Phase::Delayed(Delayed::Backoff(progress)) => {
-                let ready_at = self.engine().clock.now();
-                let bid = Bid { ready_at, progress: Some(progress) };
-                if let Err(error) = allowed.and_then(|()| self.recheck(ready_at, bid.first_ready_at())) {
-                    self.end_with(phase, bid, *error);
-                } else if let Some(attempt) = self.acquire(phase, bid, ready_at) {
-                    attempt.spawn();
-                }
-            }
-            other => *phase = other,
+        let mut life = self.slot().life();
+        let Some(progress) = life.backed_off() else { return };
+        let ready_at = self.engine().clock.now();
+        let bid = Bid { ready_at, progress: Some(progress) };
+        if let Err(error) = allowed.and_then(|()| self.recheck(ready_at, bid.first_ready_at())) {
+            self.refuse_bid(life, bid, *error);
+        } else if let Some(attempt) = self.acquire(life, bid, ready_at) {
+            attempt.spawn();
         }
     }
 }

@@ -2,11 +2,12 @@
 //! effects do not run (OB-3, PO-6).
 
 use super::in_flight::InFlight;
+use super::life::Life;
 use super::ready::{EndOnDrop, Readiness};
-use super::slot::Phase;
+use super::refusals::Refusal;
 use std::{sync::MutexGuard, time::Duration};
 use tokio::time::{Instant, timeout_at};
-use toolyard_core::{CallError, ErrorKind, Reason};
+use toolyard_core::CallError;
 
 /// How long a call waits for room in an event queue.
 const ROOM_WAIT: Duration = Duration::from_secs(30);
@@ -17,23 +18,23 @@ impl<'a> InFlight<'a> {
     #[cold]
     pub(crate) fn pass_sinks(
         self,
-        phase: MutexGuard<'a, Phase>,
+        life: MutexGuard<'a, Life>,
         ready_at: Instant,
         now: Instant,
-    ) -> Option<MutexGuard<'a, Phase>> {
+    ) -> Option<MutexGuard<'a, Life>> {
         let hold = self.engine().bus.hold();
         let room_by = ready_at + ROOM_WAIT;
-        let error = match () {
-            () if hold.is_broken() && self.changes_something() => broken(),
-            () if !hold.is_full() => return Some(phase),
-            () if room_by <= now => full(),
+        let refusal = match () {
+            () if hold.is_broken() && self.changes_something() => Refusal::SinksBroken,
+            () if !hold.is_full() => return Some(life),
+            () if room_by <= now => Refusal::SinksFull,
             () => {
-                drop(phase);
+                drop(life);
                 self.wait_for_room(ready_at, room_by);
                 return None;
             }
         };
-        self.end_waiting(phase, error);
+        self.refuse_in(life, refusal.error());
         None
     }
 
@@ -42,7 +43,7 @@ impl<'a> InFlight<'a> {
     pub(crate) fn unrecorded(self) -> Option<Box<CallError>> {
         let hold = self.engine().bus.hold();
         let refused = hold.is_on() && hold.is_broken() && self.changes_something();
-        refused.then(|| Box::new(broken()))
+        refused.then(|| Refusal::SinksBroken.boxed())
     }
 
     fn changes_something(self) -> bool {
@@ -68,25 +69,13 @@ impl<'a> InFlight<'a> {
 
     fn proceed_after_wait(self, ready_at: Instant) {
         let allowed = self.may_still_run();
-        let phase = self.slot().phase();
-        if !matches!(*phase, Phase::Waiting) {
+        let life = self.slot().life();
+        if !life.is_waiting() {
             return;
         }
         let now = self.engine().clock.now();
-        if let Some(attempt) = self.proceed(phase, Readiness { allowed, ready_at, now }) {
+        if let Some(attempt) = self.proceed(life, Readiness { allowed, ready_at, now }) {
             attempt.spawn();
         }
     }
-}
-
-fn full() -> CallError {
-    sink("events are not being written fast enough, and no call may run unrecorded")
-}
-
-fn broken() -> CallError {
-    sink("events cannot be written, and no call with side effects may run unrecorded")
-}
-
-fn sink(message: &str) -> CallError {
-    CallError::new(ErrorKind::Internal, message).with_reason(Reason::Sink)
 }

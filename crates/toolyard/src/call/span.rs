@@ -1,8 +1,8 @@
 //! The span of a call: how it starts, what is recorded at the call's end, and who runs in it.
 
+use super::ending::Ending;
 use super::in_flight::InFlight;
 use super::nested::CallRef;
-use super::slot::Ending;
 use crate::record::{
     AGENT_ID, ATTEMPTS, BATCH, CONVERSATION_ID, DEDUPE, ERROR_TYPE, EXECUTE_TOOL, FUNCTION, OPERATION_NAME,
     OTEL_KIND, OTEL_NAME, OTEL_STATUS_CODE, QUEUE_DURATION, TARGET, TOOL_CALL_ARGUMENTS, TOOL_CALL_ID,

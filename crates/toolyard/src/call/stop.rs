@@ -3,10 +3,10 @@
 use super::batch::{BatchState, index};
 use super::in_flight::InFlight;
 use super::nested::Nest;
-use super::ready::behind_a_zombie;
+use super::refusals::Refusal;
 use super::slot::Slot;
 use std::sync::Arc;
-use toolyard_core::{CallError, ErrorKind, EventKind, Reason};
+use toolyard_core::{CallError, EventKind};
 
 /// Why a batch ends early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,28 +30,7 @@ pub(crate) enum Stop {
 impl Stop {
     /// The error of the calls that have not started.
     pub(crate) fn error(self) -> CallError {
-        match self {
-            Self::Cancelled => {
-                CallError::new(ErrorKind::Cancelled, "the call was cancelled before it started")
-            }
-            Self::ShuttingDown => CallError::new(ErrorKind::ShuttingDown, "the engine is shutting down"),
-            Self::Failed => {
-                CallError::new(ErrorKind::Internal, "the engine has failed and runs no further calls")
-            }
-            Self::Zombie => behind_a_zombie(),
-            Self::Orphaned => {
-                CallError::new(ErrorKind::Cancelled, "the call that dispatched this one has ended")
-            }
-            Self::TooManyParked => CallError::new(
-                ErrorKind::Overloaded,
-                "too many handlers are waiting for nested calls: dispatch fewer at once",
-            ),
-            Self::Predecessor => CallError::new(
-                ErrorKind::Cancelled,
-                "an earlier call of this batch failed, so this one was skipped",
-            )
-            .with_reason(Reason::Predecessor),
-        }
+        Refusal::Stopped(self).error()
     }
 
     /// Whether running calls are to stop too.
@@ -88,7 +67,7 @@ impl BatchState {
     pub(crate) fn cancel(&self) {
         for index in 0..index(self.slots.len()) {
             if self.at(index).follows_running_flight() {
-                self.at(index).end_unstarted(|| Stop::Cancelled.error());
+                self.at(index).refuse(|| Stop::Cancelled.error());
             }
         }
         self.cancel_running();
@@ -103,7 +82,7 @@ impl BatchState {
         }
         for index in 0..index(self.slots.len()) {
             if why.reaches_running() || !self.at(index).follows_running_flight() {
-                self.at(index).end_unstarted(|| why.error());
+                self.at(index).refuse(|| why.error());
             }
         }
         self.withdraw_questions();
@@ -127,7 +106,7 @@ impl InFlight<'_> {
     /// Cancels one call: ends it at once if it has not started, else tells it and what it dispatched to stop (SC-4).
     /// Returns `false` if it has ended.
     pub(crate) fn cancel_call(self) -> bool {
-        if self.end_unstarted(|| Stop::Cancelled.error()) {
+        if self.refuse(|| Stop::Cancelled.error()) {
             self.withdraw_question();
             return true;
         }
@@ -143,7 +122,7 @@ impl InFlight<'_> {
             Some(_) => self.mark_call_cancelled(),
         }
         // It may have begun to wait for its next attempt in between.
-        self.end_unstarted(|| Stop::Cancelled.error());
+        self.refuse(|| Stop::Cancelled.error());
         true
     }
 

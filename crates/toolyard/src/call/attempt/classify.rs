@@ -4,8 +4,9 @@ use super::{
     backend::LostThread,
     supervise::{Verdict, Withdrawn},
 };
+use crate::call::refusals::Refusal;
 use crate::{
-    call::{slot::Ending, stop::Stop},
+    call::{ending::Ending, stop::Stop},
     tasks::{Panic, log_unclassified},
     tool::ToolEntry,
 };
@@ -81,11 +82,7 @@ fn classify_failure(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput, B
 fn not_taken(why: Withdrawn, facts: &Facts<'_>) -> CallError {
     match why {
         Withdrawn::Stopped => stopped(facts.stop.unwrap_or(Stop::Cancelled)),
-        Withdrawn::TimedOut(limit) => {
-            let limit = wording::Span(limit);
-            let message = format!("no thread was free for the call within {limit}");
-            CallError::new(ErrorKind::QueueTimeout, message)
-        }
+        Withdrawn::TimedOut(limit) => Refusal::NoThread(limit).error(),
         Withdrawn::PastDeadline => {
             CallError::new(ErrorKind::DeadlineExceeded, "the call's deadline passed before it started")
         }

@@ -2,7 +2,7 @@
 
 use super::Attempt;
 use crate::{
-    call::{deadline::earlier, progress::Progress, slot::Ending},
+    call::{deadline::earlier, ending::Ending, progress::Progress},
     tool::{Decision, Ended, Paid, Repeatability, Span, retry::decide},
 };
 use std::time::Duration;

@@ -1,13 +1,14 @@
 use super::*;
+use crate::{admission::Held, call::ending::Ending};
 
-/// A waiting call costs its slot, and half of that is the `Call` itself. A phase is as large as its largest variant
+/// A waiting call costs its slot, and half of that is the `Call` itself. A life is as large as its largest variant
 /// and a slot is a multiple of eight bytes, so if one of these types grows, the others grow with it.
 #[test]
 fn a_slot_is_small_beside_its_call() {
     assert!(size_of::<Held>() <= 24);
     assert!(size_of::<Started>() <= 40);
     assert!(size_of::<Ending>() <= 64);
-    assert!(size_of::<Phase>() <= 64);
+    assert!(size_of::<Life>() <= 64);
     assert!(size_of::<Option<Cleared>>() <= 32);
     assert!(size_of::<Slot>() - size_of::<Call>() <= 120);
 }

@@ -1,0 +1,167 @@
+//! The one way out of a call's life.
+//!
+//! ```text
+//!   refused, or stopped while it waits ─┐
+//!   shares the result of another call ──┼─► End ─► span, event ─► result ─► budget ─► counted down ─► its flight goes on
+//!   its attempt has ended ──────────────┘
+//! ```
+//!
+//! The event is emitted and the result written under the lock of the call's life: nothing of a call follows its
+//! terminal event, and nobody sees a result that has not been announced.
+
+use super::ending::Ending;
+use super::in_flight::InFlight;
+use super::life::{Left, Life, Wait};
+use super::progress::{Bid, Progress};
+use super::run::Step;
+use super::span;
+use crate::gate;
+use std::sync::MutexGuard;
+use toolyard_core::{CallError, EventKind};
+
+/// How a call ends.
+pub(crate) enum End {
+    /// It does not run, or does not run again.
+    Refused(CallError),
+    /// The same for a call whose bid has been taken out of its life.
+    Outbid(Bid, CallError),
+    /// It has a result without an attempt of its own.
+    Shared(Ending, Step),
+    /// Its attempt has ended. Its permits have been released, or stay with its handler, which still runs.
+    Ran(Ending, Step),
+}
+
+/// What is left to do when a call has its result.
+struct Exit {
+    ending: Ending,
+    step: Step,
+    /// The failed attempts of a call that is not tried again.
+    progress: Option<Box<Progress>>,
+    /// A flight runs in its slot, for which another call may wait.
+    runs_flight: bool,
+}
+
+impl Exit {
+    fn with(ending: Ending, step: Step) -> Self {
+        Self { ending, step, progress: None, runs_flight: false }
+    }
+}
+
+impl InFlight<'_> {
+    /// Ends the call. The caller has seen under the lock that it may.
+    #[inline(always)]
+    pub(crate) fn end(self, mut life: MutexGuard<'_, Life>, end: End) {
+        let Exit { ending, step, progress, runs_flight } = match end {
+            End::Ran(ending, step) => {
+                self.stream_ends();
+                Exit::with(ending, step)
+            }
+            End::Shared(ending, step) => self.shared(ending, step),
+            End::Refused(error) => self.refused(life.leaves(), error),
+            End::Outbid(bid, error) => {
+                self.refused(Left { was_asking: false, progress: bid.progress }, error)
+            }
+        };
+        self.emit(None, || self.terminal_event(&ending));
+        let (ok, has_run) = (ending.status.is_ok(), ending.has_run());
+        let watch = life.ends(ending);
+        drop(life);
+        drop(watch);
+        self.settle(has_run);
+        self.count_down(ok, step);
+        if runs_flight {
+            self.pass_on(progress);
+        } else if let Some(progress) = progress {
+            self.spare_retry(*progress);
+        }
+    }
+
+    /// Ends a call that has not started, whatever it waits for. Returns `false` if it has started, has ended, or still
+    /// waits for the result of its flight.
+    pub(crate) fn refuse(self, error: impl FnOnce() -> CallError) -> bool {
+        let life = self.slot().life();
+        let granted = match life.stop() {
+            None => return false,
+            // A permit that has just been granted finds the call ended and is released.
+            Some(Wait::Queue(ticket)) => Some(self.engine().admission.leave(ticket)),
+            Some(Wait::Flight(ready_at)) => return self.leave_flight(life, ready_at, error()),
+            Some(Wait::Line(ticket)) => {
+                self.work().entry.guard().line.leave(ticket);
+                None
+            }
+            Some(Wait::Alone) => None,
+        };
+        self.refuse_in(life, error());
+        if let Some(granted) = granted {
+            granted.start();
+        }
+        true
+    }
+
+    /// Ends a call that has not started and is in no line.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn refuse_in(self, life: MutexGuard<'_, Life>, error: CallError) {
+        self.end(life, End::Refused(error));
+    }
+
+    /// The same for a call whose bid has been taken out of its life.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn refuse_bid(self, life: MutexGuard<'_, Life>, bid: Bid, error: CallError) {
+        self.end(life, End::Outbid(bid, error));
+    }
+
+    /// The exit of a call that waited.
+    fn refused(self, left: Left, error: CallError) -> Exit {
+        let Left { was_asking, progress } = left;
+        if was_asking {
+            let kind = error.kind;
+            self.emit(None, || EventKind::ConfirmationResolved {
+                approved: false,
+                error: Some(kind),
+                by: None,
+                digest: None,
+            });
+        }
+        let error = self.batch.shown_error(error);
+        let runs_flight = self.flight_run_by().is_some();
+        let ending = match &progress {
+            None => Ending::unstarted(error.not_started()),
+            Some(progress) => progress.ending(error, self.grant().sandbox, self.engine().clock.now()),
+        };
+        match &progress {
+            // A call that has taken over a flight may never have started itself.
+            Some(progress) if !progress.inherited => {
+                self.forget_span();
+                span::ended(&progress.span, self, &ending);
+            }
+            _ => span::without_attempt(self, &ending),
+        }
+        if progress.is_some() {
+            self.spawn_end_hook(&ending);
+        }
+        // A call that has run for a flight becomes quiescent with the flight.
+        let step = if runs_flight && progress.is_some() { Step::Ended } else { Step::EndedAndQuiescent };
+        Exit { ending, step, progress, runs_flight }
+    }
+
+    /// The exit of a call that shares a result.
+    fn shared(self, ending: Ending, step: Step) -> Exit {
+        let ending = self.held(ending);
+        span::without_attempt(self, &ending);
+        Exit::with(ending, step)
+    }
+
+    /// Runs the end hook of a call that has run and ends without a task of its own. The call's end does not wait for
+    /// the hook.
+    pub(crate) fn spawn_end_hook(self, ending: &Ending) {
+        if self.engine().hooks.is_none() {
+            return;
+        }
+        let (session, outcome) = (self.session().clone(), self.outcome(ending.clone()));
+        self.engine().tasks.spawn(async move {
+            gate::ended(&session.engine, &outcome, &session.caller()).await;
+        });
+    }
+}

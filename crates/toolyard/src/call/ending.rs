@@ -1,0 +1,99 @@
+//! How a call ended.
+
+use crate::keys::KeptResult;
+use std::time::Duration;
+use toolyard_core::{Call, CallError, Dedupe, Elapsed, Outcome, Routing, Sandbox, ToolOutput};
+
+/// How a call ended: its [`Outcome`] without the parts that its [`Call`] has already.
+#[derive(Clone)]
+pub(crate) struct Ending {
+    pub(crate) status: Result<ToolOutput, Box<CallError>>,
+    pub(crate) queued: Elapsed,
+    pub(crate) ran: Elapsed,
+    pub(crate) attempts: u32,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) cancel_requested: bool,
+    pub(crate) dedupe: Dedupe,
+}
+
+impl Ending {
+    /// The outcome of this call as its caller sees it.
+    #[inline]
+    pub(super) fn outcome(self, call: Call, routing: Routing, run: u32) -> Outcome {
+        let mut outcome = Outcome::of_call(call, routing, self.status);
+        outcome.run = run;
+        outcome.attempts = self.attempts;
+        outcome.set_times(self.queued, self.ran);
+        outcome.sandbox = self.sandbox;
+        outcome.cancel_requested = self.cancel_requested;
+        outcome.dedupe = self.dedupe;
+        outcome
+    }
+
+    /// Whether a handler has run for it, its own or that of another call.
+    pub(crate) fn has_run(&self) -> bool {
+        self.attempts > 0 || self.dedupe != Dedupe::Fresh
+    }
+
+    /// How much memory its result takes, in bytes, more or less.
+    pub(crate) fn footprint(&self) -> usize {
+        match &self.status {
+            Ok(output) => output.footprint(),
+            Err(error) => error.footprint(),
+        }
+    }
+
+    /// The end of a call that this turn has answered before.
+    pub(crate) fn replayed(outcome: Outcome) -> Self {
+        Self {
+            status: outcome.status,
+            queued: Elapsed::default(),
+            ran: Elapsed::default(),
+            attempts: outcome.attempts,
+            sandbox: outcome.sandbox,
+            cancel_requested: outcome.cancel_requested,
+            dedupe: Dedupe::Replayed,
+        }
+    }
+
+    /// The end of a call for which a result is kept under its key.
+    pub(crate) fn kept(kept: &KeptResult) -> Self {
+        let shared = Self::shared(kept.status.clone(), kept.attempts, Duration::ZERO);
+        Self { sandbox: kept.sandbox, dedupe: Dedupe::Replayed, ..shared }
+    }
+
+    /// The end of a call that shares the result of another call.
+    pub(crate) fn shared(
+        status: Result<ToolOutput, Box<CallError>>,
+        attempts: u32,
+        waited: Duration,
+    ) -> Self {
+        Self {
+            status,
+            queued: waited.into(),
+            ran: Elapsed::default(),
+            attempts,
+            sandbox: Sandbox::Host,
+            cancel_requested: false,
+            dedupe: Dedupe::Joined,
+        }
+    }
+
+    /// The end of a call whose task was dropped.
+    pub(crate) fn vanished(error: CallError, queued: Duration) -> Self {
+        Self { queued: queued.into(), attempts: error.attempts, ..Self::unstarted(error) }
+    }
+
+    /// The end of a call that never started.
+    pub(crate) fn unstarted(error: CallError) -> Self {
+        Self {
+            status: Err(Box::new(error)),
+            queued: Elapsed::default(),
+            ran: Elapsed::default(),
+            attempts: 0,
+            sandbox: Sandbox::Host,
+            cancel_requested: false,
+            dedupe: Dedupe::Fresh,
+        }
+    }
+}
