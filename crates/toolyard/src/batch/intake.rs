@@ -5,8 +5,8 @@ use super::driver::StopOnDrop;
 use super::router;
 use crate::{
     call::{
-        Base, BatchHolds, BatchState, CallGone, CallRef, End, Ending, Entered, Holding, Nested, Run,
-        SessionCore, Slot, Step, Stop, TurnOf, index,
+        Base, BatchHolds, BatchState, CallGone, CallRef, Ending, Entered, Holding, Nested, Run, SessionCore,
+        Slot, Step, Stop, TurnOf, index,
     },
     gate::{self, Cleared, Fit, NotCleared, Unvalidated},
     keys::KeptResult,
@@ -319,10 +319,10 @@ fn announce(batch: &Arc<BatchState>, early: Vec<(u32, EarlyResult)>) {
                 call.refuse(|| error);
             }
             Some((_, EarlyResult::Replayed(outcome))) => {
-                call.end(call.slot().life(), End::Shared(Ending::replayed(outcome), Step::EndedAndQuiescent))
+                call.share(call.slot().life(), Ending::replayed(outcome), Step::EndedAndQuiescent)
             }
             Some((_, EarlyResult::Kept(_, kept))) => {
-                call.end(call.slot().life(), End::Shared(Ending::kept(&kept), Step::EndedAndQuiescent))
+                call.share(call.slot().life(), Ending::kept(&kept), Step::EndedAndQuiescent)
             }
         }
     }

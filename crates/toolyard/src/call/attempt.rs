@@ -432,7 +432,7 @@ impl Attempt {
                 false
             }
             Some(flight) => {
-                self.at().end_flight(&flight, ending);
+                self.at().land(&flight, ending);
                 true
             }
         };

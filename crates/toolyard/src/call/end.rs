@@ -112,6 +112,13 @@ impl InFlight<'_> {
         self.end(life, End::Outbid(bid, error));
     }
 
+    /// Ends a call with a result that it shares.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn share(self, life: MutexGuard<'_, Life>, ending: Ending, step: Step) {
+        self.end(life, End::Shared(ending, step));
+    }
+
     /// The exit of a call that waited.
     fn refused(self, left: Left, error: CallError) -> Exit {
         let Left { was_asking, progress } = left;

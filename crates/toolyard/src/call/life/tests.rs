@@ -35,7 +35,8 @@ impl Parts {
         let ask = |index| admission.admit(&Ask::of_root(1, need), now, (&Arc::new(Deaf), index));
         let Ok(Admitted::Now(held)) = ask(0) else { panic!("the first has its permit") };
         let Ok(Admitted::Waiting { ticket: queued, .. }) = ask(1) else { panic!("the second waits") };
-        let line = RateLine::new(Some(Rate::new(1, Duration::from_secs(1)).unwrap()), Duration::from_secs(60), now);
+        let line =
+            RateLine::new(Some(Rate::new(1, Duration::from_secs(1)).unwrap()), Duration::from_secs(60), now);
         let in_line = line.enqueue(now, ()).unwrap();
         Self { held, queued, in_line, now }
     }
@@ -276,7 +277,7 @@ fn progress_of(at: At) -> u32 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
 
     /// SC-3: whatever happens in whatever order, a call is in one place, moves only from where it is, carries its failed
     /// attempts with it, and ends once.

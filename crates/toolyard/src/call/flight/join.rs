@@ -1,0 +1,98 @@
+//! Which call leads a flight, and which ones join it (ID-3, ID-3a).
+
+use super::Flight;
+use crate::{
+    call::{
+        batch::BatchState, ending::Ending, in_flight::InFlight, life::Life, refusals::Refusal, run::Step,
+    },
+    keys::{KeyOf, Reserved, already_executed, mismatch},
+};
+use std::sync::MutexGuard;
+use tokio::time::Instant;
+use toolyard_core::KeyConflict;
+
+impl BatchState {
+    /// Whether waiting for a flight could mean waiting for itself: an ancestor holds a serial lease, or leads a
+    /// flight of its own (ID-3a).
+    fn would_deadlock(&self) -> bool {
+        if self.is_under_lease() {
+            return true;
+        }
+        let mut above = self.nested.as_deref();
+        while let Some(nested) = above {
+            if nested.call.at().flight_run_by().is_some() {
+                return true;
+            }
+            above = nested.call.batch.nested.as_deref();
+        }
+        false
+    }
+
+    /// Whether a call above this batch has a lease entry.
+    pub(super) fn is_under_lease(&self) -> bool {
+        self.nested.as_deref().is_some_and(|nested| nested.is_under_lease)
+    }
+
+    /// Whether this batch, whose session is cancelled, must be left to the last caller of a flight: it was dispatched
+    /// below a handler that runs for a flight, and the session of that handler is cancelled too (ID-4).
+    pub(crate) fn is_left_to_a_flight(&self) -> bool {
+        let mut above = self.nested.as_deref();
+        while let Some(nested) = above {
+            let batch = &nested.call.batch;
+            if batch.at(nested.call.index).flight().is_some() && batch.session.stopped().is_some() {
+                return true;
+            }
+            above = batch.nested.as_deref();
+        }
+        false
+    }
+}
+
+impl<'a> InFlight<'a> {
+    /// Reserves the key of a call whose run begins. Returns its phase if the call leads, or if there is no room to
+    /// keep the key. Otherwise it waits for the result of another call, or has ended.
+    pub(crate) fn lead_or_follow(
+        self,
+        mut life: MutexGuard<'a, Life>,
+        key: &KeyOf,
+        now: Instant,
+    ) -> Option<MutexGuard<'a, Life>> {
+        let entry = &self.work().entry;
+        let (tool, mutating) = (entry.shared_name(), !entry.spec().is_repeatable());
+        let lead = || Flight::led_by(self.owned(), self.deadline_of(now));
+        let keys = self.session().keys();
+        let error = loop {
+            match keys.reserve(&tool, &key.key, key.fingerprint, now, mutating, lead) {
+                Reserved::Lead(flight) => {
+                    self.slot().make_aside().set_flight(flight);
+                    return Some(life);
+                }
+                Reserved::Unkept => return Some(life),
+                Reserved::Join(_) if entry.spec().key_conflict == KeyConflict::Fail => {
+                    break Refusal::KeyInProgress.error();
+                }
+                Reserved::Join(_) if self.batch.would_deadlock() => break Refusal::WouldDeadlock.error(),
+                Reserved::Join(flight) => {
+                    let joined = flight.machine().join(self.owned(), self.deadline_of(now));
+                    if joined {
+                        self.set_deadline_alarm(now);
+                        life.follows(now);
+                        self.slot().make_aside().set_flight(flight);
+                        return None;
+                    }
+                    // The flight has just ended; its key is about to be updated.
+                    std::hint::spin_loop();
+                }
+                Reserved::Replay(kept) => {
+                    self.share(life, Ending::kept(&kept), Step::EndedAndQuiescent);
+                    return None;
+                }
+                Reserved::AlreadyExecuted => break already_executed(),
+                Reserved::Mismatch => break mismatch(),
+                Reserved::Overloaded => break Refusal::KeysFull.error(),
+            }
+        };
+        self.refuse_in(life, error);
+        None
+    }
+}
