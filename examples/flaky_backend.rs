@@ -16,12 +16,8 @@
 //! no time and prints the same each time. Without `start_paused` it takes some seconds.
 
 use futures::future::join_all;
-use std::{
-    collections::BTreeMap,
-    num::NonZeroU32,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use parking_lot::Mutex;
+use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep};
 use toolyard::{
     BreakerPolicy, BreakerState, Call, Drain, Engine, Event, EventKind, Outcome, RetryPolicy, ToolContext,
@@ -75,7 +71,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let engine = Engine::builder()
         .tool(search(began)?)
         .seed(SEED)
-        .events(move |event: &Event| sink.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone()))
+        .events(move |event: &Event| sink.lock().push(event.clone()))
         .build()
         .await?;
     let session = engine.session("demo");
@@ -88,7 +84,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
     let outcomes = join_all(calls).await;
     engine.shutdown(Drain::default()).await;
-    let events = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
+    let events = std::mem::take(&mut *seen.lock());
     Timeline::of(&events).print(&outcomes);
     summary(&outcomes);
     Ok(())

@@ -13,14 +13,11 @@
 //! own reads; deeper agents before shallower ones, so that work in progress is finished first.
 
 use futures::future::join_all;
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use std::{
-    num::NonZeroUsize,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 use tokio::time::Instant;
 use toolyard::{
     Call, Confirmations, Drain, Engine, ForkPolicy, PoolWidths, Session, SubAgents, ToolContext, ToolError,
@@ -48,11 +45,11 @@ impl Diary {
         tokio::time::sleep(Duration::from_millis(millis)).await;
         let (who, what) = (cx.agent().to_string(), format!("{} {subject}", cx.tool()));
         let line = Line { who, what, from, to: self.began.elapsed().as_secs_f64() };
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        self.lines.lock().push(line);
     }
 
     fn print(&self) {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.lines.lock();
         lines.sort_by(|a, b| a.from.total_cmp(&b.from));
         let whole = lines.iter().map(|line| line.to).fold(0.0, f64::max);
         println!("who did what when, in {:.0} ms:", whole * 1e3);

@@ -4,9 +4,10 @@ use crate::{
     contender::{Contender, Work},
     handler::Handler,
 };
+use parking_lot::Mutex;
 use serde_json::json;
 use std::sync::{
-    Arc, LazyLock, Mutex, MutexGuard, PoisonError,
+    Arc, LazyLock,
     atomic::{AtomicU64, Ordering},
 };
 use toolyard::{Answer, Batch, Call, CallId, Engine, EngineBuilder, Outcome, Session, ToolSpec, from_fn};
@@ -61,10 +62,6 @@ struct Keys {
 impl Keys {
     fn next(&self) -> Arc<str> {
         self.next.fetch_add(1, Ordering::Relaxed).to_string().into()
-    }
-
-    fn session(&self) -> MutexGuard<'_, Option<Session>> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -146,13 +143,13 @@ impl Contender for Yard {
         let Some(keys) = &self.keys else { return one_by_one(&self.session, batches) };
         let session = self.engine.session("keyed");
         // Kept until `forget`, so that dropping all results is not measured as work of the last call.
-        *keys.session() = Some(session.clone());
+        *keys.session.lock() = Some(session.clone());
         one_by_one(&session, batches)
     }
 
     fn forget(&self) {
         if let Some(keys) = &self.keys {
-            *keys.session() = None;
+            *keys.session.lock() = None;
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A log of what handlers did, in virtual time.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use tokio::time::Instant;
 
 /// Records when handlers run. Clones share one log.
@@ -31,10 +32,6 @@ impl Log {
         Self { started_at: Instant::now(), state: Arc::default() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Milliseconds since the log was created.
     pub fn now(&self) -> u128 {
         self.started_at.elapsed().as_millis()
@@ -42,7 +39,7 @@ impl Log {
 
     /// Records that a handler has started; dropping the guard records its end.
     pub fn start(&self, call: &str) -> Running {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.spans.push(Span { call: call.to_owned(), from: self.now(), to: None });
         state.running += 1;
         state.most = state.most.max(state.running);
@@ -51,7 +48,7 @@ impl Log {
 
     /// The calls in the order in which their handlers started.
     pub fn started(&self) -> Vec<String> {
-        self.state().spans.iter().map(|span| span.call.clone()).collect()
+        self.state.lock().spans.iter().map(|span| span.call.clone()).collect()
     }
 
     /// One line per handler, in order of start: `call from..to`, in milliseconds.
@@ -60,27 +57,27 @@ impl Log {
             Some(to) => format!("{} {}..{to}", span.call, span.from),
             None => format!("{} {}..", span.call, span.from),
         };
-        self.state().spans.iter().map(line).collect()
+        self.state.lock().spans.iter().map(line).collect()
     }
 
     /// Records a note from a handler.
     pub fn note(&self, line: impl Into<String>) {
-        self.state().notes.push(line.into());
+        self.state.lock().notes.push(line.into());
     }
 
     /// The notes of the handlers, in order.
     pub fn notes(&self) -> Vec<String> {
-        self.state().notes.clone()
+        self.state.lock().notes.clone()
     }
 
     /// The largest number of handlers that ran at once.
     pub fn most_at_once(&self) -> usize {
-        self.state().most
+        self.state.lock().most
     }
 
     /// The number of handlers running now.
     pub fn running(&self) -> usize {
-        self.state().running
+        self.state.lock().running
     }
 }
 
@@ -100,7 +97,7 @@ pub struct Running {
 impl Drop for Running {
     fn drop(&mut self) {
         let now = self.log.now();
-        let mut state = self.log.state();
+        let mut state = self.log.state.lock();
         state.spans[self.at].to = Some(now);
         state.running -= 1;
     }

@@ -1,7 +1,8 @@
 //! An event sink that records every event and checks the invariants of the event log.
 
 use super::grammar::event_faults;
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use toolyard::{Event, EventSink};
 
 /// Records every event of an engine.
@@ -12,14 +13,14 @@ pub struct Recorder {
 
 impl EventSink for Recorder {
     fn accept(&self, event: &Event) {
-        self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone());
+        self.events.lock().push(event.clone());
     }
 }
 
 impl Recorder {
     /// The events recorded so far.
     pub fn events(&self) -> Vec<Event> {
-        self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.events.lock().clone()
     }
 
     /// The names of the events of one call, in order.

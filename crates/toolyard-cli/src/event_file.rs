@@ -12,10 +12,11 @@ pub(crate) mod parts;
 
 use crate::{cli::EventsArgs, fault::Fault, identity::Identity};
 use log::Log;
+use parking_lot::Mutex;
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 use toolyard::{Event, EventWriter};
 
@@ -91,13 +92,9 @@ impl EventFile {
         Ok(Self { path: path.to_owned(), state: Arc::new(Mutex::new(State { log, error: None })) })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Writes the rest, and returns the first error, if any.
     pub(crate) fn finish(&self) -> Result<(), Fault> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let _ = state.attempt(Log::flush); // an error is kept in `state`
         state.error.take().map_or(Ok(()), |error| Err(failed(&self.path, error)))
     }
@@ -109,11 +106,11 @@ fn failed(path: &Path, error: io::Error) -> Fault {
 
 impl EventWriter for EventFile {
     fn write(&mut self, event: &Event) -> io::Result<()> {
-        self.state().attempt(|log| log.append(event))
+        self.state.lock().attempt(|log| log.append(event))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.state().attempt(Log::flush)
+        self.state.lock().attempt(Log::flush)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The engines whose permits and breakers are exported.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 use toolyard::{BreakerStatus, Gauges, ToolClass};
 
 /// The values last read from an engine. An engine that is gone keeps its last values.
@@ -17,7 +17,7 @@ pub(crate) struct ObservedEngines(Mutex<Vec<Observed>>);
 
 impl ObservedEngines {
     fn all(&self) -> MutexGuard<'_, Vec<Observed>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub(crate) fn watch(&self, gauges: Gauges) {

@@ -9,11 +9,8 @@ use crate::{
     observed::ObservedEngines,
     tally::{OpenCalls, Point},
 };
-use std::{
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-    thread,
-    time::Duration,
-};
+use parking_lot::{Condvar, Mutex};
+use std::{sync::Arc, thread, time::Duration};
 use toolyard::{Event, EventSink};
 
 /// How many ends and attempts may wait to be counted.
@@ -60,12 +57,8 @@ impl PointQueue {
         Self { waiting: Mutex::default(), wake: Condvar::new(), open_calls: Mutex::default(), instruments }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn push(&self, point: Point) {
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         if waiting.points.len() >= WAITING_MAX || waiting.closed {
             waiting.missed += 1;
             return;
@@ -79,19 +72,17 @@ impl PointQueue {
     }
 
     fn count_until_closed(&self) {
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         loop {
-            waiting = self
-                .wake
-                .wait_while(waiting, |waiting| waiting.points.is_empty() && !waiting.closed)
-                .unwrap_or_else(PoisonError::into_inner);
-            let pause = self.wake.wait_timeout_while(waiting, PAUSE, |waiting| !waiting.closed);
-            let closed = pause.unwrap_or_else(PoisonError::into_inner).0.closed;
+            self.wake.wait_while(&mut waiting, |waiting| waiting.points.is_empty() && !waiting.closed);
+            self.wake.wait_while_for(&mut waiting, |waiting| !waiting.closed, PAUSE);
+            let closed = waiting.closed;
+            drop(waiting);
             self.drain();
             if closed {
                 return;
             }
-            waiting = self.waiting();
+            waiting = self.waiting.lock();
         }
     }
 
@@ -99,9 +90,9 @@ impl PointQueue {
     fn drain(&self) {
         let Some(instruments) = &self.instruments else { return };
         // One thread at a time, so that no end is counted before its attempts.
-        let mut open_calls = self.open_calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open_calls = self.open_calls.lock();
         let (points, missed) = {
-            let mut waiting = self.waiting();
+            let mut waiting = self.waiting.lock();
             (std::mem::take(&mut waiting.points), std::mem::take(&mut waiting.missed))
         };
         points.into_iter().for_each(|point| open_calls.count(point, instruments));
@@ -113,7 +104,7 @@ impl PointQueue {
 
     /// Counts the waiting points, and accepts no more.
     pub(crate) fn close(&self) {
-        self.waiting().closed = true;
+        self.waiting.lock().closed = true;
         self.wake.notify_one();
         self.drain();
     }
@@ -121,7 +112,7 @@ impl PointQueue {
 
 impl std::fmt::Debug for PointQueue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Ends").field("waiting", &self.waiting().points.len()).finish_non_exhaustive()
+        f.debug_struct("Ends").field("waiting", &self.waiting.lock().points.len()).finish_non_exhaustive()
     }
 }
 
@@ -168,7 +159,7 @@ mod tests {
         for _ in 0..WAITING_MAX + 3 {
             queue.push(Point::of(&event).unwrap());
         }
-        let waiting = queue.waiting();
+        let waiting = queue.waiting.lock();
         assert_eq!((waiting.points.len(), waiting.missed), (WAITING_MAX, 3));
     }
 }

@@ -23,9 +23,10 @@ pub(crate) use table::{
     Ask, EntryId, EntryState, LeaseId, Line, Missing, Need, Reach, Refusal, Scope, Ticket, UnitId, UnitKind,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     ptr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicUsize},
+    sync::{Arc, atomic::AtomicUsize},
 };
 use table::{Asked, GrantedWaiter, Moment, PlaceInLine, Table};
 use tokio::time::Instant;
@@ -171,7 +172,7 @@ impl Admission {
 
     fn table(&self) -> MutexGuard<'_, Table<Place>> {
         // The table is consistent wherever it could unwind: only its own code runs under the lock.
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 
     /// Grants everything at once, or a place in line dating from `at`, so that no clock is read under the lock.

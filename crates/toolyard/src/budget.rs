@@ -16,12 +16,13 @@ mod tests;
 
 pub(crate) use spent::{BudgetOwner, Spent, Unit};
 
+use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 use std::{
     borrow::Borrow,
     iter,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -80,7 +81,7 @@ impl Books {
     }
 
     fn write(&self) -> MutexGuard<'_, ()> {
-        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.writing.lock()
     }
 
     fn address(&self) -> *const Mutex<()> {

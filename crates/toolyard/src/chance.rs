@@ -1,10 +1,8 @@
 //! The engine's source of randomness.
 
+use parking_lot::Mutex;
 use rand::{RngExt as _, SeedableRng as _, rngs::Xoshiro256PlusPlus};
-use std::{
-    hash::{BuildHasher as _, RandomState},
-    sync::{Mutex, PoisonError},
-};
+use std::hash::{BuildHasher as _, RandomState};
 
 /// The engine's random numbers, for jitter. The same seed gives the same numbers, so that a run can be repeated.
 pub(crate) struct Chance(Mutex<Xoshiro256PlusPlus>);
@@ -19,6 +17,6 @@ impl Chance {
 
     /// A random number in `0.0..1.0`.
     pub(crate) fn roll(&self) -> f64 {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).random()
+        self.0.lock().random()
     }
 }

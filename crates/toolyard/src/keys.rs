@@ -27,11 +27,12 @@ pub(crate) use of_call::{KeptResult, KeyOf, already_executed, mismatch};
 use dashmap::{DashMap, Entry as Place, OccupiedEntry};
 use entry::{Body, Entry, Found, Name, State};
 use foldhash::quality::RandomState;
+use parking_lot::Mutex;
 use retention::{Evicted, Removed, Retention};
 use room::{Room, TakeResult};
 use std::{
     mem,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 use tokio::time::Instant;
@@ -215,7 +216,7 @@ impl<F: Clone, B: Clone> Keys<F, B> {
     /// Evicts the expired results, else the oldest one. Returns `false` if there was none.
     fn make_room(&self, now: Instant) -> bool {
         let mut removed = Removed::new();
-        let mut retention = self.retention();
+        let mut retention = self.retention.lock();
         let mut has_freed = retention.sweep(now, self.map(), &self.room, &mut removed);
         while !has_freed {
             match retention.evict(self.map(), &self.room, &mut removed) {
@@ -231,7 +232,7 @@ impl<F: Clone, B: Clone> Keys<F, B> {
     /// Ends the flight of this key: the call that led has ended.
     pub(crate) fn complete(&self, tool: &Arc<str>, key: &Arc<str>, finished: Finished<B>, now: Instant) {
         let mut removed = Removed::new();
-        let mut retention = self.retention();
+        let mut retention = self.retention.lock();
         retention.sweep(now, self.map(), &self.room, &mut removed);
         removed.extend(self.settle_flight(Name::new(tool, key), finished, now, &mut retention));
         while retention.bytes() > self.bounds.bytes_max {
@@ -286,9 +287,5 @@ impl<F: Clone, B: Clone> Keys<F, B> {
 
     fn map(&self) -> &Map<F, B> {
         self.map.get_or_init(|| DashMap::with_hasher_and_shard_amount(RandomState::default(), SHARDS))
-    }
-
-    fn retention(&self) -> MutexGuard<'_, Retention> {
-        self.retention.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

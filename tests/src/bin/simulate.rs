@@ -8,13 +8,11 @@
 //! The exit code is 0 only if no seed shows a violation. The last line of output is the summary.
 
 use clap::Parser;
+use parking_lot::Mutex;
 use std::{
     collections::HashSet,
     process::ExitCode,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
 };
 use toolyard_tests::sim::{Program, Report, play, program::Bounds, shrink, sim};
 
@@ -97,7 +95,7 @@ fn run_many(options: &Options) -> ExitCode {
         }
     });
     bar.finish_and_clear();
-    summary(options, totals.into_inner().unwrap_or_else(PoisonError::into_inner))
+    summary(options, totals.into_inner())
 }
 
 /// The next seed, if one is left.
@@ -111,7 +109,7 @@ fn jobs(options: &Options) -> u64 {
 }
 
 fn count(totals: &Mutex<Totals>, seed: u64, mut report: Report) {
-    let mut totals = totals.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut totals = totals.lock();
     totals.hashes.insert(report.trace_hash);
     totals.entries += report.entries.len();
     if !report.violations.is_empty() {

@@ -5,12 +5,13 @@ use super::{
     permits::PermitChange,
     program::{BreakerOwner, CallBack, End},
 };
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::BTreeSet,
     fmt::{self, Write},
     hash::{DefaultHasher, Hash, Hasher},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -193,7 +194,7 @@ impl Journal {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock()
     }
 
     /// Records a fact at the current time.
@@ -219,7 +220,7 @@ impl Journal {
 
     /// Whether a call with this id has ended. Refused calls that share its id do not count.
     pub fn has_ended(&self, id: &str) -> bool {
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner).contains(id)
+        self.ended.lock().contains(id)
     }
 
     /// The entries so far.
@@ -241,7 +242,7 @@ impl EventSink for Journal {
         } else if event.kind.is_terminal() {
             self.open_calls.fetch_sub(1, Ordering::Relaxed);
             if let (Some(id), false) = (&event.call_id, matches!(event.kind, EventKind::InputInvalid(_))) {
-                self.ended.lock().unwrap_or_else(PoisonError::into_inner).insert(id.as_str().into());
+                self.ended.lock().insert(id.as_str().into());
             }
         }
         self.note(Fact::Event(Box::new(event.clone())));

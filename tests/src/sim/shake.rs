@@ -2,11 +2,12 @@
 
 use super::{Dice, program::Chaos};
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use std::{
     future::Future,
     pin::{Pin, pin},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     task::{Context, Poll},
@@ -59,7 +60,7 @@ impl Shaker {
         if yields + naps == 0 {
             return Shake::Nothing;
         }
-        let mut dice = self.state.dice.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut dice = self.state.dice.lock();
         match dice.range(0..=999) {
             roll if roll < yields => Shake::Yield,
             roll if roll < yields + naps => Shake::Nap(Duration::from_millis(dice.range(0..=NAP_MAX_MS))),

@@ -22,12 +22,13 @@ use super::{
 use calls_back::{OnDrop, Reachable};
 use embedder::{ScriptedApprover, ScriptedHooks, ShakenBackend};
 use handler::Scripted;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
     num::NonZeroUsize,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, SystemTime},
@@ -82,22 +83,18 @@ impl Stage {
         })
     }
 
-    fn running(&self) -> MutexGuard<'_, BTreeMap<u32, RunningHandler>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn left_behind(&self) -> MutexGuard<'_, BTreeSet<u32>> {
-        self.left_behind.lock().unwrap_or_else(PoisonError::into_inner)
+        self.left_behind.lock()
     }
 
     /// Whether a call that has run has ended, and its handler too.
     fn is_over(&self, node: u32) -> bool {
-        self.journal.has_ended(&super::program::call_id(node)) && !self.running().contains_key(&node)
+        self.journal.has_ended(&super::program::call_id(node)) && !self.running.lock().contains_key(&node)
     }
 
     /// The calls whose handlers run now, for a dump.
     pub(super) fn running_now(&self) -> Vec<u32> {
-        self.running().keys().copied().collect()
+        self.running.lock().keys().copied().collect()
     }
 
     /// The plan of the call with this id. A call that reuses another's id never gets here.
@@ -115,13 +112,13 @@ impl Stage {
             .is_some_and(|tool| tool.placement == Placement::Blocking);
         // A handler given up before this one started no longer counts towards everything it held.
         self.note_given_up();
-        self.running().insert(node, RunningHandler { cx: cx.clone(), is_blocking, is_given_up: false });
+        self.running.lock().insert(node, RunningHandler { cx: cx.clone(), is_blocking, is_given_up: false });
         self.journal.note(Fact::Handler(node, HandlerStep::Started));
     }
 
     /// Records the handlers given up since the last time this was called.
     fn note_given_up(&self) {
-        let mut running = self.running();
+        let mut running = self.running.lock();
         let given_up =
             running.iter_mut().filter(|(_, it)| it.is_blocking && !it.is_given_up && it.cx.is_cancelled());
         for (node, presence) in given_up {
@@ -133,7 +130,7 @@ impl Stage {
     /// Records that a handler has ended.
     fn end(&self, node: u32) {
         // The handler's context is dropped outside the lock.
-        let handler = self.running().remove(&node);
+        let handler = self.running.lock().remove(&node);
         self.journal.note(Fact::Handler(node, HandlerStep::Ended));
         drop(handler);
     }

@@ -1,11 +1,8 @@
 //! When calls started and ended, according to their events.
 
 use super::breakers::BreakerChanges;
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use parking_lot::{Mutex, MutexGuard};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 use toolyard::{ErrorKind, Event, EventKind, SessionId};
 
 /// The times of one batch, since the engine was built.
@@ -93,12 +90,12 @@ impl Recorder {
     }
 
     fn batches(&self) -> MutexGuard<'_, Batches> {
-        lock(&self.batches)
+        self.batches.lock()
     }
 
     /// The state changes of breakers so far.
     pub(crate) fn breaker_changes(&self) -> BreakerChanges {
-        lock(&self.breaker_changes).clone()
+        self.breaker_changes.lock().clone()
     }
 
     fn record(&self, event: &Event) {
@@ -111,7 +108,7 @@ impl Recorder {
                 self.batches().insert(place(), BatchTimes { started: at, streamed, calls });
             }
             EventKind::BreakerTransition { tool_name, backend, to, .. } => {
-                lock(&self.breaker_changes).add(tool_name.as_ref(), backend.as_ref(), at, *to);
+                self.breaker_changes.lock().add(tool_name.as_ref(), backend.as_ref(), at, *to);
             }
             kind => {
                 let mut batches = self.batches();
@@ -127,8 +124,4 @@ impl Recorder {
             }
         }
     }
-}
-
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

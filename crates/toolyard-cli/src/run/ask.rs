@@ -26,13 +26,13 @@ use crate::{
     cli::{Approve, RunArgs},
     fault::Fault,
 };
+use parking_lot::Mutex;
 use reply::Reply;
 use sheet::Sheet;
 use std::{
     collections::HashMap,
     future::pending,
     io::{IsTerminal, stderr, stdin},
-    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 use tokio::time::timeout;
@@ -98,13 +98,9 @@ impl Asker {
         &self.queue
     }
 
-    fn answers(&self) -> MutexGuard<'_, Answers> {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The earlier answer, if it covers this question too.
     fn earlier_answer(&self, pattern: &CallDigest, id: RequestId) -> Option<Answer> {
-        let answers = self.answers();
+        let answers = self.answers.lock();
         if answers.quit {
             return Some(Answer::Deny);
         }
@@ -119,7 +115,7 @@ impl Asker {
 
     /// Stops the run as an interrupt does, which withdraws all questions, this one included.
     async fn quit(&self) -> Answer {
-        self.answers().quit = true;
+        self.answers.lock().quit = true;
         self.stopper.stop();
         let _ = timeout(WITHDRAWAL_TIMEOUT, pending::<()>()).await;
         Answer::Deny
@@ -144,7 +140,7 @@ impl Approver for Asker {
         };
         if answer == Answer::Always || self.is_once(request) {
             let last = self.queue.last();
-            self.answers().by_pattern.insert(pattern, (answer, last));
+            self.answers.lock().by_pattern.insert(pattern, (answer, last));
         }
         answer
     }

@@ -5,13 +5,9 @@ mod state;
 
 pub(super) use screen::Screen;
 
+use parking_lot::Mutex;
 use state::LiveState;
-use std::{
-    collections::HashMap,
-    io::IsTerminal,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, io::IsTerminal, sync::Arc, time::Duration};
 use tokio::{task::AbortHandle, time::Instant};
 use toolyard::{Event, PoolWidths};
 
@@ -47,12 +43,12 @@ impl Live {
     /// The event sink that feeds it.
     pub(super) fn sink(&self) -> impl Fn(&Event) + Send + Sync + 'static {
         let state = self.state.clone();
-        move |event| lock(&state).on_event(event, Instant::now())
+        move |event| state.lock().on_event(event, Instant::now())
     }
 
     /// Sets the maximum number of attempts, by tool.
     pub(super) fn set_attempts_max(&self, attempts_max: HashMap<String, u32>) {
-        lock(&self.state).set_attempts_max(attempts_max);
+        self.state.lock().set_attempts_max(attempts_max);
     }
 
     /// Takes the view off the screen while something else is printed.
@@ -75,14 +71,10 @@ async fn draw(state: Arc<Mutex<LiveState>>, screen: Screen, widths: PoolWidths) 
     loop {
         tokio::time::sleep(DRAW_INTERVAL).await;
         let Some(bar) = screen.bar() else { continue };
-        let state = lock(&state);
+        let state = state.lock();
         bar.set_length(state.calls);
         bar.set_position(state.ended);
         bar.set_message(state.message(widths, Instant::now()));
         bar.tick();
     }
-}
-
-fn lock(state: &Mutex<LiveState>) -> MutexGuard<'_, LiveState> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,6 +1,7 @@
 //! Keeps calls in their order of arrival although each has its own task.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// A call's place behind the call that arrived before it. Requests run as tasks, which start in any order; waiting for
@@ -16,7 +17,7 @@ pub(super) struct Arrival {
 impl Arrival {
     /// Waits until the previous call has been handed over or dropped.
     pub(super) async fn turn(&self) {
-        let before = self.before.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let before = self.before.lock().take();
         if let Some(before) = before {
             let _gone = before.await; // nothing is ever sent: this waits until the previous place is dropped
         }

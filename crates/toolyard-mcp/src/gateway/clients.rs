@@ -1,15 +1,13 @@
 //! The connected clients.
 
 use super::{pending::PendingCalls, redact::MaybeRedactor};
+use parking_lot::Mutex;
 use rmcp::{
     RoleServer,
     model::LoggingLevel,
     service::{ElicitationMode, Peer},
 };
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 use toolyard::{AgentPath, Event, EventKind, EventSink, SessionId};
 
 /// The connected clients, by session. Cheap to clone; clones share their state.
@@ -59,26 +57,22 @@ impl Client {
 }
 
 impl Clients {
-    fn connected(&self) -> MutexGuard<'_, HashMap<SessionId, Client>> {
-        self.connected.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn insert(&self, session: SessionId, client: Client) {
-        self.connected().insert(session, client);
+        self.connected.lock().insert(session, client);
     }
 
     pub(super) fn remove(&self, session: &SessionId) {
-        self.connected().remove(session);
+        self.connected.lock().remove(session);
     }
 
     /// The client of this session, if any.
     pub(super) fn of(&self, session: &SessionId) -> Option<Client> {
-        self.connected().get(session).cloned()
+        self.connected.lock().get(session).cloned()
     }
 
     /// Sets the lowest level of server logs that this session's client wants.
     pub(super) fn set_level(&self, session: &SessionId, level: LoggingLevel) {
-        if let Some(client) = self.connected().get_mut(session) {
+        if let Some(client) = self.connected.lock().get_mut(session) {
             client.level = level;
         }
     }

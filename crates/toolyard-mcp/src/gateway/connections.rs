@@ -9,9 +9,10 @@
 //! A stranger has sent nothing that was admitted: no request at all, or none with the token. However many there are,
 //! they keep nobody waiting.
 
+use parking_lot::Mutex;
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -37,14 +38,10 @@ impl Default for Connections {
 }
 
 impl Connections {
-    fn strangers(&self) -> MutexGuard<'_, VecDeque<CancellationToken>> {
-        self.strangers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a connection that was accepted. If there are too many strangers, the oldest one is closed.
     pub(super) fn accept(&self) -> Seat {
         let closed = CancellationToken::new();
-        let mut strangers = self.strangers();
+        let mut strangers = self.strangers.lock();
         if strangers.len() >= STRANGERS_MAX
             && let Some(oldest) = strangers.pop_front()
         {
@@ -89,7 +86,7 @@ impl Seat {
 impl Place {
     fn leave_strangers(&self) {
         // The newest are at the end, and most leave soon after they came.
-        let mut strangers = self.all.strangers();
+        let mut strangers = self.all.strangers.lock();
         if let Some(at) = strangers.iter().rposition(|other| *other == self.closed) {
             strangers.remove(at);
         }
@@ -135,6 +132,6 @@ mod tests {
         members.pop();
         assert!(late.admit());
         drop((members, late));
-        assert_eq!((all.strangers().len(), all.members.available_permits()), (0, MEMBERS_MAX));
+        assert_eq!((all.strangers.lock().len(), all.members.available_permits()), (0, MEMBERS_MAX));
     }
 }

@@ -5,6 +5,7 @@
 //! which costs clients nothing, because MCP requires each id to be used only once in a session. The memory for such ids
 //! is bounded, and the oldest is freed first.
 
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
     RoleServer,
     model::{ClientNotification, JsonRpcMessage, RequestId},
@@ -12,7 +13,7 @@ use rmcp::{
 };
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 /// Maximum memory for the ids of cancelled requests, in bytes: about a thousand numbers.
@@ -33,7 +34,7 @@ struct Ids {
 
 impl InFlight {
     fn ids(&self) -> MutexGuard<'_, Ids> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Notes a message that arrived: a request takes its id, a cancellation is recorded, others have no effect.

@@ -1,17 +1,13 @@
 //! The calls that clients wait for: their pending notifications, and the request behind each.
 
 use super::notes::Notes;
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
     RoleServer,
     model::{LoggingMessageNotificationParam, ProgressNotificationParam, RequestId},
     service::Peer,
 };
-use std::{
-    collections::HashMap,
-    convert::Infallible,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, convert::Infallible, sync::Arc, time::Duration};
 use tokio::{sync::Notify, time::sleep};
 use toolyard::{CallId, SessionId};
 
@@ -27,7 +23,7 @@ pub(super) struct PendingCalls(Arc<Mutex<HashMap<Key, Arc<Entry>>>>);
 
 impl PendingCalls {
     fn calls(&self) -> MutexGuard<'_, HashMap<Key, Arc<Entry>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     fn get(&self, session: &SessionId, call: &CallId) -> Option<Arc<Entry>> {
@@ -51,7 +47,7 @@ impl PendingCalls {
 
     fn add(&self, session: &SessionId, call: &CallId, add: impl FnOnce(&mut Notes)) {
         if let Some(call) = self.get(session, call) {
-            add(&mut call.notes());
+            add(&mut call.notes.lock());
             call.added.notify_one();
         }
     }
@@ -82,12 +78,6 @@ struct Entry {
     request: RequestId,
     notes: Mutex<Notes>,
     added: Notify,
-}
-
-impl Entry {
-    fn notes(&self) -> MutexGuard<'_, Notes> {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A call that its client waits for; unregistered on drop.
@@ -133,7 +123,7 @@ impl PendingCall {
     }
 
     fn take<T>(&self, take: impl FnOnce(&mut Notes) -> Option<T>) -> Option<T> {
-        take(&mut self.call.notes())
+        take(&mut self.call.notes.lock())
     }
 }
 

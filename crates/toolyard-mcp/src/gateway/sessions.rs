@@ -8,6 +8,7 @@ use super::{
     refusal::Refusal,
 };
 use futures::{Stream, StreamExt, future, stream};
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
     RoleServer,
     model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage},
@@ -23,11 +24,7 @@ use rmcp::{
         },
     },
 };
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Maximum number of sessions.
@@ -95,7 +92,7 @@ struct Requests(Arc<Mutex<HashMap<SessionId, Tracked>>>);
 
 impl Requests {
     fn all(&self) -> MutexGuard<'_, HashMap<SessionId, Tracked>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// The requests of this session; none if it does not exist.
@@ -109,7 +106,7 @@ impl SessionManager for Sessions {
     type Transport = TrackedTransport;
 
     async fn create_session(&self) -> Result<(SessionId, TrackedTransport), Self::Error> {
-        let place = PLACE.try_with(|place| place.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let place = PLACE.try_with(|place| place.lock().take());
         let place = place.ok().flatten().ok_or(SessionError::SessionServiceTerminated)?;
         let (session, rmcp) = self.rmcp.create_session().await?;
         let in_flight = InFlight::default();

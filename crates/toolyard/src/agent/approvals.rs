@@ -6,9 +6,10 @@
 //! ```
 
 use foldhash::{HashMap, HashMapExt};
+use parking_lot::Mutex;
 use slab::Slab;
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
+    Arc,
     atomic::{AtomicBool, Ordering},
 };
 use tokio::sync::oneshot;
@@ -49,22 +50,18 @@ pub(crate) struct Waiting {
 }
 
 impl Approvals {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The remembered answer for a pattern.
     pub(crate) fn remembered(&self, pattern: impl FnOnce() -> CallDigest) -> Option<Remembered> {
         if !self.any.load(Ordering::Acquire) {
             return None;
         }
-        self.state().remembered.as_ref()?.get(&pattern()).copied()
+        self.state.lock().remembered.as_ref()?.get(&pattern()).copied()
     }
 
     /// Waits for an answer under a pattern. A pattern that has been answered meanwhile settles it at once.
     pub(crate) fn wait(self: &Arc<Self>, pattern: CallDigest) -> Waiting {
         let (settle, settled) = oneshot::channel();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let place = match state.remembered.as_ref().and_then(|known| known.get(&pattern)) {
             Some(answer) => {
                 let _received_below = settle.send(*answer);
@@ -78,7 +75,7 @@ impl Approvals {
 
     /// Remembers an answer, and settles all questions that wait under its pattern.
     pub(crate) fn remember(&self, pattern: CallDigest, answer: Remembered) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let known = state.remembered.get_or_insert_with(HashMap::new);
         if known.len() < REMEMBERED_MAX || known.contains_key(&pattern) {
             known.insert(pattern, answer);
@@ -100,7 +97,7 @@ impl Approvals {
 
     /// Forgets every answer, so that calls need approval again.
     pub(crate) fn forget(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.remembered = None;
         // Stored under the lock, so that it cannot hide an answer that is remembered at the same moment.
         self.any.store(false, Ordering::Release);
@@ -127,7 +124,7 @@ impl Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         let Some(place) = self.place else { return };
-        let mut state = self.approvals.state();
+        let mut state = self.approvals.state.lock();
         // Once it is settled, another question may have its place.
         let is_open = self.settled.try_recv() == Err(oneshot::error::TryRecvError::Empty);
         let _question = is_open.then(|| state.waiting.remove(place));

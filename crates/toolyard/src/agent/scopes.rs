@@ -2,7 +2,8 @@
 
 use crate::admission::{Admission, LeaseId, Scope};
 use foldhash::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 /// The leases of named scopes, such as a workspace or a database. They open with their first call and stay open as
 /// long as the engine: names come from tools, so there are few.
@@ -17,7 +18,7 @@ impl Scopes {
     }
 
     pub(super) fn lease(&self, name: &Arc<str>) -> LeaseId {
-        let mut leases = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut leases = self.leases.lock();
         let open = || self.admission.open_lease(Scope::Named(name.clone()));
         *leases.entry(name.clone()).or_insert_with(open)
     }

@@ -9,10 +9,8 @@
 //! to check.
 
 use foldhash::HashMap;
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use parking_lot::Mutex;
+use std::{collections::VecDeque, sync::Arc};
 use tokio::sync::oneshot;
 use toolyard_core::{Answer, CallDigest, RequestId};
 
@@ -70,13 +68,9 @@ pub(crate) struct Lead {
 }
 
 impl SharedQuestions {
-    fn open(&self) -> MutexGuard<'_, HashMap<ShareKey, Open>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Joins the open question with this key, or opens it with this request.
     pub(crate) fn share(self: &Arc<Self>, key: ShareKey, request: RequestId) -> Share {
-        let mut open = self.open();
+        let mut open = self.open.lock();
         if let Some(question) = open.get_mut(&key) {
             let (tell, told) = oneshot::channel();
             question.followers.retain(|(_, follower)| !follower.is_closed());
@@ -92,7 +86,7 @@ impl Lead {
     /// Settles the question for all who follow.
     pub(crate) fn settle(mut self, how: Settlement) {
         self.is_settled = true;
-        let closed = self.questions.open().remove(&self.key);
+        let closed = self.questions.open.lock().remove(&self.key);
         for (_, follower) in closed.into_iter().flat_map(|question| question.followers) {
             // A follower that has left needs no answer.
             let _ = follower.send(FromLead::Settled(how));
@@ -106,7 +100,7 @@ impl Drop for Lead {
             return;
         }
         loop {
-            let mut open = self.questions.open();
+            let mut open = self.questions.open.lock();
             let Some(question) = open.get_mut(&self.key) else { return };
             let Some((request, follower)) = question.followers.pop_front() else {
                 open.remove(&self.key);
@@ -177,7 +171,7 @@ mod tests {
         assert_eq!(follow(questions.share(key("k"), RequestId(4))).0, RequestId(3));
         drop(next);
         let _new = lead(questions.share(key("k"), RequestId(5)));
-        assert_eq!(questions.open().len(), 1);
+        assert_eq!(questions.open.lock().len(), 1);
     }
 
     /// A lead that is sent but never taken is handed on too.
@@ -190,6 +184,6 @@ mod tests {
         drop(first);
         drop(untaken);
         assert!(matches!(told.try_recv(), Ok(FromLead::Lead(_))));
-        assert!(questions.open().is_empty());
+        assert!(questions.open.lock().is_empty());
     }
 }

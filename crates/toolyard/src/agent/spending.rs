@@ -5,10 +5,8 @@ use crate::{
     config::Budgets,
     tool::ToolEntry,
 };
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use parking_lot::Mutex;
+use std::{collections::BTreeMap, sync::Arc};
 use toolyard_core::Budget;
 
 /// The allowances of a tree: that of the tree itself, those of its tools, and the budgets that agents and turns get.
@@ -59,7 +57,7 @@ impl Spending {
         if budget.is_unlimited() {
             return None;
         }
-        let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tools = self.tools.lock();
         let open = || OfTool { budget, allowance: self.books.open(BudgetOwner::Tool, budget, None) };
         if let Some(tool) = tools.get_mut(entry.name()) {
             if tool.budget != budget {

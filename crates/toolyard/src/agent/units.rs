@@ -6,9 +6,10 @@ use crate::{
     tool::{Rules, ToolEntry},
 };
 use arc_swap::Guard;
+use parking_lot::Mutex;
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
 };
 use toolyard_core::ToolClass;
 
@@ -63,7 +64,7 @@ impl ToolUnits {
         width: usize,
         engine: &Services,
     ) -> (UnitId, Option<Box<Resized<'_>>>) {
-        let mut units = self.units.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut units = self.units.lock();
         let Some(unit) = units.get_mut(entry.name()) else {
             let id = self.admission.open_tool(width, self.reach);
             units.insert(entry.shared_name(), ToolUnit { id, width });
@@ -101,7 +102,7 @@ impl Resized<'_> {
 
 impl Drop for ToolUnits {
     fn drop(&mut self) {
-        let units = std::mem::take(self.units.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let units = std::mem::take(self.units.get_mut());
         let mut units: Vec<_> = units.into_values().map(|unit| unit.id).collect();
         units.sort_unstable(); // a fixed order, because the order of closing determines the ids of later units
         self.admission.close_units(units);

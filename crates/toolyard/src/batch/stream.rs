@@ -17,12 +17,8 @@ use crate::{
     call::{BatchState, CallGone, CallRef, Entered, SessionCore, Stop, TurnOf, index, span, vanished},
 };
 use futures::future::{Either, select};
-use std::{
-    collections::HashSet,
-    fmt,
-    pin::pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use parking_lot::{Mutex, MutexGuard};
+use std::{collections::HashSet, fmt, pin::pin, sync::Arc};
 use tokio::sync::{mpsc, oneshot};
 use toolyard_core::{Batch, Call, CallError, EventKind, Outcome, Routing};
 use tracing::Span;
@@ -204,7 +200,7 @@ impl fmt::Debug for OpenBatch {
 
 impl Stream {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn emit(&self, kind: impl FnOnce() -> EventKind) {

@@ -19,10 +19,8 @@ use crate::{
     admission::{Admitted, Held, Need},
     tool::{Slots, TakeResult, TooLong, rate},
 };
-use std::{
-    sync::{Arc, MutexGuard},
-    time::Duration,
-};
+use parking_lot::MutexGuard;
+use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 use toolyard_core::{CallError, CallTimeout};
 

@@ -11,7 +11,7 @@ use crate::{
     tasks::Contained,
 };
 use futures::{FutureExt, future::abortable};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use toolyard_core::{ApprovalRequest, Approver, EventKind, RequestId};
 
 /// How many bytes of a call's arguments events about its question show.
@@ -46,7 +46,7 @@ impl InFlight<'_> {
             end_on_drop.disarm();
         });
         self.engine().tasks.spawn(asking.map(|_| ()));
-        self.batch.questions.lock().unwrap_or_else(PoisonError::into_inner).insert(self.index, withdraw);
+        self.batch.questions.lock().insert(self.index, withdraw);
         // The batch or the call may have ended before the question was in the list.
         if self.batch.stopped.get().is_some() {
             self.batch.withdraw_questions();

@@ -21,13 +21,14 @@ use crate::{
     record::Parent,
 };
 use futures::future::AbortHandle;
+use parking_lot::Mutex;
 use serde_json::Value;
 use smallvec::SmallVec;
 use std::{
     collections::BTreeMap,
     ops::Range,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError, Weak,
+        Arc, OnceLock, Weak,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
@@ -212,7 +213,7 @@ impl BatchState {
     }
 
     pub(crate) fn withdraw_questions(&self) {
-        let questions = std::mem::take(&mut *self.questions.lock().unwrap_or_else(PoisonError::into_inner));
+        let questions = std::mem::take(&mut *self.questions.lock());
         questions.values().for_each(AbortHandle::abort);
     }
 
@@ -281,8 +282,7 @@ impl<'a> InFlight<'a> {
 
     /// Withdraws the question about one call.
     pub(crate) fn withdraw_question(self) {
-        let question =
-            self.batch.questions.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.index);
+        let question = self.batch.questions.lock().remove(&self.index);
         question.iter().for_each(AbortHandle::abort); // outside of the lock, because it wakes a task
     }
 }

@@ -13,10 +13,11 @@ use super::in_flight::InFlight;
 use super::life::Limited;
 use super::progress::Bid;
 use super::refusals::Refusal;
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     cmp::Reverse,
     collections::BinaryHeap,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 use tokio::{sync::Notify, time::Instant};
@@ -94,8 +95,8 @@ impl Set {
 }
 
 impl Alarms {
-    fn set(&self) -> std::sync::MutexGuard<'_, Set> {
-        self.set.lock().unwrap_or_else(PoisonError::into_inner)
+    fn set(&self) -> MutexGuard<'_, Set> {
+        self.set.lock()
     }
 
     /// Takes the alarms that are due; returns when the next one is. If there is none, the watching task must end.

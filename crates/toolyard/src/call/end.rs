@@ -16,7 +16,7 @@ use super::progress::{Bid, Progress};
 use super::run::Step;
 use super::span;
 use crate::gate;
-use std::sync::MutexGuard;
+use parking_lot::MutexGuard;
 use toolyard_core::{CallError, EventKind};
 
 /// How a call ends.

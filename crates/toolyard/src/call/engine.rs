@@ -9,10 +9,11 @@ use super::{
 };
 use crate::agent::{Numbers, PreparedOptions, Services};
 use foldhash::HashMap;
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     ops::Deref,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Weak,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -61,7 +62,7 @@ struct NamedSession {
 
 impl EngineCore {
     fn sessions(&self) -> MutexGuard<'_, Sessions> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sessions.lock()
     }
 
     pub(crate) fn new(services: Services, backend: Arc<dyn Backend>, runners: Arc<Runners>) -> Self {

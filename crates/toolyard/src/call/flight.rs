@@ -23,10 +23,8 @@ pub(crate) use machine::{Leaving, PassedOn};
 use super::in_flight::InFlight;
 use super::nested::{CallRef, Report};
 use machine::Machine;
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use parking_lot::{Mutex, MutexGuard};
+use std::{collections::VecDeque, sync::Arc};
 use tokio::time::Instant;
 
 /// A keyed call in flight.
@@ -40,7 +38,7 @@ impl Flight {
 
     fn machine(&self) -> MutexGuard<'_, Machine<CallRef>> {
         // Every move of the machine is whole wherever it could unwind.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// The call in whose slot it runs; `None` when it is over.

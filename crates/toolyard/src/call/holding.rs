@@ -13,8 +13,9 @@
 //! A call pays one addition. Only a batch that has grown by a step takes from the counts it shares with others.
 
 use crate::agent::ResultRoom;
+use parking_lot::Mutex;
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc,
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
@@ -113,7 +114,7 @@ impl Holding {
         if is_enough() {
             return Ok(());
         }
-        let _one_at_a_time = self.taking.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.taking.lock();
         if is_enough() {
             return Ok(());
         }

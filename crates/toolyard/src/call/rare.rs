@@ -18,8 +18,9 @@ use super::flight::Flight;
 use super::life::{RunningCall, Started};
 use super::nested::Nest;
 use super::redacted::Streamed;
+use parking_lot::{Mutex, MutexGuard};
 use std::sync::{
-    Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+    Arc, OnceLock,
     atomic::{AtomicBool, Ordering, fence},
 };
 use tokio_util::sync::CancellationToken;
@@ -113,7 +114,7 @@ impl Aside {
     }
 
     fn detached_run(&self) -> MutexGuard<'_, Option<RunningCall>> {
-        self.detached_run.lock().unwrap_or_else(PoisonError::into_inner)
+        self.detached_run.lock()
     }
 
     /// Sets the span of its handler, or clears it with `None`; returns the previous one.
@@ -127,12 +128,12 @@ impl Aside {
     }
 
     fn span_now(&self) -> MutexGuard<'_, Option<Box<tracing::Span>>> {
-        self.span.lock().unwrap_or_else(PoisonError::into_inner)
+        self.span.lock()
     }
 
     /// The handler's output that is held back.
     pub(crate) fn streamed(&self) -> MutexGuard<'_, Option<Box<Streamed>>> {
-        self.streamed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.streamed.lock()
     }
 
     pub(crate) fn is_detached(&self) -> bool {

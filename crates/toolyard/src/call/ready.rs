@@ -15,10 +15,8 @@ use crate::{
     gate::{self, Cleared, not_found},
     pool::{PoolLeases, PoolState},
 };
-use std::{
-    sync::{Arc, MutexGuard},
-    time::Duration,
-};
+use parking_lot::MutexGuard;
+use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 use toolyard_core::{CallError, ErrorKind, ToolClass};
 

@@ -12,7 +12,8 @@ use super::in_flight::InFlight;
 use super::life::Life;
 use super::progress::{Bid, Progress};
 use super::ready::EndOnDrop;
-use std::{sync::MutexGuard, time::Duration};
+use parking_lot::MutexGuard;
+use std::time::Duration;
 use toolyard_core::EventKind;
 
 impl InFlight<'_> {

@@ -12,10 +12,11 @@ use crate::{
     agent::{Agent, EventPlace, ForkParts, Numbers, PreparedOptions},
     keys::{KeptResult, KeyBounds, Keys},
 };
+use parking_lot::{Mutex, MutexGuard};
 use slab::Slab;
 use std::{
     ops::Deref,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
 };
 use toolyard_core::{EventKind, SessionId};
 
@@ -127,7 +128,7 @@ impl SessionCore {
     }
 
     fn open_now(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 
     /// Registers a batch so that a cancel of the session reaches it. If the session has already been stopped, so is

@@ -5,7 +5,8 @@ use super::in_flight::InFlight;
 use super::life::Life;
 use super::ready::{EndOnDrop, Readiness};
 use super::refusals::Refusal;
-use std::{sync::MutexGuard, time::Duration};
+use parking_lot::MutexGuard;
+use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 use toolyard_core::CallError;
 

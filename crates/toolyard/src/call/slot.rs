@@ -9,11 +9,9 @@ use super::nested::Nest;
 use super::rare::Aside;
 use crate::gate::Cleared;
 use once_cell::race::OnceBox;
+use parking_lot::{Mutex, MutexGuard};
 use std::{
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU8, Ordering},
-    },
+    sync::atomic::{AtomicBool, AtomicU8, Ordering},
     task::Waker,
 };
 use toolyard_core::{Call, CallId, Outcome, Routing};
@@ -152,7 +150,7 @@ impl Slot {
 
     pub(crate) fn life(&self) -> MutexGuard<'_, Life> {
         // A phase is always replaced as a whole, so a panic under the lock leaves a valid one.
-        self.life.lock().unwrap_or_else(PoisonError::into_inner)
+        self.life.lock()
     }
 
     pub(crate) fn id(&self) -> &CallId {
@@ -172,7 +170,7 @@ impl Slot {
     #[inline]
     pub(crate) fn into_outcome(self) -> Option<Outcome> {
         let Self { call, routing, run, life, .. } = self;
-        let ending = life.into_inner().unwrap_or_else(PoisonError::into_inner).into_ending()?;
+        let ending = life.into_inner().into_ending()?;
         Some(ending.outcome(call, routing, run))
     }
 

@@ -1,9 +1,10 @@
 //! A desk of open approval questions, for programs that answer them elsewhere (PO-4).
 
 use async_trait::async_trait;
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 use tokio::sync::{Notify, oneshot};
 use toolyard_core::{Answer, ApprovalRequest, Approver, CallDigest, RequestId};
@@ -94,7 +95,7 @@ impl State {
 
 impl ApprovalDesk {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.state.lock()
     }
 
     /// Waits for the oldest question that has not been taken, and takes it. A question that is asked anew, for

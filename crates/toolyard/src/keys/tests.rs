@@ -62,6 +62,6 @@ impl Tree {
     /// Counts: flights and results; tombstones, including possible ones; bytes.
     pub(super) fn held(&self) -> (usize, usize, usize) {
         let (live, lasting) = self.keys.room.taken();
-        (live, lasting, self.keys.retention().bytes())
+        (live, lasting, self.keys.retention.lock().bytes())
     }
 }

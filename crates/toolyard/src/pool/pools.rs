@@ -6,9 +6,10 @@ use super::supervisor::{Supervisor, SupervisorMessage, SupervisorSetup};
 use super::{PoolLeases, PoolState, PoolStatus};
 use crate::admission::Admission;
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use ractor::{Actor, ActorRef, RpcReplyPort, rpc::CallResult};
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 use tokio::{task::JoinHandle, time::Instant};
@@ -68,11 +69,7 @@ impl Pools {
     fn is_unavailable(&self, class: ToolClass) -> bool {
         self.setup.is_stopping()
             || self.setup.leases.get(class).state == PoolState::Failed
-            || self.guard().as_ref().is_some_and(JoinHandle::is_finished) // the runtime has shut down
-    }
-
-    fn guard(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
-        self.guard.lock().unwrap_or_else(PoisonError::into_inner)
+            || self.guard.lock().as_ref().is_some_and(JoinHandle::is_finished) // the runtime has shut down
     }
 
     /// Sends a message to the pool of a class and returns the reply. Waits for a restart if one is under way.
@@ -131,7 +128,7 @@ impl Pools {
 
     /// Stops the actors, children first, and waits until they have stopped.
     pub(crate) async fn stop(&self) {
-        let guard = self.guard().take();
+        let guard = self.guard.lock().take();
         if let Some(guard) = guard {
             self.setup.is_stopping.store(true, Ordering::SeqCst);
             if guard.is_finished() {

@@ -4,9 +4,10 @@ use super::actor::{PoolActor, PoolMessage, PoolSeed};
 use super::deaths::Deaths;
 use super::{PoolLeases, PoolState};
 use crate::admission::Admission;
+use parking_lot::Mutex;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc,
     atomic::{AtomicBool, Ordering},
 };
 use tokio::time::Instant;
@@ -57,7 +58,7 @@ impl SupervisorSetup {
     pub(super) fn give_up(&self, class: ToolClass) {
         tracing::error!(%class, "a pool was restarted too often; the engine has failed");
         self.leases.change(class, |lease| lease.state = PoolState::Failed);
-        let on_failure = self.on_failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let on_failure = self.on_failure.lock().take();
         if let Some(fail) = on_failure {
             fail();
         }

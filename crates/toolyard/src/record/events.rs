@@ -24,10 +24,11 @@ use crate::{
     clock::Clock,
     tasks::{Contained, Tasks, caught},
 };
+use parking_lot::Mutex;
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -173,7 +174,7 @@ impl Sequence {
     /// Numbers the event, sets its times and publishes it in one step, so that readers see a session's numbers in
     /// order, and times that never go back.
     pub(crate) fn publish(&self, bus: &EventBus, clock: &Clock, mut event: Event) {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         *last += 1;
         event.seq = *last;
         let now = clock.now();

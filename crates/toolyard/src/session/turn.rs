@@ -5,10 +5,8 @@ use crate::{
     budget::Allowance,
     call::{BatchState, SessionCore, Stop, TurnOf, WeakList, span},
 };
-use std::{
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use parking_lot::Mutex;
+use std::{fmt, sync::Arc};
 use toolyard_core::{Batch, Call, Outcome};
 
 /// One turn of a session.
@@ -73,10 +71,6 @@ impl Turn {
         self.number
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     async fn run(&self, batch: Batch, order: Order, watch: &dyn Watch) -> Vec<Outcome> {
         let turn = TurnOf { number: self.number, is_whole: true, allowance: self.allowance.clone() };
         let (session, watch) = (&self.session, Some(watch));
@@ -111,7 +105,7 @@ impl Turn {
     /// # Cancel safety
     /// Like [`dispatch`](Self::dispatch).
     pub async fn resend(&self, batch: impl Into<Batch>) -> Vec<Outcome> {
-        let earlier = self.state().batches.clone();
+        let earlier = self.state.lock().batches.clone();
         self.run(batch.into(), Order::Runs, &ResentBatch { turn: self, earlier }).await
     }
 
@@ -122,13 +116,13 @@ impl Turn {
     }
 
     pub(crate) fn latest(&self) -> Option<Arc<BatchState>> {
-        self.state().batches.last().cloned()
+        self.state.lock().batches.last().cloned()
     }
 
     /// Cancels the turn's calls, now and in future; other turns of the session continue (SC-1).
     pub fn cancel(&self) {
         let batches = {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             state.cancelled = true;
             state.batches.clone()
         };
@@ -138,21 +132,21 @@ impl Turn {
     /// Cancels the calls with this id that are in flight in this turn; their siblings continue. Returns `false` when
     /// there is none, because the call has ended or never existed (SC-4).
     pub fn cancel_call(&self, id: &str) -> bool {
-        let open = self.state().open.retain(BatchState::is_open);
+        let open = self.state.lock().open.retain(BatchState::is_open);
         super::cancel_in(&open, id)
     }
 
     /// Lets go of a batch that has ended, unless its results are kept.
     fn keeps(&self, batch: &Arc<BatchState>) -> bool {
         if !self.keeps {
-            self.state().batches.retain(|known| !Arc::ptr_eq(known, batch));
+            self.state.lock().batches.retain(|known| !Arc::ptr_eq(known, batch));
         }
         self.keeps
     }
 
     fn opened(&self, batch: &Arc<BatchState>) {
         let cancelled = {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             state.batches.push(batch.clone());
             state.open.push(batch);
             state.cancelled
@@ -175,7 +169,7 @@ struct ResentBatch<'a> {
 
 impl Watch for FreshBatch<'_> {
     fn is_cancelled(&self) -> bool {
-        self.0.state().cancelled
+        self.0.state.lock().cancelled
     }
 
     fn replay(&self, _: &Call) -> Option<Outcome> {
@@ -193,7 +187,7 @@ impl Watch for FreshBatch<'_> {
 
 impl Watch for ResentBatch<'_> {
     fn is_cancelled(&self) -> bool {
-        self.turn.state().cancelled
+        self.turn.state.lock().cancelled
     }
 
     fn replay(&self, call: &Call) -> Option<Outcome> {
@@ -242,13 +236,13 @@ mod tests {
         let cancel = async {
             tokio::time::sleep(Duration::from_millis(10)).await;
             assert!(!turn.cancel_call("nobody"));
-            assert_eq!(turn.state().open.iter().count(), 1);
-            assert_eq!(turn.state().batches.len(), 1002);
+            assert_eq!(turn.state.lock().open.iter().count(), 1);
+            assert_eq!(turn.state.lock().batches.len(), 1002);
             assert!(turn.cancel_call("still running"));
         };
         let (.., last) = tokio::join!(run("x"), cancel, run("still running"));
         assert!(last[0].cancel_requested);
         assert!(!turn.cancel_call("still running"));
-        assert_eq!(turn.state().open.iter().count(), 0);
+        assert_eq!(turn.state.lock().open.iter().count(), 0);
     }
 }

@@ -1,11 +1,8 @@
 //! Threads for validations that take long.
 
 use crate::tasks::caught;
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    thread,
-};
+use parking_lot::Mutex;
+use std::{collections::VecDeque, sync::Arc, thread};
 
 /// How many validations run at once in an engine.
 const THREADS_MAX: usize = 2;
@@ -33,7 +30,7 @@ struct State {
 impl Lengthy {
     /// Does the work on a thread, at once or later. Returns `false` if too much waits already, or there is no thread.
     pub(crate) fn start(&self, work: Work) -> bool {
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock();
         if state.threads == THREADS_MAX {
             let has_room = state.waiting.len() < WAITING_MAX;
             if has_room {
@@ -49,10 +46,6 @@ impl Lengthy {
     }
 }
 
-fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Does this work, and what waits.
 fn work_on(state: &Mutex<State>, first: Work) {
     let mut next = Some(first);
@@ -60,7 +53,7 @@ fn work_on(state: &Mutex<State>, first: Work) {
         if let Err(panic) = caught(work) {
             panic.log_drop(); // of what the work has let go of
         }
-        let mut state = locked(state);
+        let mut state = state.lock();
         next = state.waiting.pop_front();
         state.threads -= usize::from(next.is_none());
     }
@@ -81,23 +74,20 @@ mod tests {
         let work = || -> Work {
             let (released, done) = (released.clone(), done.clone());
             Box::new(move || {
-                let waited = locked_receiver(&released).recv();
+                let waited = released.lock().recv();
                 done.send(()).unwrap();
                 waited.unwrap();
             })
         };
-        fn locked_receiver(it: &Mutex<mpsc::Receiver<()>>) -> MutexGuard<'_, mpsc::Receiver<()>> {
-            it.lock().unwrap_or_else(PoisonError::into_inner)
-        }
         let taken = (0..100).filter(|_| lengthy.start(work())).count();
         assert_eq!(taken, THREADS_MAX + WAITING_MAX);
         (0..taken).for_each(|_| release.send(()).unwrap());
         (0..taken).for_each(|_| is_done.recv().unwrap());
-        while locked(&lengthy.state).threads > 0 {
+        while lengthy.state.lock().threads > 0 {
             thread::yield_now();
         }
         assert!(lengthy.start(Box::new(|| panic!("of its own"))));
-        while locked(&lengthy.state).threads > 0 {
+        while lengthy.state.lock().threads > 0 {
             thread::yield_now();
         }
     }

@@ -18,9 +18,10 @@ pub(crate) use line::Ticket;
 
 use bucket::Bucket;
 use line::Line;
+use parking_lot::Mutex;
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -105,7 +106,7 @@ impl<W> RateLine<W> {
         if self.is_free.load(Ordering::Relaxed) {
             return TakeResult::Now;
         }
-        let mut line = self.line();
+        let mut line = self.line.lock();
         let taken = line.take(now);
         self.note(&line);
         taken
@@ -116,7 +117,7 @@ impl<W> RateLine<W> {
     /// # Errors
     /// [`TooLong`] if the wait is known to be longer than allowed.
     pub(crate) fn enqueue(&self, now: Instant, waiter: W) -> Result<Ticket, TooLong> {
-        let mut line = self.line();
+        let mut line = self.line.lock();
         let until = line.admit(now)?;
         let ticket = line.enqueue(waiter, until);
         self.note(&line);
@@ -125,7 +126,7 @@ impl<W> RateLine<W> {
 
     /// Removes the waiters that get a token and those that have waited too long.
     pub(crate) fn due(&self, now: Instant) -> Due<W> {
-        let mut line = self.line();
+        let mut line = self.line.lock();
         let due = line.due(now);
         self.note(&line);
         due
@@ -133,7 +134,7 @@ impl<W> RateLine<W> {
 
     /// Leaves the line at once. `None` if the waiter is no longer in it.
     pub(crate) fn leave(&self, ticket: Ticket) -> Option<W> {
-        let mut line = self.line();
+        let mut line = self.line.lock();
         let waiter = line.leave(ticket);
         self.note(&line);
         waiter
@@ -141,7 +142,7 @@ impl<W> RateLine<W> {
 
     /// Empties the line and returns all waiters.
     pub(crate) fn clear(&self) -> Vec<W> {
-        let mut line = self.line();
+        let mut line = self.line.lock();
         let waiters = line.clear();
         self.note(&line);
         waiters
@@ -150,21 +151,17 @@ impl<W> RateLine<W> {
     /// Grants no token before `until`, or before [`PAUSE_MAX`] from now if that is sooner (RT-3). A pause never
     /// shortens another.
     pub(crate) fn pause_until(&self, now: Instant, until: Instant) {
-        let mut line = self.line();
+        let mut line = self.line.lock();
         line.pause_until(now, until.min(now + PAUSE_MAX));
         self.note(&line);
     }
 
     /// How many wait.
     pub(crate) fn waiting(&self) -> usize {
-        self.line().waiting()
+        self.line.lock().waiting()
     }
 
     fn note(&self, line: &Line<W>) {
         self.is_free.store(line.is_free(), Ordering::Relaxed);
-    }
-
-    fn line(&self) -> MutexGuard<'_, Line<W>> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -14,11 +14,8 @@ mod tests;
 use super::{entry::ToolEntry, guard::Guards, name, rules::RulesInForce, schema::SchemaError};
 use crate::config::ToolConfig;
 use foldhash::HashMap;
-use std::{
-    collections::BTreeMap,
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use parking_lot::Mutex;
+use std::{collections::BTreeMap, fmt, sync::Arc};
 use tokio::sync::watch;
 use toolyard_core::ToolFactory;
 
@@ -184,7 +181,7 @@ impl Registry {
     /// Changes the table, unless `change` fails.
     fn change<T, E>(&self, change: &mut dyn FnMut(&mut Table) -> Result<T, E>) -> Result<T, E> {
         let done = self.rules.change_tools(change)?;
-        let told = match &*self.changes() {
+        let told = match &*self.changes.lock() {
             Changes::Told(watchers) => Some(watchers.clone()),
             Changes::Over(_) => None,
         };
@@ -194,13 +191,9 @@ impl Registry {
         Ok(done)
     }
 
-    fn changes(&self) -> MutexGuard<'_, Changes> {
-        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Ends the wait of everyone who watches.
     pub(crate) fn end_watches(&self) {
-        let mut changes = self.changes();
+        let mut changes = self.changes.lock();
         let Changes::Told(watchers) = &*changes else { return };
         let over = Changes::Over(watchers.subscribe());
         let told = std::mem::replace(&mut *changes, over);
@@ -221,7 +214,7 @@ impl Registry {
     /// Counts the changes to the registry, for code that keeps others informed of the tools. Once the engine has
     /// [shut down](crate::engine::Engine::shutdown), nothing is counted any more, and waiting for a change is an error.
     pub fn watch(&self) -> watch::Receiver<u64> {
-        match &*self.changes() {
+        match &*self.changes.lock() {
             Changes::Told(watchers) => watchers.subscribe(),
             Changes::Over(over) => over.clone(),
         }

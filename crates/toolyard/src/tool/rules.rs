@@ -3,11 +3,12 @@
 use super::{entry::ToolEntry, registry::Table};
 use crate::tasks::{Contained, caught};
 use arc_swap::{ArcSwap, Guard};
+use parking_lot::Mutex;
 use serde_json::Value;
 use std::{
     convert::Infallible,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU32, Ordering},
     },
 };
@@ -88,8 +89,8 @@ impl RulesInForce {
         announce: impl FnOnce(&T),
     ) -> Result<T, E> {
         let (done, before) = {
-            // A change that panicked has put nothing in force, so a poisoned lock is fine.
-            let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+            // A change that panics has put nothing in force.
+            let _one_at_a_time = self.changing.lock();
             let mut next = Rules::clone(&self.current());
             let done = change(&mut next)?;
             let version = next.policy.version;

@@ -6,7 +6,7 @@ use crate::sim::{
     program::{CallBack, call_id},
 };
 use futures::FutureExt as _;
-use std::sync::{Arc, PoisonError, Weak, atomic::Ordering};
+use std::sync::{Arc, Weak, atomic::Ordering};
 use toolyard::{Engine, ForkPolicy, Session};
 
 /// How often the destructors of one run do something: putting a policy in force drops another one.
@@ -42,17 +42,17 @@ impl Stage {
     /// From now on, destructors reach these.
     pub(in crate::sim) fn open(&self, engine: &Engine, sessions: &[Session]) {
         let reachable = Arc::new(Reachable { engine: engine.clone(), sessions: sessions.to_vec() });
-        *self.reachable.lock().unwrap_or_else(PoisonError::into_inner) = Some(reachable);
+        *self.reachable.lock() = Some(reachable);
     }
 
     /// From now on, destructors reach nothing.
     pub(in crate::sim) fn close(&self) {
-        let reachable = self.reachable.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let reachable = self.reachable.lock().take();
         drop(reachable); // outside of the lock
     }
 
     fn call_back(self: &Arc<Self>, does: CallBack) {
-        let reachable = self.reachable.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let reachable = self.reachable.lock().clone();
         let Some(reachable) = reachable else { return };
         if self.call_backs.fetch_add(1, Ordering::Relaxed) >= CALL_BACKS_MAX {
             return;

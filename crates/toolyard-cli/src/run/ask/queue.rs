@@ -5,12 +5,8 @@
 //!   (by its event, in the order of the calls; its task may arrive in any order)
 //! ```
 
-use std::{
-    collections::BTreeSet,
-    pin::pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use parking_lot::Mutex;
+use std::{collections::BTreeSet, pin::pin, sync::Arc, time::Duration};
 use tokio::{sync::watch, time::sleep};
 use toolyard::{Event, EventKind, RequestId};
 
@@ -58,19 +54,15 @@ impl QuestionQueue {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, QueueState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn announce(&self, id: RequestId) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.announced.insert(id);
         state.last = state.last.max(Some(id));
     }
 
     /// The question announced last so far.
     pub(super) fn last(&self) -> Option<RequestId> {
-        self.state().last
+        self.state.lock().last
     }
 
     /// Waits for the turn of a question.
@@ -91,7 +83,7 @@ impl QuestionQueue {
                 _ = updates.changed() => {}
                 () = &mut late, if !is_late => {
                     is_late = true;
-                    self.state().announced.retain(|announced| *announced > id);
+                    self.state.lock().announced.retain(|announced| *announced > id);
                 }
             }
         }
@@ -100,7 +92,7 @@ impl QuestionQueue {
 
 impl<'a> QueuePlace<'a> {
     fn new(queue: &'a QuestionQueue, id: RequestId) -> Self {
-        let mut state = queue.state();
+        let mut state = queue.state.lock();
         state.announced.remove(&id);
         // No need to notify: those that waited for this question to arrive now wait for its turn.
         state.waiting.insert(id);
@@ -110,7 +102,7 @@ impl<'a> QueuePlace<'a> {
 
     /// Takes the turn, if this question is next.
     fn take(&self) -> Option<QuestionTurn<'a>> {
-        let mut state = self.queue.state();
+        let mut state = self.queue.state.lock();
         let is_next = state.waiting.first() == Some(&self.id)
             && state.announced.first().is_none_or(|announced| *announced > self.id);
         if state.is_taken || !is_next {
@@ -123,7 +115,7 @@ impl<'a> QueuePlace<'a> {
 
 impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
-        let mut state = self.queue.state();
+        let mut state = self.queue.state.lock();
         let frees_another = !state.is_taken && state.waiting.first() == Some(&self.id);
         state.waiting.remove(&self.id);
         drop(state);
@@ -135,7 +127,7 @@ impl Drop for QueuePlace<'_> {
 
 impl Drop for QuestionTurn<'_> {
     fn drop(&mut self) {
-        self.queue.state().is_taken = false;
+        self.queue.state.lock().is_taken = false;
         self.queue.updates.send_replace(());
     }
 }

@@ -1,7 +1,8 @@
 //! The terminal line of the live view, which can be released while something else needs the screen.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 /// The line. Cheap to clone; all clones share it.
 #[derive(Debug, Clone)]
@@ -27,18 +28,14 @@ impl Screen {
         Self { line: Arc::new(Mutex::new(Line { bar: Some(bar()), is_closed: false })) }
     }
 
-    fn line(&self) -> MutexGuard<'_, Line> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// What to draw, unless the line is held or closed.
     pub(super) fn bar(&self) -> Option<ProgressBar> {
-        self.line().bar.clone()
+        self.line.lock().bar.clone()
     }
 
     /// Takes the view off the screen. There must be only one holder at a time.
     pub(in super::super) fn hold(&self) -> Held<'_> {
-        if let Some(bar) = self.line().bar.take() {
+        if let Some(bar) = self.line.lock().bar.take() {
             bar.finish_and_clear();
         }
         Held { screen: self }
@@ -46,14 +43,14 @@ impl Screen {
 
     /// Takes the view off the screen for good.
     pub(super) fn close(&self) {
-        self.line().is_closed = true;
+        self.line.lock().is_closed = true;
         drop(self.hold());
     }
 }
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        let mut line = self.screen.line();
+        let mut line = self.screen.line.lock();
         if !line.is_closed {
             line.bar = Some(bar());
         }

@@ -4,7 +4,8 @@
 //! is not reused, and signals to it reach no other process. So it is only observed, and reaped when no more signals
 //! will be sent.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use tokio::process::Child;
 
 /// The process group of a server, if it has one. Shared by its supervisor and by `Servers`, which may kill it at once.
@@ -15,18 +16,14 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    fn number(&self) -> MutexGuard<'_, Option<i32>> {
-        self.number.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Sets the group to that of a process that was started as its first.
     pub(crate) fn set(&self, child: &Child) {
-        *self.number() = child.id().and_then(|number| i32::try_from(number).ok());
+        *self.number.lock() = child.id().and_then(|number| i32::try_from(number).ok());
     }
 
     /// Ends the group: no more signals are sent, so the first process may be reaped and the id reused.
     pub(crate) fn clear(&self) {
-        *self.number() = None;
+        *self.number.lock() = None;
     }
 }
 
@@ -38,12 +35,15 @@ mod unix {
     impl Group {
         /// Whether the first process has ended. It is not reaped.
         pub(crate) fn has_ended(&self, _: &mut Child) -> bool {
-            self.number().and_then(Pid::from_raw).is_none_or(has_ended)
+            self.number.lock().and_then(Pid::from_raw).is_none_or(has_ended)
         }
 
         /// Whether a process of the group is alive.
         pub(crate) fn has_living(&self, _: &mut Child) -> bool {
-            self.number().and_then(Pid::from_raw).is_some_and(|first| !has_ended(first) || is_alive(first))
+            self.number
+                .lock()
+                .and_then(Pid::from_raw)
+                .is_some_and(|first| !has_ended(first) || is_alive(first))
         }
 
         pub(crate) fn terminate(&self) {
@@ -62,7 +62,7 @@ mod unix {
         }
 
         fn signal(&self, signal: Signal) {
-            let number = self.number();
+            let number = self.number.lock();
             if let Some(first) = number.and_then(Pid::from_raw) {
                 // An error means that the group is empty.
                 let _ = kill_process_group(first, signal);

@@ -6,10 +6,8 @@ use crate::{
     client::text::clean,
     frame::{FrameFault, Lines},
 };
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use parking_lot::{Mutex, MutexGuard};
+use std::{collections::VecDeque, sync::Arc};
 use tokio::io::AsyncRead;
 
 /// Maximum size of a line in bytes; a longer one is only mentioned.
@@ -37,7 +35,7 @@ struct Kept {
 
 impl LastLines {
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     fn push(&self, line: String) {

@@ -5,13 +5,14 @@
 
 use super::caller::{CallInFlight, CallLink, Caller, End};
 use crate::{client::text::clean, gateway::Clients};
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
     model::{LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, RequestId},
     service::InboundStreamOrigin,
 };
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 use toolyard::SessionId;
@@ -64,7 +65,7 @@ impl Entry {
 
 impl Calls {
     fn tracked(&self) -> MutexGuard<'_, Tracked> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Records a call that is about to be sent. Sweeps out calls that are over when a map needs room.

@@ -1,11 +1,11 @@
 //! Remembers how tools were defined when they were first seen.
 
 use crate::client::config::Pinning;
+use parking_lot::Mutex;
 use std::{
     collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
 };
 
 /// The pinned digests of a server's tools.
@@ -41,7 +41,7 @@ impl Pins {
         let is_unchanged = match self {
             Self::Off => true,
             Self::Process(digests) => {
-                let mut digests = digests.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut digests = digests.lock();
                 digests.entry(key.clone()).or_insert_with(|| digest.to_owned()) == digest
             }
             Self::File(file) => note(file, &key, digest)?,

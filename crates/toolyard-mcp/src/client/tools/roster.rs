@@ -1,10 +1,8 @@
 //! Keeps a server's tools in an engine as the server lists them.
 
 use super::definition::{Definitions, Refused};
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
 use toolyard::{BreakerOf, Engine, RegisterError, Registry};
 
 /// The tools of a server that are in an engine: their versions by name.
@@ -23,18 +21,17 @@ impl Roster {
         let has = |name: &str| engine.registry().has(name);
         let tools = built_with.tools.iter().filter(|tool| has(tool.name()));
         let tools = tools.map(|tool| (tool.name().to_owned(), tool.version().to_owned())).collect();
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some(Attached { engine: engine.clone(), tools });
+        *self.0.lock() = Some(Attached { engine: engine.clone(), tools });
     }
 
     /// Releases the engine, whose tools stay as they are.
     pub(crate) fn detach(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.0.lock() = None;
     }
 
     /// Closes the breakers of the server and of its tools.
     pub(crate) fn close_breakers(&self, backend: &str) {
-        let attached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let attached = self.0.lock();
         let Some(Attached { engine, tools }) = attached.as_ref() else { return };
         let tools = tools.keys().map(|tool| BreakerOf::tool(tool.as_str()));
         for of in std::iter::once(BreakerOf::backend(backend)).chain(tools) {
@@ -44,7 +41,7 @@ impl Roster {
 
     /// Makes these the server's tools in the engine. A tool whose name is taken is refused.
     pub(crate) fn sync(&self, definitions: &mut Definitions) {
-        let mut attached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut attached = self.0.lock();
         let Some(Attached { engine, tools }) = attached.as_mut() else { return };
         let registry = engine.registry();
         let is_listed = |name: &String| definitions.tools.iter().any(|tool| tool.name() == name);

@@ -1,7 +1,8 @@
 //! The current state of a server: written by its supervisor, read by calls.
 
 use super::{connection::Connection, definition::Definitions};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use tokio::{sync::Notify, time::Instant};
 use toolyard::ToolError;
 
@@ -50,25 +51,21 @@ impl Shared {
         Self { name: name.to_owned(), current: Mutex::new(current), changed: Notify::new() }
     }
 
-    fn current(&self) -> MutexGuard<'_, Current> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn state(&self) -> State {
-        self.current().state.clone()
+        self.current.lock().state.clone()
     }
 
     pub(crate) fn definitions(&self) -> Definitions {
-        self.current().definitions.clone()
+        self.current.lock().definitions.clone()
     }
 
     pub(crate) fn define(&self, definitions: Definitions) {
-        self.current().definitions = definitions;
+        self.current.lock().definitions = definitions;
     }
 
     /// Records that it takes calls.
     pub(crate) fn ready(&self, connection: Arc<Connection>) {
-        let mut current = self.current();
+        let mut current = self.current.lock();
         current.state = State::Ready;
         current.connection = Some(connection);
         self.changed.notify_waiters();
@@ -94,7 +91,7 @@ impl Shared {
 
     /// Records that it takes no calls, and when it is restarted, if it is.
     pub(crate) fn down(&self, state: State, restart_at: Option<Instant>) {
-        let mut current = self.current();
+        let mut current = self.current.lock();
         current.state = state;
         current.restart_at = restart_at;
         current.connection = None;
@@ -103,7 +100,7 @@ impl Shared {
 
     /// The connection for a call. If there is none, nothing was sent, so there was no side effect.
     pub(crate) fn connection(&self) -> Result<Arc<Connection>, ToolError> {
-        let current = self.current();
+        let current = self.current.lock();
         if let Some(connection) = current.connection.as_ref().filter(|connection| !connection.is_closed()) {
             return Ok(connection.clone());
         }

@@ -12,11 +12,12 @@
 
 use super::{Attempt, Next};
 use crate::tasks::{Tasks, caught};
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::VecDeque,
     future::{Future, poll_fn},
     num::NonZeroU64,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll, Waker},
 };
 
@@ -53,7 +54,7 @@ impl Runners {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Runs an attempt on an idle runner, or on a new one.

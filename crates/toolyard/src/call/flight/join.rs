@@ -7,7 +7,7 @@ use crate::{
     },
     keys::{KeyOf, Reserved, already_executed, mismatch},
 };
-use std::sync::MutexGuard;
+use parking_lot::MutexGuard;
 use tokio::time::Instant;
 use toolyard_core::KeyConflict;
 

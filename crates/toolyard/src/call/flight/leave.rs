@@ -2,7 +2,7 @@
 
 use super::{Flight, Leaving};
 use crate::call::{end::End, ending::Ending, in_flight::InFlight, life::Life, run::Step};
-use std::sync::MutexGuard;
+use parking_lot::MutexGuard;
 use tokio::time::Instant;
 use toolyard_core::{CallError, Effect, ErrorKind};
 

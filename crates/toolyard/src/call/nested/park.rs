@@ -17,10 +17,11 @@ use crate::{
     call::{batch::BatchState, ready::ZOMBIE_WAIT, stop::Stop},
 };
 use futures::task::AtomicWaker;
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Weak,
         atomic::{Ordering, fence},
     },
     task::Waker,
@@ -111,7 +112,7 @@ impl Nest {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Adds a dispatch; returns its number. The handler keeps its units until the dispatched calls are queued and it

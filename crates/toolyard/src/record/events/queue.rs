@@ -5,11 +5,8 @@
 
 use super::{EventWriter, Hold};
 use crate::tasks::{Blocking, Contained, caught};
-use std::{
-    collections::VecDeque,
-    io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use parking_lot::Mutex;
+use std::{collections::VecDeque, io, sync::Arc};
 use tokio::sync::Notify;
 use toolyard_core::Event;
 use toolyard_redact::Redactor;
@@ -63,7 +60,7 @@ impl Queue {
     /// Takes an event. Never waits, even if the queue is full.
     pub(crate) fn push(&self, event: Arc<Event>) {
         let closed = {
-            let mut state = self.0.state();
+            let mut state = self.0.state.lock();
             if state.broken {
                 return;
             }
@@ -83,7 +80,7 @@ impl Queue {
 
     /// How many events are not written yet.
     pub(crate) fn len(&self) -> usize {
-        self.0.state().len()
+        self.0.state.lock().len()
     }
 
     /// Waits until every event is written.
@@ -92,13 +89,13 @@ impl Queue {
             loop {
                 // Created before the check, so that a pump ending in between is not missed.
                 let pump_ended = self.0.pump_ended.notified();
-                if !self.0.state().pumping {
+                if !self.0.state.lock().pumping {
                     break;
                 }
                 pump_ended.await;
             }
             {
-                let mut state = self.0.state();
+                let mut state = self.0.state.lock();
                 if state.waiting.is_empty() {
                     return;
                 }
@@ -113,7 +110,7 @@ impl Queue {
 
     /// From now on, `push` writes events on the caller's thread.
     pub(crate) fn close(&self) {
-        self.0.state().closed = true;
+        self.0.state.lock().closed = true;
     }
 }
 
@@ -152,19 +149,15 @@ impl Pump {
 impl Drop for Pump {
     fn drop(&mut self) {
         if !self.ran {
-            self.queue.state().pumping = false;
+            self.queue.state.lock().pumping = false;
             self.queue.pump_ended.notify_waiters();
         }
     }
 }
 
 impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn pump(&self) -> io::Result<()> {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = self.writer.lock();
         let mut flushed = false;
         loop {
             let events = self.take(flushed);
@@ -190,7 +183,7 @@ impl Shared {
 
     /// Takes waiting events. If there are none and all taken ones are flushed, the pump ends.
     fn take(&self, flushed: bool) -> Vec<Arc<Event>> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let count = state.waiting.len().min(AT_ONCE);
         let events: Vec<_> = state.waiting.drain(..count).collect();
         state.being_written = count;
@@ -209,7 +202,7 @@ impl Shared {
         // Only its kind is logged, because its text may contain anything.
         tracing::error!(error = %error.kind(), "events can no longer be written; calls with side effects are refused");
         self.hold.mark_broken();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let full = state.full;
         *state = State { broken: true, closed: state.closed, ..State::default() };
         drop(state);
@@ -221,7 +214,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if !self.state().waiting.is_empty()
+        if !self.state.lock().waiting.is_empty()
             && let Err(error) = self.pump()
         {
             self.mark_broken(&error);

@@ -1,6 +1,6 @@
 //! The parent span of a batch's spans.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use tracing::Span;
 
 /// The span that a batch was dispatched in, if there was one.
@@ -20,14 +20,14 @@ impl Parent {
     /// The span; none once every call has ended.
     pub(crate) fn span(&self) -> Span {
         let Some(kept) = &self.0 else { return Span::none() };
-        kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        kept.lock().clone()
     }
 
     /// Drops the span once every call has ended. A batch may live long after that, and a span is reported only when
     /// dropped.
     pub(crate) fn release(&self) {
         let Some(kept) = &self.0 else { return };
-        let span = std::mem::replace(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner), Span::none());
+        let span = std::mem::replace(&mut *kept.lock(), Span::none());
         drop(span); // not under the lock, because this may call the subscriber
     }
 }

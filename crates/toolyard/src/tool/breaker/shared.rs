@@ -11,9 +11,10 @@ use super::{
     tally::Tally,
     window::{Slice, Slicing},
 };
+use parking_lot::Mutex;
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{
             AtomicU64,
             Ordering::{Acquire, Release},
@@ -69,7 +70,7 @@ impl SharedBreaker {
     pub(crate) fn peek(&self, now: impl FnOnce() -> Instant) -> Result<(), OpenFor> {
         match self.passing() {
             Some(_) => Ok(()),
-            None => self.machine().peek(self.at(now())),
+            None => self.machine.lock().peek(self.at(now())),
         }
     }
 
@@ -131,7 +132,7 @@ impl SharedBreaker {
 
     /// See [`Breaker::give_back`].
     pub(crate) fn give_back(&self, admission: Admission) {
-        self.machine().give_back(admission);
+        self.machine.lock().give_back(admission);
     }
 
     /// See [`Breaker::force_open`].
@@ -151,7 +152,7 @@ impl SharedBreaker {
 
     /// Its state.
     pub(crate) fn state(&self) -> BreakerState {
-        self.machine().state()
+        self.machine.lock().state()
     }
 
     /// The counts of its window as of now.
@@ -170,14 +171,14 @@ impl SharedBreaker {
     /// The tally is of another slice: starts one of this slice, and counts the success.
     #[cold]
     fn turn_tally(&self, slice: Slice) {
-        let mut machine = self.machine();
+        let mut machine = self.machine.lock();
         self.fold(&mut machine, slice);
         machine.add_successes(slice, 1);
     }
 
     /// Changes the machine, after folding in the tally, and updates the gate.
     fn change<T>(&self, change: impl FnOnce(&mut Breaker) -> T) -> T {
-        let mut machine = self.machine();
+        let mut machine = self.machine.lock();
         self.fold(&mut machine, 0);
         let result = change(&mut machine);
         self.gate.store(gate(&machine), Release);
@@ -195,10 +196,6 @@ impl SharedBreaker {
 
     fn at(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.epoch)
-    }
-
-    fn machine(&self) -> MutexGuard<'_, Breaker> {
-        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

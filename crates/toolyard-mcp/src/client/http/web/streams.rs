@@ -10,15 +10,13 @@ use crate::client::{
     protocol::{Cut, Fault, Intake, WebFault},
 };
 use futures::StreamExt;
+use parking_lot::Mutex;
 use reqwest::{Client, Response, StatusCode};
 use rmcp::transport::{
     common::http_header::{EVENT_STREAM_MIME_TYPE, HEADER_LAST_EVENT_ID, JSON_MIME_TYPE},
     streamable_http_client::{AuthRequiredError, SseError},
 };
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashSet, sync::Arc};
 
 /// A place in a stream: its session and its last event.
 type Position = (Option<Arc<str>>, Option<String>);
@@ -29,11 +27,11 @@ pub(crate) struct CutOff(Arc<Mutex<HashSet<Position>>>);
 
 impl CutOff {
     fn add(&self, position: Position) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(position);
+        self.0.lock().insert(position);
     }
 
     fn remove(&self, position: &Position) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(position)
+        self.0.lock().remove(position)
     }
 }
 
