@@ -29,18 +29,14 @@ pub(crate) use shared_questions::{FromLead, Lead, Settlement, Share, ShareKey};
 pub(crate) use tree::Numbers;
 pub(crate) use units::ToolUnits;
 
-use crate::{
-    admission::{LeaseId, Need, Reach, UnitId},
-    budget::Allowance,
-    tasks::Contained,
-    tool::ToolEntry,
-};
+use crate::{budget::Allowance, tasks::Contained, tool::ToolEntry};
 use approvals::Approvals;
 use shared_questions::SharedQuestions;
 use std::{
     num::NonZeroUsize,
     sync::{Arc, Once},
 };
+use toolyard_admission::{LeaseId, Need, Reach, UnitId, UnitKind};
 use toolyard_core::{
     AgentPath, Budget, CallId, Caller, Event, EventKind, LimitScope, PathScope, Placement, Resources,
     SessionId, ToolClass,
@@ -107,7 +103,7 @@ impl Agent {
             permissions,
             concurrent: ConcurrentPool::new(admission.clone()),
             max_in_flight,
-            cap: max_in_flight.map(|max| admission.open_session(max.get())),
+            cap: max_in_flight.map(|max| admission.open(UnitKind::Session, max.get())),
             tools: ToolUnits::new(admission.clone(), Reach::Agent),
             announced: Once::new(),
         }
@@ -130,7 +126,7 @@ impl Agent {
                 false => ConcurrentPool::new(engine.admission.clone()),
             },
             max_in_flight,
-            cap: max_in_flight.map(|max| engine.admission.open_session(max.get())),
+            cap: max_in_flight.map(|max| engine.admission.open(UnitKind::Session, max.get())),
             allowance: tree.spending.agent(above.into_iter().chain(self.allowance.as_ref())),
             tools: ToolUnits::new(engine.admission.clone(), Reach::Agent),
             announced: Once::new(),

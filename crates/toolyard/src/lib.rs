@@ -4,7 +4,6 @@
 #[cfg(test)]
 extern crate self as toolyard;
 
-mod admission;
 mod agent;
 mod batch;
 mod budget;

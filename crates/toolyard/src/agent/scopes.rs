@@ -1,9 +1,9 @@
 //! Named serial scopes, which all sessions of an engine share (CC-8).
 
-use crate::admission::{Admission, LeaseId, Scope};
 use foldhash::HashMap;
 use parking_lot::Mutex;
 use std::sync::Arc;
+use toolyard_admission::{Admission, LeaseId, Scope};
 
 /// The leases of named scopes, such as a workspace or a database. They open with their first call and stay open as
 /// long as the engine: names come from tools, so there are few.

@@ -4,7 +4,6 @@
 
 use super::{result_room::ResultRoom, scopes::Scopes, units::ToolUnits};
 use crate::{
-    admission::{Admission, UnitId},
     chance::Chance,
     clock::Clock,
     config::{Budgets, Limits, OnSerialFailure, Waits},
@@ -22,6 +21,7 @@ use std::{
     time::Duration,
 };
 use tokio_util::sync::CancellationToken;
+use toolyard_admission::{Admission, UnitId};
 use toolyard_core::{
     AgentPath, Approver, Capabilities, Confirmations, Event, EventKind, Hooks, PathScope, Resources,
     SessionId, event::ENGINE_SESSION,

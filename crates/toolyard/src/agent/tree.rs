@@ -4,11 +4,7 @@ use super::{
     approvals::Approvals, result_room::ResultRoom, shared_questions::SharedQuestions, spending::Spending,
     units::ToolUnits,
 };
-use crate::{
-    admission::{Admission, LeaseId, Reach, Scope, UnitId},
-    config::Budgets,
-    record::Sequence,
-};
+use crate::{config::Budgets, record::Sequence};
 use std::{
     num::NonZeroUsize,
     sync::{
@@ -16,6 +12,7 @@ use std::{
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
+use toolyard_admission::{Admission, LeaseId, Reach, Scope, UnitId, UnitKind};
 use toolyard_redact::GivenMarks;
 
 /// The counters that belong to a session's name. A session opened while another of its name closes continues them, so
@@ -82,7 +79,7 @@ impl Tree {
         Arc::new(Self {
             root,
             serial: admission.open_lease(Scope::Tree),
-            cap: cap.map(|max| admission.open_tree(max.get())),
+            cap: cap.map(|max| admission.open(UnitKind::Tree, max.get())),
             tools: ToolUnits::new(admission.clone(), Reach::Tree),
             numbers,
             spending: Spending::new(budgets),

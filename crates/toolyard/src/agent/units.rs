@@ -1,16 +1,14 @@
 //! The units of agents, trees and engines, each opened when it is first needed.
 
 use super::services::Services;
-use crate::{
-    admission::{Admission, Granted, Reach, UnitId},
-    tool::{Rules, ToolEntry},
-};
+use crate::tool::{Rules, ToolEntry};
 use arc_swap::Guard;
 use parking_lot::Mutex;
 use std::{
     collections::BTreeMap,
     sync::{Arc, OnceLock},
 };
+use toolyard_admission::{Admission, Granted, Reach, UnitId, UnitKind};
 use toolyard_core::ToolClass;
 
 /// The concurrent pool of an agent, or of several agents that share it (CL-6, CL-7). Most agents never need it.
@@ -66,7 +64,7 @@ impl ToolUnits {
     ) -> (UnitId, Option<Box<Resized<'_>>>) {
         let mut units = self.units.lock();
         let Some(unit) = units.get_mut(entry.name()) else {
-            let id = self.admission.open_tool(width, self.reach);
+            let id = self.admission.open(UnitKind::Tool(self.reach), width);
             units.insert(entry.shared_name(), ToolUnit { id, width });
             return (id, None);
         };

@@ -15,13 +15,11 @@ use super::in_flight::InFlight;
 use super::life::{Life, Started};
 use super::progress::Bid;
 use super::refusals::{Refusal, vanished};
-use crate::{
-    admission::{Admitted, Held, Need},
-    tool::{Slots, TakeResult, TooLong, rate},
-};
+use crate::tool::{Slots, TakeResult, TooLong, rate};
 use parking_lot::MutexGuard;
 use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
+use toolyard_admission::{Admitted, Held, Need};
 use toolyard_core::{CallError, CallTimeout};
 
 impl InFlight<'_> {

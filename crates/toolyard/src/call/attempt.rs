@@ -39,7 +39,6 @@ use super::{
     stop::Stop,
 };
 use crate::{
-    admission::Held,
     gate::{self, Cleared},
     record::OpenSpan,
     tasks::{Contained, caught},
@@ -56,6 +55,7 @@ use std::{
 };
 use supervise::{Verdict, supervise};
 use tokio::{sync::oneshot, time::Instant};
+use toolyard_admission::Held;
 use toolyard_core::{
     CallError, CallTimeout, Dedupe, Effect, ErrorKind, EventKind, Grant, Placement, ToolContext,
 };

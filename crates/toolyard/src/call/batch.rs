@@ -13,13 +13,7 @@ use super::run::Run;
 use super::session::SessionCore;
 use super::slot::Slot;
 use super::stop::Stop;
-use crate::{
-    admission::{Ask, Need},
-    budget::Allowance,
-    call::nested::quiescence::Nested,
-    gate::Cleared,
-    record::Parent,
-};
+use crate::{budget::Allowance, call::nested::quiescence::Nested, gate::Cleared, record::Parent};
 use futures::future::AbortHandle;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -33,6 +27,7 @@ use std::{
     },
 };
 use tokio_util::sync::CancellationToken;
+use toolyard_admission::{Ask, Need};
 use toolyard_core::{Call, Caller, EventKind, Outcome, Routing, ToolClass};
 
 /// A place in a batch as a `u32`, which is enough for the largest batch allowed.

@@ -83,7 +83,7 @@ impl InFlight<'_> {
         let granted = match life.stop() {
             None => return false,
             // A permit that has just been granted finds the call ended and is released.
-            Some(Wait::Queue(ticket)) => Some(self.engine().admission.leave(ticket)),
+            Some(Wait::Queue(ticket)) => Some(self.engine().admission.leave(ticket).1),
             Some(Wait::Flight(ready_at)) => return self.leave_flight(life, ready_at, error()),
             Some(Wait::Line(ticket)) => {
                 self.work().entry.guard().line.leave(ticket);

@@ -18,12 +18,10 @@ mod tests;
 
 use super::ending::Ending;
 use super::progress::{Bid, Progress};
-use crate::{
-    admission::{Held, Ticket},
-    tool::rate,
-};
+use crate::tool::rate;
 use std::task::Waker;
 use tokio::time::Instant;
+use toolyard_admission::{Held, Ticket};
 
 /// Where a call is in its life.
 pub(crate) struct Life(Phase);

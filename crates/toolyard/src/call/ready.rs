@@ -11,13 +11,13 @@ use super::{
     nested::CallRef,
 };
 use crate::{
-    admission::{Asking, Permit, Ticket, Waiter},
     gate::{self, Cleared, not_found},
     pool::{PoolLeases, PoolState},
 };
 use parking_lot::MutexGuard;
 use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
+use toolyard_admission::{Asking, Permit, Ticket, Waiter};
 use toolyard_core::{CallError, ErrorKind, ToolClass};
 
 /// How long calls wait for zombies: handlers that were given up and still run (V3, CL-3).

@@ -4,7 +4,7 @@
 //! `attempt/classify.rs`.
 
 use super::stop::Stop;
-use crate::{admission, budget::Spent};
+use crate::budget::Spent;
 use std::time::Duration;
 use toolyard_core::{CallError, Effect, ErrorKind, Reason, ToolClass, wording};
 
@@ -114,11 +114,11 @@ impl Refusal {
     }
 }
 
-impl From<admission::Refusal> for Refusal {
-    fn from(refusal: admission::Refusal) -> Self {
+impl From<toolyard_admission::Refusal> for Refusal {
+    fn from(refusal: toolyard_admission::Refusal) -> Self {
         match refusal {
-            admission::Refusal::QueueFull { queue_max } => Self::QueueFull { queue_max },
-            admission::Refusal::SerialNesting => Self::SerialNesting,
+            toolyard_admission::Refusal::QueueFull { queue_max } => Self::QueueFull { queue_max },
+            toolyard_admission::Refusal::SerialNesting => Self::SerialNesting,
         }
     }
 }

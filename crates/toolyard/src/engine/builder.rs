@@ -2,7 +2,6 @@
 
 use super::Engine;
 use crate::{
-    admission::{Admission, Reach},
     agent::{ResultRoom, Scopes, Services, ToolUnits},
     call::{Backend, EngineCore, HostBackend, Runners, Stop},
     chance::Chance,
@@ -24,6 +23,7 @@ use std::{
 };
 use tokio::{runtime::Handle, time::sleep};
 use tokio_util::sync::CancellationToken;
+use toolyard_admission::{Admission, Reach, UnitKind};
 use toolyard_core::{
     AllowAll, Approver, BreakerPolicy, Capabilities, Confirmations, Hooks, PathScope, Resources, RetryPolicy,
     RuntimePolicy, ToolClass, ToolFactory, Toolset,
@@ -369,7 +369,7 @@ impl EngineBuilder {
             content: Content::new(self.trace_content, self.redactor.clone()),
             read: admission.open_class(ToolClass::Read),
             results: ResultRoom::new(self.limits.results_engine_bytes_max),
-            threads: admission.open_threads(self.limits.blocking_threads_max),
+            threads: admission.open(UnitKind::Threads, self.limits.blocking_threads_max),
             waits: self.waits,
             budgets: self.budgets,
             scopes: Scopes::new(admission.clone()),

@@ -2,13 +2,13 @@
 
 use super::guards::{BreakerStatus, breakers};
 use crate::{
-    admission::{self, EntryState, UnitKind},
     call::EngineCore,
     pool::{PoolError, PoolStatus, Pools},
 };
 use foldhash::HashMap;
 use serde::{Serialize, Serializer};
 use std::{ops::Index, sync::Arc, time::Duration};
+use toolyard_admission::{EntryState, UnitKind};
 use toolyard_core::{SessionId, ToolClass};
 
 /// The state of an engine at one moment, approximately: its parts are read one after another while calls are in
@@ -173,7 +173,7 @@ impl Names {
         self.0.get(&root).cloned()
     }
 
-    fn waiting(&self, line: admission::Line) -> Waiting {
+    fn waiting(&self, line: toolyard_admission::Line) -> Waiting {
         Waiting {
             session: line.root.and_then(|root| self.name(root)),
             who: if line.resumes { Who::Handlers } else { Who::Calls { depth: line.depth } },
@@ -184,15 +184,15 @@ impl Names {
         }
     }
 
-    fn missing(&self, missing: admission::Missing) -> Missing {
+    fn missing(&self, missing: toolyard_admission::Missing) -> Missing {
         match missing {
-            admission::Missing::Unit { kind, in_use, width, zombies, paused } => {
+            toolyard_admission::Missing::Unit { kind, in_use, width, zombies, paused } => {
                 Missing::Place { of: kind.into(), in_use, width, zombies, is_paused: paused }
             }
-            admission::Missing::Lease { scope, stack, paused } => {
+            toolyard_admission::Missing::Lease { scope, stack, paused } => {
                 let scope = match scope {
-                    admission::Scope::Tree => None,
-                    admission::Scope::Named(name) => Some(name),
+                    toolyard_admission::Scope::Tree => None,
+                    toolyard_admission::Scope::Named(name) => Some(name),
                 };
                 let holder = |(root, state): (u64, EntryState)| Holder {
                     session: self.name(root),
@@ -208,7 +208,7 @@ impl From<UnitKind> for Bound {
     fn from(kind: UnitKind) -> Self {
         match kind {
             UnitKind::Class(class) => Self::Pool(class),
-            UnitKind::Tool => Self::Tool,
+            UnitKind::Tool(_) => Self::Tool,
             UnitKind::Session => Self::Session,
             UnitKind::Tree => Self::Tree,
             UnitKind::Threads => Self::Threads,

@@ -1,9 +1,9 @@
 //! The actor that owns one class's pool.
 
 use super::{PoolLease, PoolLeases, PoolState, PoolStatus};
-use crate::admission::Admission;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use std::sync::{Arc, OnceLock};
+use toolyard_admission::Admission;
 use toolyard_core::ToolClass;
 
 /// A message to a pool. None of these is sent on the path of a call.

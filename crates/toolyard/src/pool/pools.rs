@@ -4,7 +4,6 @@ use super::actor::{Applied, PoolMessage};
 use super::deaths::Deaths;
 use super::supervisor::{Supervisor, SupervisorMessage, SupervisorSetup};
 use super::{PoolLeases, PoolState, PoolStatus};
-use crate::admission::Admission;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use ractor::{Actor, ActorRef, RpcReplyPort, rpc::CallResult};
@@ -13,6 +12,7 @@ use std::{
     time::Duration,
 };
 use tokio::{task::JoinHandle, time::Instant};
+use toolyard_admission::Admission;
 use toolyard_core::ToolClass;
 
 /// How long an operator's request to a pool may take, including a restart.

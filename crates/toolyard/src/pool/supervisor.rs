@@ -3,7 +3,6 @@
 use super::actor::{PoolActor, PoolMessage, PoolSeed};
 use super::deaths::Deaths;
 use super::{PoolLeases, PoolState};
-use crate::admission::Admission;
 use parking_lot::Mutex;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 use std::sync::{
@@ -11,6 +10,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 use tokio::time::Instant;
+use toolyard_admission::Admission;
 use toolyard_core::ToolClass;
 
 pub(super) enum SupervisorMessage {

@@ -1,10 +1,10 @@
 use super::*;
-use crate::admission::{Admission, Ask, Need, Permit, Waiter};
 use std::sync::{
     Arc,
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 use tokio::time::Instant;
+use toolyard_admission::{Admission, Ask, Need, Permit, Waiter};
 use toolyard_core::ToolClass;
 
 struct Yard {

@@ -1,12 +1,10 @@
 //! The machine, driven by events in any order beside a model of it.
 
 use super::*;
-use crate::{
-    admission::{Admission, Admitted, Ask, Need, Permit, Waiter},
-    tool::{rate::RateLine, retry::Bucket},
-};
+use crate::tool::{rate::RateLine, retry::Bucket};
 use proptest::prelude::*;
 use std::{sync::Arc, time::Duration};
+use toolyard_admission::{Admission, Admitted, Ask, Need, Permit, Waiter};
 use toolyard_core::{CallError, ErrorKind, Rate, ToolClass};
 
 /// A batch that is never told anything.

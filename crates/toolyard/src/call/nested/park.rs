@@ -12,10 +12,7 @@
 //! started after the nest's lock is released, because they may resume another handler.
 
 use super::CallRef;
-use crate::{
-    admission::{Admission, Granted, Held, LeaveResult, Resumed, Ticket, UnitKind},
-    call::{batch::BatchState, ready::ZOMBIE_WAIT, stop::Stop},
-};
+use crate::call::{batch::BatchState, ready::ZOMBIE_WAIT, stop::Stop};
 use futures::task::AtomicWaker;
 use parking_lot::{Mutex, MutexGuard};
 use std::{
@@ -28,6 +25,7 @@ use std::{
     time::Duration,
 };
 use tokio::{sync::Notify, time::Instant};
+use toolyard_admission::{Admission, Granted, Held, LeaveResult, Resumed, Ticket, UnitKind};
 
 /// The state of a handler's units.
 enum Units {
@@ -129,7 +127,7 @@ impl Nest {
             }
             Units::Held | Units::Parked => None,
             Units::Resuming(ticket, on_grant) => {
-                let (left, granted) = admission.leave_resume(*ticket);
+                let (left, granted) = admission.leave(*ticket);
                 match left {
                     LeaveResult::Left => state.units = Units::Parked,
                     LeaveResult::AlreadyGranted => *on_grant = OnGrant::Park,
@@ -333,7 +331,7 @@ impl Nest {
         if !admission.is_behind_zombies(ticket) {
             return; // it has resumed meanwhile, and waits anew
         }
-        let (left, granted) = admission.leave_resume(ticket);
+        let (left, granted) = admission.leave(ticket);
         if left == LeaveResult::Left {
             state.units = Units::Starved;
         }
@@ -460,7 +458,7 @@ impl State {
             Units::Over => {}
             Units::Parked | Units::Starved => admission.unparked(held),
             Units::Resuming(ticket, _) => {
-                let (left, granted) = admission.leave_resume(ticket);
+                let (left, granted) = admission.leave(ticket);
                 match left {
                     LeaveResult::Left => admission.unparked(held),
                     LeaveResult::AlreadyGranted => self.units = Units::Resuming(ticket, OnGrant::Release),

@@ -8,13 +8,10 @@
 
 use super::{CallRef, Nest, Report};
 use crate::call::in_flight::InFlight;
-use crate::{
-    admission::EntryId,
-    call::{
-        batch::BatchState,
-        engine::EngineCore,
-        run::{Counted, Run, Step},
-    },
+use crate::call::{
+    batch::BatchState,
+    engine::EngineCore,
+    run::{Counted, Run, Step},
 };
 use std::{
     future::poll_fn,
@@ -25,6 +22,7 @@ use std::{
     task::Poll,
 };
 use tokio::time::Instant;
+use toolyard_admission::EntryId;
 
 /// The position of a batch that a handler dispatched.
 pub(crate) struct Nested {

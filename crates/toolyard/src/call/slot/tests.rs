@@ -1,5 +1,6 @@
 use super::*;
-use crate::{admission::Held, call::ending::Ending};
+use crate::call::ending::Ending;
+use toolyard_admission::Held;
 
 /// A waiting call costs its slot, and half of that is the `Call` itself. A life is as large as its largest variant
 /// and a slot is a multiple of eight bytes, so if one of these types grows, the others grow with it.
