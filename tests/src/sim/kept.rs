@@ -332,3 +332,27 @@ fn a_blocking_handler_that_starves_keeps_its_lease_alone() {
     let report = passes(&program);
     assert_eq!(end(&report, 0), (30_500, Some(ErrorKind::Timeout)));
 }
+
+/// CC-7: a serial handler that was given up has two agents. What the later one dispatches is refused, and the handler
+/// stays parked all the same while the serial call of the other runs on.
+#[test]
+fn a_refused_dispatch_does_not_resume_a_handler_that_was_given_up() {
+    let mut program = program(1, &[&[SERIAL]]);
+    let blocking = add_blocking(&mut program, ToolClass::Serial);
+    let agent = |number: u32, gap_ms: u64, call: CallPlan| {
+        let turns = vec![TurnPlan { gap_ms, ..turn_of(DispatchMode::Plain, vec![call]) }];
+        let Step::Fork(plan) = fork(turn(0, &[])) else { unreachable!("a fork") };
+        ForkPlan { number, turns, ..plan }
+    };
+    let later = agent(1, 1_000, call(2, READ));
+    let first = ForkPlan { forks: vec![later], ..agent(0, 0, given_up(1, blocking)) };
+    let above = &mut program.sessions[0].turns[0].batch.calls[0];
+    (above.tool, above.deadline_ms, above.script.steps) = (blocking, Some(100), vec![Step::Fork(first)]);
+    let report = passes(&program);
+    assert_eq!(end(&report, 2), (1_000, Some(ErrorKind::Cancelled)));
+    let place = |node: u32, step: HandlerStep| {
+        let is_it = |fact: &Fact| matches!(fact, Fact::Handler(it, did) if (*it, *did) == (node, step));
+        report.entries.iter().position(|entry| is_it(&entry.fact)).expect("the handler did it")
+    };
+    assert!(place(1, HandlerStep::Ended) < place(0, HandlerStep::Resumed));
+}

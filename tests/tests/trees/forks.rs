@@ -287,3 +287,37 @@ async fn a_fork_ends_with_the_call_that_made_it() {
     assert_eq!(yard.log.started(), ["inside", "used"]);
     yard.events.check();
 }
+
+/// CL-7, CC-7: what others send through an agent of a handler that has been dropped is refused at once, although a call
+/// of that handler runs on: nothing of the handler has to stay parked.
+#[tokio::test(start_paused = true)]
+async fn a_refusal_waits_for_nobody_once_the_handler_has_stopped() {
+    let kept = Arc::new(OnceLock::<Session>::new());
+    let keep = kept.clone();
+    let yard = yard(|builder, log| {
+        let makes = tool_fn(ToolSpec::write("makes"), move |(): (), cx: ToolContext| {
+            let keep = keep.clone();
+            async move {
+                keep.set(cx.fork(ForkPolicy::default())?).unwrap();
+                cx.dispatch(vec![call("deaf", "deaf", 100_000, "ok")]).await;
+                Ok("over")
+            }
+        });
+        let deaf = ToolSpec::write("deaf").blocking().timeout(Duration::from_secs(600));
+        builder.tool(makes).tool(scripted(deaf, log)).blocking(Arc::new(Threads))
+    })
+    .await;
+    let session = yard.engine.session("s");
+    let cancel = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        session.cancel_calls();
+    };
+    let (made, ()) = tokio::join!(session.call(Call::new("m", "makes", "{}")), cancel);
+    assert_eq!(shape(&[made]), "m cancelled");
+    let from = yard.log.now();
+    let late = kept.get().unwrap().dispatch(vec![call("late", "read", 0, "ok")]).await;
+    assert_eq!((shape(&late), yard.log.now()), ("late cancelled".to_owned(), from));
+    tokio::time::sleep(Duration::from_secs(200)).await;
+    assert_eq!(yard.log.spans(), ["deaf 0..100000"]);
+    yard.events.check();
+}

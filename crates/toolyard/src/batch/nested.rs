@@ -9,7 +9,7 @@ use toolyard_core::{Batch, Call, Outcome, Routing};
 /// Runs a batch for a handler, which is parked meanwhile.
 ///
 /// Returns when every call of the batch is quiescent or a listed zombie, nothing else that the handler dispatched is
-/// in flight, and the handler holds its units again (CC-6).
+/// in flight, and the handler holds its units again (CC-6). A dispatch that is refused returns no earlier.
 ///
 /// The batch runs on even if this future is not polled: a handler that holds it and polls something else meanwhile,
 /// as `select!` in a loop does, cannot deadlock with itself.
@@ -27,7 +27,14 @@ pub(crate) async fn dispatch_nested(call: CallRef, dispatch: Dispatch<'_>, batch
     }
     let entered = match Entered::new(&call) {
         Ok(entered) => entered,
-        Err(why) => return Dispatch { origin: Origin::Refused(why), ..dispatch }.run(batch).await,
+        Err(why) => {
+            let outcomes = Dispatch { origin: Origin::Refused(why), ..dispatch }.run(batch).await;
+            // A handler that was given up may run on, and calls of it too: it stays parked for them (CC-7).
+            if let Some(nest) = call.at().nest_of() {
+                nest.until_held_or_stopped().await;
+            }
+            return outcomes;
+        }
     };
     if !entered.nest().dropped_have_settled() {
         entered.park();

@@ -232,7 +232,16 @@ impl Nest {
         self.until(|state| holds(state) || is_over(state)).await;
     }
 
-    /// The same for calls that may be stopped meanwhile, and then wait no longer.
+    /// Waits as above after a dispatch that was refused, because the handler is over. If it has stopped, nothing of it
+    /// goes on, and whoever else dispatched for it waits for nobody.
+    pub(crate) async fn until_held_or_stopped(&self) {
+        let has_stopped = self.state().stopped;
+        if !has_stopped {
+            self.until_held().await;
+        }
+    }
+
+    /// Waits until [`Self::dropped_have_settled`], unless the calls that wait are stopped meanwhile.
     pub(crate) async fn until_dropped_settled_or(&self, are_stopped: impl Fn() -> bool) {
         loop {
             let changed = self.changed.notified(); // as below
