@@ -7,7 +7,7 @@ use super::{
     play,
     program::{
         Act, BatchPlan, BreakerOwner, CallPlan, Chaos, Consent, Cut, CutBy, DispatchMode, End, ForkPlan,
-        KeyPlan, Nested, Order, Placement, Step, TurnPlan,
+        KeyPlan, Nested, Order, Placement, Room, Step, TurnPlan,
     },
 };
 use std::{num::NonZeroU32, time::Duration};
@@ -355,4 +355,26 @@ fn a_refused_dispatch_does_not_resume_a_handler_that_was_given_up() {
         report.entries.iter().position(|entry| is_it(&entry.fact)).expect("the handler did it")
     };
     assert!(place(1, HandlerStep::Ended) < place(0, HandlerStep::Resumed));
+}
+
+/// CC-4, ID-3: there is no room for the result of a call that must not run twice. The call of a later batch that has
+/// its key, while it runs or once it has ended, is told the same, although its own batch has room.
+#[test]
+fn what_had_no_room_is_told_to_all_callers_of_its_key() {
+    for gap_ms in [5, 1_000] {
+        let mut program = program(1, &[&[CONCURRENT, CONCURRENT]]);
+        program.room = Some(Room { batch: 100 << 10, session: 1_000 << 10, engine: 1_000 << 10 });
+        let key = Some(KeyPlan { key: 0, args: 0 });
+        let turns = &mut program.sessions[0].turns;
+        turns[0].overlaps_next = true;
+        turns[0].batch.calls.iter_mut().for_each(|call| call.script.bytes = 70_000);
+        (turns[0].batch.calls[1].key, turns[0].batch.calls[1].script.steps) = (key, vec![Step::Sleep(100)]);
+        let mut again = turn_of(DispatchMode::Runs, vec![CallPlan { key, ..call(2, CONCURRENT) }]);
+        again.gap_ms = gap_ms;
+        turns.push(again);
+        let report = passes(&program);
+        let ends = [0, 1, 2].map(|node| end(&report, node));
+        let refused = Some(ErrorKind::OutputTooLarge);
+        assert_eq!(ends, [(10, None), (100, refused), (gap_ms.max(100), refused)]);
+    }
 }

@@ -37,7 +37,9 @@ pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
                 let Some(failure) = kind.failure().filter(|failure| for_want_of_room(failure)) else {
                     continue;
                 };
-                if room.is_none_or(|room| held.has_room(node, place, room)) {
+                if !held.shares_refusal(node, place, failure)
+                    && room.is_none_or(|room| held.has_room(node, place, room))
+                {
                     broken(format!("is refused although there is room: {}", failure.message));
                 }
             }
@@ -55,6 +57,7 @@ pub(super) fn for_want_of_room(failure: &Failure) -> bool {
 /// What batches hold: at least, from what has been reported; at most, from what may have been.
 struct Held<'a> {
     index: &'a Index<'a>,
+    traces: &'a Traces<'a>,
     /// The calls whose ends are at these places.
     of_place: BTreeMap<usize, u32>,
     /// For each batch: the places of its first and its last event, and where its results have surely been released.
@@ -79,7 +82,7 @@ impl<'a> Held<'a> {
         for (batch, released) in released(index, traces) {
             spans.entry(batch).and_modify(|span| span.2 = released);
         }
-        Self { index, of_place, spans, large: BTreeMap::new(), place: 0 }
+        Self { index, traces, of_place, spans, large: BTreeMap::new(), place: 0 }
     }
 
     /// Adds a large result; returns whose bound it breaks, if any, with what is held and the bound.
@@ -104,6 +107,24 @@ impl<'a> Held<'a> {
             () if engine > room.engine => Some(("all sessions", engine, room.engine)),
             () => None,
         }
+    }
+
+    /// Whether a call that did not run was told what another call with its key had been told before (ID-3): that there
+    /// was no room for the result in the batch of that one, which is checked there. A result without room is kept for
+    /// a replay only if the tool must not run twice (V4); of another tool, only a call that came while it ran is told.
+    fn shares_refusal(&self, node: u32, place: usize, failure: &Failure) -> bool {
+        let begins = |node: &u32| self.traces.calls.get(node)?.events.first().map(|it| it.0);
+        let is_kept = self.index.nodes[&node].tool.is_some_and(|tool| !tool.is_repeatable());
+        let has_run = |node: &u32| self.traces.calls.get(node).is_some_and(|it| !it.attempts.is_empty());
+        let told_before = |peer: &u32| {
+            let (at, theirs) = self.traces.calls.get(peer)?.failure()?;
+            let in_time = at < place && (is_kept || begins(&node)? < at);
+            let is_same = for_want_of_room(theirs) && theirs.message == failure.message;
+            (in_time && is_same && has_run(peer)).then_some(())
+        };
+        failure.code == ErrorKind::OutputTooLarge
+            && !has_run(&node)
+            && self.index.peers(node).iter().any(|peer| told_before(peer).is_some())
     }
 
     /// Whether there was room for the result of a call that was refused, whatever had been held by then.

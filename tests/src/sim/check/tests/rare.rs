@@ -1,12 +1,13 @@
 //! Tests of the checks on agents that outlive their call, on room for results, on threads and on slices.
 
-use super::{READ, SERIAL, breaks, find, handler, program, turn};
+use super::{READ, SERIAL, breaks, event, find, handler, program, turn};
 use crate::sim::{
-    Fact, HandlerStep, Program,
+    Entry, Fact, HandlerStep, Program,
     check::check,
     play,
-    program::{ForkPlan, Placement, Room, Step},
+    program::{ForkPlan, KeyPlan, Placement, Room, Step},
 };
+use toolyard::EventKind;
 
 /// A read whose handler leaves an agent behind, which then reads and has an agent of its own.
 fn late() -> Program {
@@ -82,6 +83,49 @@ fn results_that_break_their_bound_are_found() {
     assert_eq!(with_room(15_000, 1 << 20), ["CC-4"], "of the batch");
     assert_eq!(with_room(25_000, 2_000), ["CC-4"], "of the session");
     assert_eq!(with_room(100_000, 1 << 20), ["CC-4"], "too much");
+}
+
+/// Two calls with large results, of which there is room for one; then, in a turn of its own, a call with the key of the
+/// other, whose tool must not run twice.
+fn shared() -> Program {
+    let mut program = program(1, &[&[SERIAL, SERIAL]]);
+    program.room = Some(Room { batch: 15_000, session: 1 << 20, engine: 1 << 20 });
+    let turns = &mut program.sessions[0].turns;
+    turns[0].batch.calls.iter_mut().for_each(|call| call.script.bytes = 10_000);
+    turns.push(turn(2, &[SERIAL]));
+    turns[0].batch.calls[1].key = Some(KeyPlan { key: 0, args: 0 });
+    turns[1].batch.calls[0].key = Some(KeyPlan { key: 0, args: 0 });
+    program
+}
+
+/// Lets a call be refused with another message.
+fn tell_otherwise(entries: &mut [Entry], call: &str) {
+    let at = event(entries, call, EventKind::is_terminal);
+    let Fact::Event(told) = &mut entries[at].fact else { unreachable!("an event") };
+    let EventKind::Failed(failure) = &mut told.kind else { unreachable!("a failure") };
+    failure.message.push('!');
+}
+
+/// CC-4, ID-3: a call that does not run is refused for want of room as the call with its key was, and not otherwise.
+#[test]
+fn a_refusal_that_nobody_was_given_before_is_found() {
+    breaks("CC-4", &shared(), |entries| tell_otherwise(entries, "c2"));
+    breaks("CC-4", &shared(), |entries| tell_otherwise(entries, "c1"));
+    breaks("CC-4", &shared(), |entries| {
+        let ran = event(entries, "c1", |kind| matches!(kind, EventKind::Attempt));
+        entries.remove(ran);
+    });
+}
+
+/// CC-4, V4: it is not kept for a call that may run again.
+#[test]
+fn a_kept_refusal_of_a_call_that_may_run_again_is_found() {
+    let report = play(&shared());
+    assert_eq!(report.violations, []);
+    let mut repeatable = shared();
+    repeatable.tools[SERIAL].guards.idempotent = true;
+    let found = check(&repeatable, &report.entries);
+    assert!(found.iter().any(|violation| violation.rule == "CC-4"), "{found:#?}");
 }
 
 /// CC-1, I3: two blocking handlers on the one thread.
