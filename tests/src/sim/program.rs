@@ -15,6 +15,7 @@ mod generate;
 mod govern;
 mod guards;
 mod index;
+mod meetings;
 mod policy;
 mod rare;
 mod room;

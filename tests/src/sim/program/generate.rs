@@ -58,6 +58,7 @@ impl Program {
         program.plant(seed, &mut Dice::new(seed, 5));
         program.shape(&mut Dice::new(seed, 6));
         program.rare(&mut Dice::new(seed, 7));
+        program.meet(&mut Dice::new(seed, 8));
         program
     }
 }

@@ -143,7 +143,7 @@ impl Program {
     }
 
     /// The first numbers that no call and no fork has.
-    fn next_numbers(&mut self) -> Numbers {
+    pub(super) fn next_numbers(&mut self) -> Numbers {
         let mut next = Numbers { node: 0, fork: 0 };
         for session in &mut self.sessions {
             session.forks.iter_mut().for_each(|fork| fork.numbers(&mut next));
@@ -161,14 +161,14 @@ impl Program {
 }
 
 /// The numbers of the next call and the next fork.
-struct Numbers {
+pub(super) struct Numbers {
     node: u32,
     fork: u32,
 }
 
 impl Numbers {
     /// A short call of this tool.
-    fn call(&mut self, dice: &mut Dice, tool: usize) -> CallPlan {
+    pub(super) fn call(&mut self, dice: &mut Dice, tool: usize) -> CallPlan {
         self.node += 1;
         CallPlan {
             node: self.node - 1,
@@ -190,9 +190,25 @@ impl Numbers {
             },
         }
     }
+
+    /// An agent that does nothing.
+    pub(super) fn fork(&mut self) -> ForkPlan {
+        self.fork += 1;
+        ForkPlan {
+            number: self.fork - 1,
+            shares_concurrent: false,
+            cap: None,
+            hidden: None,
+            barred: Vec::new(),
+            cancel_ms: None,
+            outlives: false,
+            turns: Vec::new(),
+            forks: Vec::new(),
+        }
+    }
 }
 
-fn plain_turn(calls: Vec<CallPlan>) -> TurnPlan {
+pub(super) fn plain_turn(calls: Vec<CallPlan>) -> TurnPlan {
     let batch = super::BatchPlan { calls };
     TurnPlan { gap_ms: 0, overlaps_next: false, mode: DispatchMode::Plain, resend: false, cut: None, batch }
 }
@@ -214,20 +230,7 @@ fn late_agent(dice: &mut Dice, next: &mut Numbers, tools: &[ToolPlan]) -> ForkPl
         turn.gap_ms = dice.pick(&[0, 0, 30]);
         turn
     };
-    let fork = |next: &mut Numbers, turns| {
-        next.fork += 1;
-        ForkPlan {
-            number: next.fork - 1,
-            shares_concurrent: false,
-            cap: None,
-            hidden: None,
-            barred: Vec::new(),
-            cancel_ms: None,
-            outlives: true,
-            turns,
-            forks: Vec::new(),
-        }
-    };
+    let fork = |next: &mut Numbers, turns| ForkPlan { outlives: true, turns, ..next.fork() };
     let turns = (0..dice.few(1..=2)).map(|_| turn(dice, next)).collect();
     let mut agent = fork(next, turns);
     if dice.chance(400) {
