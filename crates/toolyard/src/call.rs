@@ -9,10 +9,13 @@
 //!   engine ── session ── batch ── slots           what a call is in; only these are shared
 //! ```
 //!
-//! A call is a place in its batch, which is where all of it is kept. Order among calls, and the way in and out of a
-//! batch, are the room above.
+//! A call is a place in its batch, which is where all of it is kept; `InFlight` is how it is referred to. Where it is in
+//! its life is a pure machine (`life.rs`), out of which there is one way (`end.rs`). Order among calls, and the way in
+//! and out of a batch, are the room above.
 
 mod acquire;
+mod alarms;
+mod allowances;
 mod announce;
 mod approval;
 mod attempt;
@@ -46,19 +49,21 @@ mod sinks;
 mod slot;
 pub(crate) mod span;
 mod stop;
+mod stopping;
+mod streamed;
 mod weak_list;
 
-pub(crate) use attempt::{Attempt, Next, Runners};
+pub(crate) use attempt::{Attempt, Job, Next, Runners};
 pub use attempt::{Backend, Execution, HostBackend, Running, SandboxError, Stopped};
-pub(crate) use batch::{Base, BatchState, TurnOf, index};
+pub(crate) use batch::{Base, BatchState, TurnOf};
 pub(crate) use batch_ends::unfinished;
 pub(crate) use ending::Ending;
 pub(crate) use engine::EngineCore;
 pub(crate) use holding::{BatchHolds, Holding};
-pub(crate) use nested::{CallGone, CallRef, Entered, quiescence::Nested};
-pub(crate) use ready::ZOMBIE_WAIT;
+pub(crate) use in_flight::{CallGone, CallRef};
+pub(crate) use nested::{Entered, Nested};
 pub(crate) use refusals::vanished;
-pub(crate) use run::{Run, Step};
+pub(crate) use run::{Run, Step, index};
 pub(crate) use session::SessionCore;
 pub(crate) use slot::Slot;
 pub(crate) use stop::Stop;

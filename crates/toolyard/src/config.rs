@@ -15,6 +15,9 @@ pub(crate) struct Waits {
     pub(crate) call_deadline: Option<Duration>,
 }
 
+/// How long calls wait for zombies: handlers that were given up and still run (V3, CL-3).
+pub(crate) const ZOMBIE_WAIT: Duration = Duration::from_secs(30);
+
 /// How deep forks can nest (CL-7).
 pub const FORK_DEPTH_MAX: u8 = 8;
 

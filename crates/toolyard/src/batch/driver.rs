@@ -6,8 +6,8 @@
 
 use super::intake::Dispatch;
 use crate::{
-    call::{Attempt, BatchState, Next, Stop, ZOMBIE_WAIT, index},
-    config::OnSerialFailure,
+    call::{Attempt, BatchState, Job, Next, Stop, index},
+    config::{OnSerialFailure, ZOMBIE_WAIT},
 };
 use futures::{
     FutureExt,

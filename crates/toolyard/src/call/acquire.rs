@@ -9,17 +9,21 @@
 //! Whatever a call waits for, it holds nothing but its budget reservation (CC-5). A further attempt starts at the
 //! rate token.
 
-use super::attempt::{Attempt, AttemptStart};
-use super::batch::BatchState;
-use super::in_flight::InFlight;
-use super::life::{Life, Started};
-use super::progress::Bid;
-use super::refusals::{Refusal, vanished};
-use crate::tool::{Slots, TakeResult, TooLong, rate};
+use crate::{
+    admission::{Admitted, Held, Need},
+    call::{
+        attempt::{Attempt, AttemptStart},
+        batch::BatchState,
+        in_flight::InFlight,
+        life::{Life, Started},
+        progress::Bid,
+        refusals::{Refusal, vanished},
+    },
+    tool::{Slots, TakeResult, TooLong, rate},
+};
 use parking_lot::MutexGuard;
 use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
-use toolyard_admission::{Admitted, Held, Need};
 use toolyard_core::{CallError, CallTimeout};
 
 impl InFlight<'_> {

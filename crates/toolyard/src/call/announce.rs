@@ -1,9 +1,10 @@
 //! The events of a batch and of its calls.
 
-use super::batch::BatchState;
-use super::ending::Ending;
-use super::in_flight::InFlight;
-use crate::{agent::EventPlace, record::UNKNOWN_TOOL};
+use crate::{
+    agent::EventPlace,
+    call::{batch::BatchState, ending::Ending, in_flight::InFlight},
+    record::UNKNOWN_TOOL,
+};
 use std::{sync::Arc, time::Duration};
 use toolyard_core::{
     EventKind,

@@ -2,11 +2,8 @@
 //!
 //! What happens to one question is in [`question`](super::question).
 
-use super::batch::{BatchState, index};
-use super::in_flight::InFlight;
-use super::question::Question;
-use super::ready::EndOnDrop;
 use crate::{
+    call::{batch::BatchState, in_flight::InFlight, question::Question, ready::EndOnDrop, run::index},
     gate::{self, ApprovalSubject},
     tasks::Contained,
 };

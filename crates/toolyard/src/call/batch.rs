@@ -1,19 +1,28 @@
 //! The state that a batch's driver, attempts and approvals share.
 
-use super::bell::Bell;
-use super::deadline::Alarms;
-use super::ending::Ending;
-use super::holding::Holding;
-use super::ids::Ids;
-use super::in_flight::InFlight;
-use super::life::Started;
-use super::rare::Aside;
-use super::reserve::Draws;
-use super::run::Run;
-use super::session::SessionCore;
-use super::slot::Slot;
-use super::stop::Stop;
-use crate::{budget::Allowance, call::nested::quiescence::Nested, gate::Cleared, record::Parent};
+use crate::{
+    admission::{Ask, Need},
+    budget::Allowance,
+    call::{
+        alarms::Alarms,
+        allowances::BatchAllowances,
+        batch_ends::Ends,
+        bell::Bell,
+        ending::Ending,
+        holding::Holding,
+        ids::Ids,
+        in_flight::InFlight,
+        life::Started,
+        nested::Nested,
+        rare::Aside,
+        run::{Run, index},
+        session::SessionCore,
+        slot::Slot,
+        stop::Stop,
+    },
+    gate::Cleared,
+    record::Parent,
+};
 use futures::future::AbortHandle;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -27,13 +36,7 @@ use std::{
     },
 };
 use tokio_util::sync::CancellationToken;
-use toolyard_admission::{Ask, Need};
 use toolyard_core::{Call, Caller, EventKind, Outcome, Routing, ToolClass};
-
-/// A place in a batch as a `u32`, which is enough for the largest batch allowed.
-pub(crate) fn index(at: usize) -> u32 {
-    u32::try_from(at).expect("a batch is far smaller than 2^32")
-}
 
 /// The turn of a batch.
 #[derive(Debug, Clone)]
@@ -63,7 +66,7 @@ pub(crate) struct BatchState {
     /// Which call it was dispatched from, if a handler dispatched it.
     pub(crate) nested: Option<Box<Nested>>,
     pub(crate) turn: u64,
-    pub(crate) draws: Draws,
+    pub(super) allowances: BatchAllowances,
     /// Whether it is its whole turn: then its start and end are the turn's.
     pub(super) is_turn: bool,
     pub(crate) base: Base,
@@ -104,7 +107,8 @@ impl BatchState {
         for (number, run) in runs.iter().enumerate() {
             slots[run.calls()].iter_mut().for_each(|slot| slot.run = base.run + index(number));
         }
-        let draws = Draws::of(&session, turn.allowance, &slots);
+        let entries = slots.iter().filter_map(|slot| Some(&slot.work.as_ref()?.entry));
+        let allowances = BatchAllowances::of(&session, turn.allowance, entries);
         let hears = session.engine.bus.is_listening() || parent.is_kept();
         Arc::new_cyclic(|me| Self {
             me: me.clone(),
@@ -114,7 +118,7 @@ impl BatchState {
             nested,
             parent,
             turn: turn.number,
-            draws,
+            allowances,
             is_turn: turn.is_whole,
             cancel: OnceLock::new(),
             cancelled: AtomicBool::new(false),
@@ -143,13 +147,6 @@ impl BatchState {
     pub(crate) fn run_has_ended(&self) -> bool {
         // Most batches are one run, which is the one that has just ended.
         self.runs.len() == 1 || self.open_runs.fetch_sub(1, Ordering::SeqCst) == 1
-    }
-
-    /// Whether some call has no result yet, the end of the batch is still to be announced, or a handler goes on for
-    /// calls of other batches, or for none any more.
-    pub(crate) fn is_in_flight(&self) -> bool {
-        let goes_on = |slot: &Slot| slot.aside().is_some_and(Aside::has_detached_run);
-        self.is_open() || !self.end_announced.load(Ordering::SeqCst) || self.slots.iter().any(goes_on)
     }
 
     /// Announces the end of the batch: every call has its result.
@@ -210,6 +207,20 @@ impl BatchState {
     pub(crate) fn withdraw_questions(&self) {
         let questions = std::mem::take(&mut *self.questions.lock());
         questions.values().for_each(AbortHandle::abort);
+    }
+
+    /// The places of the calls with this id, in call order.
+    pub(crate) fn places_of(&self, id: &str) -> &[u32] {
+        let id_at = |place: u32| self.at(place).slot().id().as_str();
+        let sorted = self.ids.0.get_or_init(|| {
+            let mut places: Box<[u32]> = (0..index(self.slots.len())).collect();
+            places.sort_by(|one, other| id_at(*one).cmp(id_at(*other)));
+            places
+        });
+        let from = &sorted[sorted.partition_point(|place| id_at(*place) < id)..];
+        // Ids hardly ever repeat, so the end is near.
+        let count = from.iter().take_while(|place| id_at(**place) == id).count();
+        &from[..count]
     }
 
     /// Whether a serial call of this run ended without an output.
@@ -279,6 +290,15 @@ impl<'a> InFlight<'a> {
     pub(crate) fn withdraw_question(self) {
         let question = self.batch.questions.lock().remove(&self.index);
         question.iter().for_each(AbortHandle::abort); // outside of the lock, because it wakes a task
+    }
+}
+
+impl Ends for BatchState {
+    /// Whether some call has no result yet, the end of the batch is still to be announced, or a handler goes on for
+    /// calls of other batches, or for none any more.
+    fn is_in_flight(&self) -> bool {
+        let goes_on = |slot: &Slot| slot.aside().is_some_and(Aside::has_detached_run);
+        self.is_open() || !self.end_announced.load(Ordering::SeqCst) || self.slots.iter().any(goes_on)
     }
 }
 

@@ -2,7 +2,6 @@
 //!
 //! Batches are not counted. A waiter finds them the way a cancel does, and is notified when one finishes.
 
-use super::batch::BatchState;
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},
@@ -28,7 +27,7 @@ impl BatchEnds {
     }
 
     /// Waits until none of `batches` is in flight, including those that are added meanwhile.
-    pub(crate) async fn all_ended(&self, batches: impl Fn() -> Vec<Arc<BatchState>>) {
+    pub(crate) async fn all_ended<B: Ends>(&self, batches: impl Fn() -> Vec<Arc<B>>) {
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let _waiting = Waiting(self);
         loop {
@@ -51,8 +50,14 @@ impl BatchEnds {
     }
 }
 
-/// Those that still have open calls or have not announced their end.
-pub(crate) fn unfinished(batches: Vec<Arc<BatchState>>) -> impl Iterator<Item = Arc<BatchState>> {
+/// A batch, as far as it is waited for.
+pub(crate) trait Ends {
+    /// Whether it has open calls, or has not announced its end.
+    fn is_in_flight(&self) -> bool;
+}
+
+/// Those that are in flight.
+pub(crate) fn unfinished<B: Ends>(batches: Vec<Arc<B>>) -> impl Iterator<Item = Arc<B>> {
     batches.into_iter().filter(|batch| batch.is_in_flight())
 }
 

@@ -1,10 +1,7 @@
 //! Telling running calls to stop: all of a batch, one of them, or the handler of a flight. The table in `rare.rs`
 //! lists the flags. The task that drives a running call leaves its waker in the call's slot; setting a flag wakes it.
 
-use super::batch::{BatchState, index};
-use super::in_flight::InFlight;
-use super::rare::Aside;
-use super::stop::Stop;
+use crate::call::{batch::BatchState, in_flight::InFlight, rare::Aside, run::index, stop::Stop};
 use std::{
     sync::atomic::{Ordering, fence},
     task::{Context, Poll},

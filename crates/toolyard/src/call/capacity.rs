@@ -1,10 +1,12 @@
 //! What becomes of a result that there is no room for, and of calls behind it.
 
-use super::batch::BatchState;
-use super::ending::Ending;
-use super::holding::{Full, Rooms};
-use super::in_flight::InFlight;
-use super::refusals::Refusal;
+use crate::call::{
+    batch::BatchState,
+    ending::Ending,
+    holding::{Full, Rooms},
+    in_flight::InFlight,
+    refusals::Refusal,
+};
 use toolyard_core::{CallError, Effect, ErrorKind, Reason};
 
 impl BatchState {

@@ -9,13 +9,17 @@
 //! The event is emitted and the result written under the lock of the call's life: nothing of a call follows its
 //! terminal event, and nobody sees a result that has not been announced.
 
-use super::ending::Ending;
-use super::in_flight::InFlight;
-use super::life::{Left, Life, Wait};
-use super::progress::{Bid, Progress};
-use super::run::Step;
-use super::span;
-use crate::gate;
+use crate::{
+    call::{
+        ending::Ending,
+        in_flight::InFlight,
+        life::{Left, Life, Wait},
+        progress::{Bid, Progress},
+        run::Step,
+        span,
+    },
+    gate,
+};
 use parking_lot::MutexGuard;
 use toolyard_core::{CallError, EventKind};
 

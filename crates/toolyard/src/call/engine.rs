@@ -1,13 +1,15 @@
 //! The engine as its sessions hold it.
 
-use super::batch_ends::BatchEnds;
-use super::{
-    attempt::{Backend, Runners},
-    batch::BatchState,
-    session::SessionCore,
-    stop::Stop,
+use crate::{
+    agent::{Numbers, PreparedOptions, Services},
+    call::{
+        attempt::{Attempt, Backend, Runners},
+        batch::BatchState,
+        batch_ends::BatchEnds,
+        session::SessionCore,
+        stop::Stop,
+    },
 };
-use crate::agent::{Numbers, PreparedOptions, Services};
 use foldhash::HashMap;
 use parking_lot::{Mutex, MutexGuard};
 use std::{
@@ -23,7 +25,7 @@ use toolyard_core::SessionId;
 pub(crate) struct EngineCore {
     pub(crate) services: Arc<Services>,
     pub(crate) backend: Arc<dyn Backend>,
-    pub(crate) runners: Arc<Runners>,
+    pub(crate) runners: Arc<Runners<Attempt>>,
     pub(crate) batch_ends: BatchEnds,
     sessions: Mutex<Sessions>,
     opened: AtomicU64,
@@ -65,7 +67,7 @@ impl EngineCore {
         self.sessions.lock()
     }
 
-    pub(crate) fn new(services: Services, backend: Arc<dyn Backend>, runners: Arc<Runners>) -> Self {
+    pub(crate) fn new(services: Services, backend: Arc<dyn Backend>, runners: Arc<Runners<Attempt>>) -> Self {
         Self {
             services: Arc::new(services),
             backend,

@@ -18,10 +18,10 @@ mod leave;
 mod machine;
 mod pass_on;
 
-pub(crate) use machine::{Leaving, PassedOn};
-
-use super::in_flight::InFlight;
-use super::nested::{CallRef, Report};
+use crate::call::{
+    in_flight::{CallRef, InFlight},
+    nested::Report,
+};
 use machine::Machine;
 use parking_lot::{Mutex, MutexGuard};
 use std::{collections::VecDeque, sync::Arc};

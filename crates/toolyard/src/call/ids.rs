@@ -1,28 +1,11 @@
 //! Finding the calls of a batch by their ids. Only cancels and resends do so, so the index is made when the first of
 //! them comes, and costs the others nothing.
 
-use super::batch::{BatchState, index};
 use std::sync::OnceLock;
 
 /// The places of a batch's calls, ordered by id. Calls of equal id are in call order.
 #[derive(Default)]
-pub(crate) struct Ids(OnceLock<Box<[u32]>>);
-
-impl BatchState {
-    /// The places of the calls with this id, in call order.
-    pub(crate) fn places_of(&self, id: &str) -> &[u32] {
-        let id_at = |place: u32| self.at(place).slot().id().as_str();
-        let sorted = self.ids.0.get_or_init(|| {
-            let mut places: Box<[u32]> = (0..index(self.slots.len())).collect();
-            places.sort_by(|one, other| id_at(*one).cmp(id_at(*other)));
-            places
-        });
-        let from = &sorted[sorted.partition_point(|place| id_at(*place) < id)..];
-        // Ids hardly ever repeat, so the end is near.
-        let count = from.iter().take_while(|place| id_at(**place) == id).count();
-        &from[..count]
-    }
-}
+pub(crate) struct Ids(pub(super) OnceLock<Box<[u32]>>);
 
 /// How often this thread has looked at the id of a call.
 #[cfg(test)]

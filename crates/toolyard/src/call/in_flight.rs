@@ -1,6 +1,12 @@
-//! A call in flight: the receiver of everything that is done to one call.
+//! References to a call.
+//!
+//! | | | |
+//! |---|---|---|
+//! | [`InFlight`] | borrowed, copied | the receiver of everything that is done to one call |
+//! | [`CallRef`] | keeps its batch | what outlives a borrow: an attempt, a follower, a handler's own calls |
+//! | [`WeakCall`] | does not keep it | a timer, or a task that is to start the call |
 
-use super::{batch::BatchState, engine::EngineCore, nested::CallRef, session::SessionCore, slot::Slot};
+use crate::call::{batch::BatchState, engine::EngineCore, session::SessionCore, slot::Slot};
 use std::sync::{Arc, Weak};
 
 /// A call in flight, borrowed: its batch, and its place there. What outlives a borrow holds a [`CallRef`].
@@ -18,11 +24,29 @@ impl BatchState {
     }
 }
 
+/// A reference to a call: its batch and its place there.
+#[derive(Clone)]
+pub(crate) struct CallRef {
+    pub(crate) batch: Arc<BatchState>,
+    pub(crate) index: u32,
+}
+
 impl CallRef {
     /// The call.
     #[inline(always)]
     pub(crate) fn at(&self) -> InFlight<'_> {
         InFlight { batch: &self.batch, index: self.index }
+    }
+
+    /// Whether its handler runs: it has no result yet, or its flight goes on for others.
+    pub(crate) fn runs(&self) -> bool {
+        self.at().started().is_some()
+    }
+}
+
+impl std::fmt::Debug for CallRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("CallRef").field(&self.at().call().id).finish()
     }
 }
 
@@ -78,3 +102,7 @@ impl WeakCall {
         Some(CallRef { batch: self.batch.upgrade()?, index: self.index })
     }
 }
+
+/// The call that a dispatch or a fork belongs to has ended, and its batch is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CallGone;

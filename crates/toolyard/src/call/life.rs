@@ -16,12 +16,16 @@
 #[cfg(test)]
 mod tests;
 
-use super::ending::Ending;
-use super::progress::{Bid, Progress};
-use crate::tool::rate;
+use crate::{
+    admission::{Held, Ticket},
+    call::{
+        ending::Ending,
+        progress::{Bid, Progress},
+    },
+    tool::rate,
+};
 use std::task::Waker;
 use tokio::time::Instant;
-use toolyard_admission::{Held, Ticket};
 
 /// Where a call is in its life.
 pub(crate) struct Life(Phase);

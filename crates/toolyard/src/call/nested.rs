@@ -14,8 +14,13 @@
 mod entered;
 mod lineage;
 mod park;
-pub(crate) mod quiescence;
+mod position;
+mod quiescence;
+mod report;
+mod state;
 
 pub(crate) use entered::Entered;
-pub(crate) use lineage::{CallGone, CallRef, current, within};
-pub(crate) use park::{Clock, Nest, Report};
+pub(crate) use lineage::within;
+pub(crate) use park::{Clock, Nest};
+pub(crate) use position::Nested;
+pub(crate) use report::Report;

@@ -1,7 +1,6 @@
 //! What a call carries from a failed attempt to the next one.
 
-use super::ending::Ending;
-use crate::tool::Paid;
+use crate::{call::ending::Ending, tool::Paid};
 use std::time::Duration;
 use tokio::time::Instant;
 use toolyard_core::{CallError, Dedupe, Sandbox};

@@ -9,11 +9,12 @@
 //!   follow ─── waits for the end of the question that a call of equal key and digest leads (ID-3)
 //! ```
 
-use super::in_flight::InFlight;
-use super::nested::CallRef;
-use super::refusals::Refusal;
 use crate::{
     agent::{FromLead, Lead, Remembered, Settlement, Share, ShareKey, WaitingQuestion},
+    call::{
+        in_flight::{CallRef, InFlight},
+        refusals::Refusal,
+    },
     gate::{self, Consent, nobody_to_ask, too_long_to_ask, user_denied},
     tasks::{Caught, Contained, caught},
 };

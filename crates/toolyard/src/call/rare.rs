@@ -14,10 +14,12 @@
 //! Without a flight, `cancelled` or `stop_requested` stops the handler. On a flight, `cancelled` and `call_cancelled`
 //! detach the call while others wait for the result, and otherwise lead to `stop_requested`.
 
-use super::flight::Flight;
-use super::life::{RunningCall, Started};
-use super::nested::Nest;
-use super::redacted::Streamed;
+use crate::call::{
+    flight::Flight,
+    life::{RunningCall, Started},
+    nested::Nest,
+    streamed::Streamed,
+};
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::{
     Arc, OnceLock,

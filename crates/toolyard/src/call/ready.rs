@@ -1,27 +1,24 @@
 //! From ready to started: a call gets its permits at once, is queued for them, or ends.
 
-use super::batch::BatchState;
-use super::in_flight::{InFlight, WeakCall};
-use super::life::{Life, Started};
-use super::progress::Bid;
-use super::refusals::{Refusal, vanished};
-use super::stop::Stop;
-use super::{
-    attempt::{Attempt, AttemptStart},
-    nested::CallRef,
-};
 use crate::{
+    admission::{Asking, Permit, Ticket, Waiter},
+    call::{
+        attempt::{Attempt, AttemptStart},
+        batch::BatchState,
+        in_flight::{CallRef, InFlight, WeakCall},
+        life::{Life, Started},
+        progress::Bid,
+        refusals::{Refusal, vanished},
+        stop::Stop,
+    },
+    config::ZOMBIE_WAIT,
     gate::{self, Cleared, not_found},
     pool::{PoolLeases, PoolState},
 };
 use parking_lot::MutexGuard;
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 use tokio::time::Instant;
-use toolyard_admission::{Asking, Permit, Ticket, Waiter};
 use toolyard_core::{CallError, ErrorKind, ToolClass};
-
-/// How long calls wait for zombies: handlers that were given up and still run (V3, CL-3).
-pub(crate) const ZOMBIE_WAIT: Duration = Duration::from_secs(30);
 
 /// The inputs of [`BatchState::proceed`] beside the call.
 pub(crate) struct Readiness {
@@ -173,7 +170,7 @@ impl<'a> InFlight<'a> {
         work.map_or(Ok(()), |work| self.batch.check_tool(work))
     }
 
-    /// Ends a call that was queued behind zombies if it still is after [`ZOMBIE_WAIT`] (V3). This does not keep alive
+    /// Ends a call that was queued behind zombies if it still is after [`ZOMBIE_WAIT`](crate::config::ZOMBIE_WAIT) (V3). This does not keep alive
     /// a batch that ends meanwhile.
     pub(crate) fn expire_later(self, ticket: Ticket) {
         let call = self.downgrade();

@@ -9,10 +9,8 @@
 //!
 //! The paths of a call that needed approval also have to lead where they led then.
 
-use super::batch::BatchState;
-use super::in_flight::InFlight;
-use super::refusals::Refusal;
 use crate::{
+    call::{batch::BatchState, in_flight::InFlight, refusals::Refusal},
     gate::{self, Cleared, Consent},
     tool::{Allowed, PolicyVersion},
 };

@@ -1,15 +1,8 @@
 //! What a batch shows of its calls, without secrets: their errors, streamed output and arguments.
 
-use super::batch::BatchState;
-use super::in_flight::InFlight;
+use crate::call::{batch::BatchState, in_flight::InFlight, streamed::Streamed};
 use toolyard_core::{ApprovalRequest, CallError, EventKind, Outcome};
 use toolyard_redact::{Redactor, Stream};
-
-/// The streamed output of one attempt.
-pub(crate) struct Streamed {
-    attempt: u32,
-    stream: Stream,
-}
 
 impl BatchState {
     /// The error without secrets, as its caller gets it.

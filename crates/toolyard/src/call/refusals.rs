@@ -3,8 +3,7 @@
 //! What the gate refuses before that, with its advice, is in [`gate`](crate::gate); what a handler ends with is in
 //! `attempt/classify.rs`.
 
-use super::stop::Stop;
-use crate::budget::Spent;
+use crate::{admission, budget::Spent, call::stop::Stop};
 use std::time::Duration;
 use toolyard_core::{CallError, Effect, ErrorKind, Reason, ToolClass, wording};
 
@@ -114,11 +113,18 @@ impl Refusal {
     }
 }
 
-impl From<toolyard_admission::Refusal> for Refusal {
-    fn from(refusal: toolyard_admission::Refusal) -> Self {
+impl Stop {
+    /// The error of the calls that have not started.
+    pub(crate) fn error(self) -> CallError {
+        Refusal::Stopped(self).error()
+    }
+}
+
+impl From<admission::Refusal> for Refusal {
+    fn from(refusal: admission::Refusal) -> Self {
         match refusal {
-            toolyard_admission::Refusal::QueueFull { queue_max } => Self::QueueFull { queue_max },
-            toolyard_admission::Refusal::SerialNesting => Self::SerialNesting,
+            admission::Refusal::QueueFull { queue_max } => Self::QueueFull { queue_max },
+            admission::Refusal::SerialNesting => Self::SerialNesting,
         }
     }
 }

@@ -8,10 +8,12 @@
 //! A call that waits for its next attempt holds nothing and has no task but a timer (CC-5). It is not quiescent: the
 //! next run of its batch waits for it.
 
-use super::in_flight::InFlight;
-use super::life::Life;
-use super::progress::{Bid, Progress};
-use super::ready::EndOnDrop;
+use crate::call::{
+    in_flight::InFlight,
+    life::Life,
+    progress::{Bid, Progress},
+    ready::EndOnDrop,
+};
 use parking_lot::MutexGuard;
 use std::time::Duration;
 use toolyard_core::EventKind;

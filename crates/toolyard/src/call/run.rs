@@ -1,10 +1,14 @@
 //! One run of a batch, counted down as its calls end and become quiescent.
 
-use super::batch::index;
 use std::{
     ops::Range,
     sync::atomic::{AtomicU32, AtomicU64, Ordering},
 };
+
+/// A place in a batch as a `u32`, which is enough for the largest batch allowed.
+pub(crate) fn index(at: usize) -> u32 {
+    u32::try_from(at).expect("a batch is far smaller than 2^32")
+}
 
 /// A step by which a call is counted down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

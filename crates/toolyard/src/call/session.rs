@@ -1,15 +1,15 @@
 //! The state that the batches of a session share.
 
-use super::weak_list::WeakList;
-use super::{
-    batch::{BatchState, TurnOf},
-    engine::EngineCore,
-    flight::Flight,
-    nested::{self as nesting, CallGone, CallRef},
-    stop::Stop,
-};
 use crate::{
     agent::{Agent, EventPlace, ForkParts, Numbers, PreparedOptions},
+    call::{
+        batch::{BatchState, TurnOf},
+        engine::EngineCore,
+        flight::Flight,
+        in_flight::{CallRef, WeakCall},
+        stop::Stop,
+        weak_list::WeakList,
+    },
     keys::{KeptResult, KeyBounds, Keys},
 };
 use parking_lot::{Mutex, MutexGuard};
@@ -38,7 +38,7 @@ struct Parent {
     /// Its index among the forks of that session.
     place: usize,
     /// The call whose handler made it.
-    made_by: Option<(Weak<BatchState>, u32)>,
+    made_by: Option<WeakCall>,
 }
 
 /// What is in flight.
@@ -79,7 +79,7 @@ impl SessionCore {
     pub(crate) fn fork(parent: &Arc<Self>, parts: ForkParts, made_by: Option<CallRef>) -> Arc<Self> {
         let agent = parent.agent.fork(parts, made_by.as_ref().and_then(|call| call.batch.allowance()));
         let place = parent.open_now().forks.insert(Weak::new());
-        let made_by = made_by.map(|call| (Arc::downgrade(&call.batch), call.index));
+        let made_by = made_by.map(|call| call.at().downgrade());
         let fork = Arc::new(Self {
             agent,
             engine: parent.engine.clone(),
@@ -99,22 +99,9 @@ impl SessionCore {
         fork
     }
 
-    /// The call that owns what is dispatched and forked here: the call whose handler runs on this task, else the call
-    /// whose handler made this fork (CC-7b). It may have ended, and owns it all the same: then it is refused.
-    ///
-    /// # Errors
-    /// [`CallGone`] if that call ended so long ago that its batch is gone.
-    pub(crate) fn caller_call(&self) -> Result<Option<CallRef>, CallGone> {
-        if let Some(call) = nesting::current() {
-            return Ok(Some(call));
-        }
-        match self.parent.as_ref().and_then(|parent| parent.made_by.as_ref()) {
-            None => Ok(None),
-            Some((batch, index)) => {
-                let batch = batch.upgrade().ok_or(CallGone)?;
-                Ok(Some(CallRef { batch, index: *index }))
-            }
-        }
+    /// The call whose handler made it, if it is the fork of one.
+    pub(super) fn made_by(&self) -> Option<&WeakCall> {
+        self.parent.as_ref()?.made_by.as_ref()
     }
 
     /// A turn with this number, of which the batch is all.

@@ -1,10 +1,12 @@
 //! Calls whose events cannot be written: if a queue is full they wait, and if a writer is broken those with side
 //! effects do not run (OB-3, PO-6).
 
-use super::in_flight::InFlight;
-use super::life::Life;
-use super::ready::{EndOnDrop, Readiness};
-use super::refusals::Refusal;
+use crate::call::{
+    in_flight::InFlight,
+    life::Life,
+    ready::{EndOnDrop, Readiness},
+    refusals::Refusal,
+};
 use parking_lot::MutexGuard;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};

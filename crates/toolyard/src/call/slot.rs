@@ -3,11 +3,15 @@
 #[cfg(test)]
 mod tests;
 
-use super::ending::Ending;
-use super::life::{Life, RunningCall, Started};
-use super::nested::Nest;
-use super::rare::Aside;
-use crate::gate::Cleared;
+use crate::{
+    call::{
+        ending::Ending,
+        life::{Life, RunningCall, Started},
+        nested::Nest,
+        rare::Aside,
+    },
+    gate::Cleared,
+};
 use once_cell::race::OnceBox;
 use parking_lot::{Mutex, MutexGuard};
 use std::{

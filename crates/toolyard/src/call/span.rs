@@ -1,12 +1,15 @@
 //! The span of a call: how it starts, what is recorded at the call's end, and who runs in it.
 
-use super::ending::Ending;
-use super::in_flight::InFlight;
-use super::nested::CallRef;
-use crate::record::{
-    AGENT_ID, ATTEMPTS, BATCH, CONVERSATION_ID, DEDUPE, ERROR_TYPE, EXECUTE_TOOL, FUNCTION, OPERATION_NAME,
-    OTEL_KIND, OTEL_NAME, OTEL_STATUS_CODE, QUEUE_DURATION, TARGET, TOOL_CALL_ARGUMENTS, TOOL_CALL_ID,
-    TOOL_CALL_RESULT, TOOL_DESCRIPTION, TOOL_NAME, TOOL_TYPE, TURN,
+use crate::{
+    call::{
+        ending::Ending,
+        in_flight::{CallRef, InFlight},
+    },
+    record::{
+        AGENT_ID, ATTEMPTS, BATCH, CONVERSATION_ID, DEDUPE, ERROR_TYPE, EXECUTE_TOOL, FUNCTION,
+        OPERATION_NAME, OTEL_KIND, OTEL_NAME, OTEL_STATUS_CODE, QUEUE_DURATION, TARGET, TOOL_CALL_ARGUMENTS,
+        TOOL_CALL_ID, TOOL_CALL_RESULT, TOOL_DESCRIPTION, TOOL_NAME, TOOL_TYPE, TURN,
+    },
 };
 use std::time::Duration;
 use tracing::{Span, field::Empty};

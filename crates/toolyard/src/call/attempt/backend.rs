@@ -1,16 +1,11 @@
 //! Where a call executes.
 
-use super::{Attempt, supervise::Withdrawn};
-use crate::{
-    call::nested::within,
-    tasks::{Blocking, Contained, Panic, TakeUp, after_drop, caught},
-};
+use crate::{call::attempt::Attempt, tasks::TakeUp};
 use futures::future::BoxFuture;
 use serde_json::Value;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::oneshot;
 use toolyard_core::{Grant, Placement, Sandbox, Tool, ToolContext, ToolError, ToolOutput};
-use tracing::Instrument as _;
 
 /// One attempt, ready to be executed.
 #[non_exhaustive]
@@ -92,98 +87,4 @@ pub trait Backend: Send + Sync {
     /// # Errors
     /// [`SandboxError`] if it cannot be executed as granted; the handler has then not started.
     fn execute<'a>(&'a self, execution: &'a Execution<'a>) -> Result<Running<'a>, SandboxError>;
-}
-
-/// Executes calls in this process. The engine enforces limits of wall time and output bytes; the host can enforce no
-/// others.
-pub struct HostBackend {
-    blocking: Arc<dyn Blocking>,
-}
-
-impl HostBackend {
-    /// A host that runs blocking tools on `blocking`.
-    pub fn new(blocking: Arc<dyn Blocking>) -> Self {
-        Self { blocking }
-    }
-}
-
-impl Backend for HostBackend {
-    fn execute<'a>(&'a self, execution: &'a Execution<'a>) -> Result<Running<'a>, SandboxError> {
-        check(execution.grant)?;
-        Ok(match execution.placement {
-            Placement::Task | Placement::Inline => Running {
-                result: execution.tool.execute(execution.args, &execution.cx),
-                stopped: Stopped::WhenDropped,
-            },
-            Placement::Blocking => self.execute_blocking(execution),
-        })
-    }
-}
-
-impl HostBackend {
-    fn execute_blocking(&self, execution: &Execution<'_>) -> Running<'static> {
-        let (args, cx) = (execution.args.clone(), execution.cx.clone());
-        let mut tool = Contained::new(execution.tool.clone()); // dropped on its own, wherever the job is dropped
-        let call = execution.attempt.call.clone();
-        let (give_result, result) = oneshot::channel();
-        let (tell_stopped, stopped) = oneshot::channel();
-        let take_up = execution.take_up.get_or_init(TakeUp::default).clone();
-        // What the handler logs belongs to its call, on its thread too.
-        let span = call.at().span_of();
-        let job = async move {
-            // All threads may have been busy for longer than the call could wait.
-            if cx.is_cancelled() || !take_up.take_up() {
-                let _ = tell_stopped.send(false);
-                let _ = give_result.send(Err(Panic::new(Box::new(Withdrawn::Stopped))));
-                return;
-            }
-            let done = match caught(|| tool.execute(&args, &cx)) {
-                Ok(handler) => within(&call, handler).await,
-                Err(panic) => Err(panic),
-            };
-            let done = after_drop(done, tool.end());
-            let ok = matches!(done, Ok(Ok(_)));
-            // The stop is sent first, so that whoever has the result need not wait for it. The receivers may be gone.
-            let _ = tell_stopped.send(ok);
-            let _ = give_result.send(done);
-        };
-        self.blocking.spawn(Box::pin(job.instrument(span)));
-        let result = async {
-            match result.await {
-                Ok(Ok(done)) => done,
-                Ok(Err(panic)) => panic.resume(),
-                Err(_) => std::panic::resume_unwind(Box::new(LostThread)),
-            }
-        };
-        Running { result: Box::pin(result), stopped: Stopped::Later(stopped) }
-    }
-}
-
-/// The panic payload for a handler whose thread was lost without a result.
-pub(crate) struct LostThread;
-
-#[inline]
-fn check(grant: &Grant) -> Result<(), SandboxError> {
-    let Grant { sandbox, limits, .. } = grant;
-    let is_bounded = limits.memory.is_some() | limits.processes.is_some() | limits.open_files.is_some();
-    if *sandbox == Sandbox::Host && !is_bounded { Ok(()) } else { refuse(grant) }
-}
-
-/// What the host cannot do of this grant.
-#[cold]
-fn refuse(grant: &Grant) -> Result<(), SandboxError> {
-    let sandbox = grant.sandbox;
-    if sandbox != Sandbox::Host {
-        return Err(SandboxError::Unavailable(sandbox));
-    }
-    let limits = &grant.limits;
-    let unkept = [
-        ("memory", limits.memory.is_some()),
-        ("processes", limits.processes.is_some()),
-        ("open files", limits.open_files.is_some()),
-    ];
-    match unkept.iter().find(|(_, is_set)| *is_set) {
-        Some((limit, _)) => Err(SandboxError::Unenforceable { sandbox, limit }),
-        None => Ok(()),
-    }
 }

@@ -1,12 +1,15 @@
 //! From the verdict on an attempt to what its caller is told (V4, V5).
 
-use super::{
-    backend::LostThread,
-    supervise::{Verdict, Withdrawn},
-};
-use crate::call::refusals::Refusal;
 use crate::{
-    call::{ending::Ending, stop::Stop},
+    call::{
+        attempt::{
+            host::LostThread,
+            supervise::{Verdict, Withdrawn},
+        },
+        ending::Ending,
+        refusals::Refusal,
+        stop::Stop,
+    },
     tasks::{Panic, log_unclassified},
     tool::ToolEntry,
 };

@@ -3,8 +3,7 @@
 //! Whatever releases permits starts the call that waited for them. A runner that does so at the end of its attempt is
 //! about to be free itself, so the call runs there, without a wake-up and a trip through the scheduler.
 
-use super::Attempt;
-use crate::call::engine::EngineCore;
+use crate::call::{attempt::Attempt, engine::EngineCore};
 use std::{cell::RefCell, marker::PhantomData, mem::ManuallyDrop, ptr};
 
 thread_local! {

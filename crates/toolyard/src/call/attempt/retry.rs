@@ -1,8 +1,12 @@
 //! What follows an attempt: its call's end, or another attempt (RT-1).
 
-use super::Attempt;
 use crate::{
-    call::{deadline::earlier, ending::Ending, progress::Progress},
+    call::{
+        attempt::{Attempt, Stage},
+        deadline::earlier,
+        ending::Ending,
+        progress::Progress,
+    },
     tool::{Decision, Ended, Paid, Repeatability, Span, retry::decide},
 };
 use std::time::Duration;
@@ -16,7 +20,10 @@ impl Attempt {
     /// Reports its end to the breakers.
     #[inline(always)]
     pub(crate) fn count(&mut self, ending: &Ending, ended_at: Instant) {
-        let Some(slots) = self.slots.take() else { return };
+        let slots = match std::mem::replace(&mut self.stage, Stage::Counted) {
+            Stage::Running(slots) => slots,
+            other => return self.stage = other,
+        };
         let engine = self.engine();
         let slots = match &ending.status {
             Ok(_) => match self.work().entry.guard().succeeded(slots, ended_at) {
@@ -84,14 +91,16 @@ impl Attempt {
     /// Reports the result to the call's key, before anyone else sees it (V1).
     #[inline(always)]
     pub(crate) fn keep(&mut self, ending: &Ending, no_side_effect: bool) {
-        if !std::mem::replace(&mut self.kept_result, true) && self.at().flight_run_by().is_some() {
+        let Stage::Released { zombie } = &mut self.stage else { return };
+        self.stage = Stage::Reported { zombie: zombie.take() };
+        if self.at().flight_run_by().is_some() {
             self.at().complete(&ending.status, ending.attempts, no_side_effect);
         }
     }
 
     /// Leaves the call waiting for its next attempt.
     pub(crate) fn try_again(&mut self, ending: Ending, paid: Paid, delay: Duration, span: tracing::Span) {
-        self.done = true;
+        self.stage = Stage::Done;
         let (ready_at, granted_at) = self.first_times();
         let Err(error) = ending.status else { return };
         let now = self.engine().clock.now();

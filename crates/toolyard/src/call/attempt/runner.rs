@@ -1,16 +1,16 @@
-//! The tasks that attempts run on. They are reused.
+//! The tasks that jobs run on. They are reused. A job is an attempt; here it is only something that runs and may leave
+//! another to run after it.
 //!
 //! ```text
-//!   attempt ──► an idle runner?  ── yes ──► a job, and that runner is woken
+//!   job     ──► an idle runner?  ── yes ──► a job, and that runner is woken
 //!                       └ no ──► a new task
-//!   its end ──► the attempt unblocked by its permits (`next.rs`), else a job, else the runner is idle
+//!   its end ──► the job that it has unblocked (`next.rs`), else one in line, else the runner is idle
 //! ```
 //!
-//! An attempt has its runner to itself, so a handler that blocks or panics delays no other: there are never more jobs
+//! A job has its runner to itself, so a handler that blocks or panics delays no other: there are never more jobs
 //! than runners on their way to one. A new task costs an aligned allocation and a place in the runtime's lists; an
 //! idle runner costs a lock and a wake-up.
 
-use super::{Attempt, Next};
 use crate::tasks::{Tasks, caught};
 use parking_lot::{Mutex, MutexGuard};
 use std::{
@@ -24,16 +24,27 @@ use std::{
 /// How many runners may be idle: more than run at once on most machines. Those of a rare burst are not kept.
 const IDLE_MAX: usize = 256;
 
-/// The runners of an engine.
-pub(crate) struct Runners {
-    tasks: Tasks,
-    state: Mutex<State>,
+/// What runs on a runner.
+pub(crate) trait Job: Sized + Send + 'static {
+    /// What a job leaves at its end, from which the one that it has unblocked is taken.
+    type Next;
+
+    /// Runs it to its end.
+    fn run(&mut self) -> impl Future<Output = Option<Self::Next>> + Send;
+
+    /// The job that another has unblocked.
+    fn unblocked(next: Self::Next) -> Option<Self>;
 }
 
-#[derive(Default)]
-struct State {
-    /// Attempts for which runners were woken. The first runner to arrive takes them.
-    jobs: VecDeque<Attempt>,
+/// The runners of an engine.
+pub(crate) struct Runners<J> {
+    tasks: Tasks,
+    state: Mutex<State<J>>,
+}
+
+struct State<J> {
+    /// Jobs for which runners were woken. The first runner to arrive takes them.
+    jobs: VecDeque<J>,
     /// In the order in which they became idle. The last one is woken first, because its memory is still in the
     /// cache.
     idle: Vec<IdleRunner>,
@@ -48,34 +59,35 @@ struct IdleRunner {
     waker: Waker,
 }
 
-impl Runners {
+impl<J: Job> Runners<J> {
     pub(crate) fn new(tasks: Tasks) -> Arc<Self> {
-        Arc::new(Self { tasks, state: Mutex::default() })
+        let state = State { jobs: VecDeque::new(), idle: Vec::new(), closed: false, last_idle_id: None };
+        Arc::new(Self { tasks, state: Mutex::new(state) })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, State<J>> {
         self.state.lock()
     }
 
-    /// Runs an attempt on an idle runner, or on a new one.
-    pub(crate) fn run(self: &Arc<Self>, attempt: Attempt) {
+    /// Runs a job on an idle runner, or on a new one.
+    pub(crate) fn run(self: &Arc<Self>, job: J) {
         let mut state = self.state();
         let Some(IdleRunner { waker, .. }) = state.idle.pop() else {
             drop(state);
-            return self.run_on_a_new_one(attempt);
+            return self.run_on_a_new_one(job);
         };
-        state.jobs.push_back(attempt);
+        state.jobs.push_back(job);
         drop(state);
         // Outside of the lock: another worker may run the runner at once, and would wait for the lock.
         waker.wake();
     }
 
-    fn run_on_a_new_one(self: &Arc<Self>, attempt: Attempt) {
-        let runner = Runner { runners: self.clone(), attempt: Some(attempt), idle_id: None };
+    fn run_on_a_new_one(self: &Arc<Self>, job: J) {
+        let runner = Runner { runners: self.clone(), job: Some(job), idle_id: None };
         self.tasks.spawn(runner.run());
     }
 
-    /// Ends the idle runners; the others end after their current attempt.
+    /// Ends the idle runners; the others end after their current job.
     pub(crate) fn close(&self) {
         let idle = {
             let mut state = self.state();
@@ -86,7 +98,7 @@ impl Runners {
     }
 }
 
-impl State {
+impl<J> State<J> {
     /// Makes a runner idle; `None` if it must end.
     fn set_idle(&mut self, waker: &Waker) -> Option<NonZeroU64> {
         if self.closed || self.idle.len() >= IDLE_MAX {
@@ -111,44 +123,44 @@ impl State {
     }
 }
 
-/// A task that runs one attempt after the other.
-struct Runner {
-    runners: Arc<Runners>,
-    attempt: Option<Attempt>,
+/// A task that runs one job after the other.
+struct Runner<J: Job> {
+    runners: Arc<Runners<J>>,
+    job: Option<J>,
     /// The id of its idle period, if it is idle or was woken and has not run since.
     idle_id: Option<NonZeroU64>,
 }
 
-impl Runner {
-    /// Runs attempts, from the first one to the runner's end.
+impl<J: Job> Runner<J> {
+    /// Runs jobs, from the first one to the runner's end.
     #[expect(clippy::manual_async_fn, reason = "an async fn stores its arguments in its future twice")]
     fn run(mut self) -> impl Future<Output = ()> + Send {
         async move {
-            while let Some(attempt) = &mut self.attempt {
+            while let Some(job) = &mut self.job {
                 {
                     // In a block, because it is large: nothing of it is kept across the await below.
-                    let next = attempt.run().await.and_then(Next::taken);
+                    let next = job.run().await.and_then(J::unblocked);
                     // Dropped now, so as not to keep its batch while the runner is idle. This may drop code of the
-                    // embedder, whose panic must not hit the next attempt.
-                    if let Err(panic) = caught(|| self.attempt = None) {
+                    // embedder, whose panic must not hit the next job.
+                    if let Err(panic) = caught(|| self.job = None) {
                         panic.log_drop();
                     }
                     if next.is_some() {
-                        self.attempt = next; // only then, because it is large and would be moved
+                        self.job = next; // only then, because it is large and would be moved
                     }
                 }
-                // Without this, attempts that are done at once would keep other tasks off this worker.
+                // Without this, jobs that are done at once would keep other tasks off this worker.
                 tokio::task::coop::consume_budget().await;
-                if self.attempt.is_none() {
-                    // The attempt is put into `self` there: it is large, and returning it would move it.
-                    poll_fn(|cx| self.poll_next_attempt(cx)).await;
+                if self.job.is_none() {
+                    // The job is put into `self` there: it is large, and returning it would move it.
+                    poll_fn(|cx| self.poll_next_job(cx)).await;
                 }
             }
         }
     }
 
-    /// Waits for the next attempt; ready without one if the runner must end.
-    fn poll_next_attempt(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    /// Waits for the next job; ready without one if the runner must end.
+    fn poll_next_job(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let _before; // wakers may run any code when they are dropped, so they outlive the lock
         let mut state = self.runners.state();
         if state.jobs.is_empty()
@@ -168,14 +180,14 @@ impl Runner {
             _before = idle;
         }
         match state.jobs.pop_front() {
-            Some(job) => self.attempt = Some(job),
+            Some(job) => self.job = Some(job),
             None => self.idle_id = state.set_idle(cx.waker()),
         }
         if self.idle_id.is_some() { Poll::Pending } else { Poll::Ready(()) }
     }
 }
 
-impl Drop for Runner {
+impl<J: Job> Drop for Runner<J> {
     /// If its task is dropped on the way to a job, another runner gets the job.
     fn drop(&mut self) {
         let Some(idle_id) = self.idle_id.take() else { return };
@@ -195,6 +207,7 @@ impl Drop for Runner {
 #[cfg(all(test, target_pointer_width = "64"))]
 mod tests {
     use super::*;
+    use crate::call::attempt::Attempt;
     use tokio::runtime::Handle;
 
     /// What tokio adds to a future to make it a task, whose size it rounds up to a multiple of 128.
@@ -206,7 +219,7 @@ mod tests {
     #[tokio::test]
     async fn a_runner_is_a_task_of_512_bytes() {
         let runners = Runners::new(Tasks::new(Handle::current(), None));
-        let task = Runner { runners, attempt: None, idle_id: None }.run();
+        let task = Runner::<Attempt> { runners, job: None, idle_id: None }.run();
         assert!(size_of_val(&task) + OF_A_TASK <= 512, "{}", size_of_val(&task));
     }
 }

@@ -1,11 +1,13 @@
 //! Supervises a handler: its result, its panic, and its end when `watch.rs` signals one.
 
-use super::{
-    Execution, SandboxError,
-    backend::LostThread,
-    watch::{BoundReached, Signal, Watch},
+use crate::{
+    call::attempt::{
+        backend::{Execution, SandboxError},
+        host::LostThread,
+        watch::{BoundReached, Signal, Watch},
+    },
+    tasks::{Caught, Panic, caught},
 };
-use crate::tasks::{Caught, Panic, caught};
 use futures::{
     FutureExt,
     future::{Either, FusedFuture},

@@ -10,8 +10,9 @@
 //! This is all that a waiting call costs: a timer, for the earlier of its two instants, and its task's waker in its
 //! slot.
 
-use super::Execution;
-use crate::call::{deadline::earlier, in_flight::InFlight, nested::Clock, stop::Stop};
+use crate::call::{
+    attempt::backend::Execution, deadline::earlier, in_flight::InFlight, nested::Clock, stop::Stop,
+};
 use futures::ready;
 use std::{
     future::Future,

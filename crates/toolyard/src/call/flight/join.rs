@@ -1,9 +1,9 @@
 //! Which call leads a flight, and which ones join it (ID-3, ID-3a).
 
-use super::Flight;
 use crate::{
     call::{
-        batch::BatchState, ending::Ending, in_flight::InFlight, life::Life, refusals::Refusal, run::Step,
+        batch::BatchState, ending::Ending, flight::Flight, in_flight::InFlight, life::Life,
+        refusals::Refusal, run::Step,
     },
     keys::{KeyOf, Reserved, already_executed, mismatch},
 };

@@ -1,8 +1,13 @@
 //! The result of a flight: it is kept under its key, and given to everyone who waits for it (ID-5, ID-6).
 
-use super::Flight;
 use crate::{
-    call::{end::End, ending::Ending, in_flight::InFlight, nested::CallRef, run::Step},
+    call::{
+        end::End,
+        ending::Ending,
+        flight::Flight,
+        in_flight::{CallRef, InFlight},
+        run::Step,
+    },
     keys::{Ended, Finished, KeptResult, Retain},
 };
 use std::{collections::VecDeque, sync::Arc};

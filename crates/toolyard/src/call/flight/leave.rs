@@ -1,7 +1,13 @@
 //! What becomes of a flight when one of its callers leaves (ID-4).
 
-use super::{Flight, Leaving};
-use crate::call::{end::End, ending::Ending, in_flight::InFlight, life::Life, run::Step};
+use crate::call::{
+    end::End,
+    ending::Ending,
+    flight::{Flight, machine::Leaving},
+    in_flight::InFlight,
+    life::Life,
+    run::Step,
+};
 use parking_lot::MutexGuard;
 use tokio::time::Instant;
 use toolyard_core::{CallError, Effect, ErrorKind};

@@ -1,10 +1,10 @@
 //! A flight goes from a call that has ended to its oldest follower.
 
-use super::{Flight, PassedOn};
 use crate::call::{
     ending::Ending,
-    in_flight::InFlight,
-    nested::{CallRef, Report},
+    flight::{Flight, machine::PassedOn},
+    in_flight::{CallRef, InFlight},
+    nested::Report,
     progress::Progress,
     refusals::vanished,
 };

@@ -1,8 +1,6 @@
 //! A dispatch of a handler, from its first call to its last.
 
-use super::{CallRef, Nest};
-use crate::call::stop::Stop;
-
+use crate::call::{in_flight::CallRef, nested::park::Nest, stop::Stop};
 /// A dispatch in flight, for which its handler is parked, or about to be.
 pub(crate) struct Entered {
     call: CallRef,

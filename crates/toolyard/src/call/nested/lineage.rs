@@ -1,23 +1,18 @@
 //! Which call a dispatch belongs to (CC-7b).
 
 use crate::{
-    call::batch::BatchState,
+    call::{
+        in_flight::{CallGone, CallRef},
+        session::SessionCore,
+    },
     tasks::{Caught, Panic, inside, is_outside},
 };
 use scoped_tls::scoped_thread_local;
 use std::{
     future::Future,
     pin::Pin,
-    sync::Arc,
     task::{Context, Poll},
 };
-
-/// A reference to a call: its batch and its place there.
-#[derive(Clone)]
-pub(crate) struct CallRef {
-    pub(crate) batch: Arc<BatchState>,
-    pub(crate) index: u32,
-}
 
 scoped_thread_local! {
     /// The call whose handler is being polled on this thread. Borrowed, not cloned: cloning would count the batch
@@ -79,19 +74,17 @@ pub(crate) fn current() -> Option<CallRef> {
     if is_within { CALL.with(|call| Some(call.clone())) } else { None }
 }
 
-/// The call that a dispatch or a fork belongs to has ended, and its batch is gone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct CallGone;
-
-impl CallRef {
-    /// Whether its handler runs: it has no result yet, or its flight goes on for others.
-    pub(crate) fn runs(&self) -> bool {
-        self.at().started().is_some()
-    }
-}
-
-impl std::fmt::Debug for CallRef {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("CallRef").field(&self.at().call().id).finish()
+impl SessionCore {
+    /// The call that owns what is dispatched and forked here: the call whose handler runs on this task, else the call
+    /// whose handler made this fork (CC-7b). It may have ended, and owns it all the same: then it is refused.
+    ///
+    /// # Errors
+    /// [`CallGone`] if that call ended so long ago that its batch is gone.
+    pub(crate) fn caller_call(&self) -> Result<Option<CallRef>, CallGone> {
+        match (current(), self.made_by()) {
+            (Some(call), _) => Ok(Some(call)),
+            (None, None) => Ok(None),
+            (None, Some(made_by)) => made_by.upgrade().map(Some).ok_or(CallGone),
+        }
     }
 }

@@ -11,68 +11,31 @@
 //! Created when a call dispatches for the first time; most calls never do. Grants that follow from a change are
 //! started after the nest's lock is released, because they may resume another handler.
 
-use super::CallRef;
-use crate::call::{batch::BatchState, ready::ZOMBIE_WAIT, stop::Stop};
+use crate::{
+    admission::{Granted, Held, LeaveResult, Resumed, Ticket, UnitKind},
+    call::{
+        batch::BatchState,
+        in_flight::CallRef,
+        nested::{
+            report::Report,
+            state::{Child, OnGrant, State, Units},
+        },
+        stop::Stop,
+    },
+    config::ZOMBIE_WAIT,
+};
 use futures::task::AtomicWaker;
 use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Weak,
+        Arc,
         atomic::{Ordering, fence},
     },
     task::Waker,
     time::Duration,
 };
-use tokio::{sync::Notify, time::Instant};
-use toolyard_admission::{Admission, Granted, Held, LeaveResult, Resumed, Ticket, UnitKind};
-
-/// The state of a handler's units.
-enum Units {
-    Held,
-    Parked,
-    /// It waits to get them back; the second field says what happens then.
-    Resuming(Ticket, OnGrant),
-    /// It has waited long enough for what only zombies hold; its call is to end.
-    Starved,
-    /// The handler is over.
-    Over,
-}
-
-/// What happens with units once they are granted: the handler may not wait for them any more by then.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum OnGrant {
-    Run,
-    Park,
-    Release,
-}
-
-/// A dispatch of the handler, kept until all its calls are quiescent.
-struct Child {
-    /// `None` until there is a batch.
-    batch: Option<Weak<BatchState>>,
-    /// All its calls are quiescent or listed zombies.
-    settled: bool,
-    /// The dispatch is no longer awaited.
-    unawaited: bool,
-}
-
-struct State {
-    units: Units,
-    /// By their numbers, which are never reused: a dispatch, and so its number, may outlive its entry here.
-    children: BTreeMap<usize, Child>,
-    /// The number of dispatches so far.
-    entered: usize,
-    /// The number of children that have not settled: while there are any, the handler is parked.
-    unsettled: usize,
-    /// Since when it has been parked, and for how long it was before that.
-    parked_at: Option<Instant>,
-    parked_for: Duration,
-    /// Whether the handler has stopped; false while it runs on as a zombie.
-    stopped: bool,
-    /// What was last reported upwards.
-    reported: Option<Report>,
-}
+use tokio::sync::Notify;
 
 /// A handler's own calls, and what it holds.
 pub(crate) struct Nest {
@@ -127,7 +90,7 @@ impl Nest {
             }
             Units::Held | Units::Parked => None,
             Units::Resuming(ticket, on_grant) => {
-                let (left, granted) = admission.leave(*ticket);
+                let (left, granted) = admission.leave_resume(*ticket);
                 match left {
                     LeaveResult::Left => state.units = Units::Parked,
                     LeaveResult::AlreadyGranted => *on_grant = OnGrant::Park,
@@ -340,7 +303,7 @@ impl Nest {
         if !admission.is_behind_zombies(ticket) {
             return; // it has resumed meanwhile, and waits anew
         }
-        let (left, granted) = admission.leave(ticket);
+        let (left, granted) = admission.leave_resume(ticket);
         if left == LeaveResult::Left {
             state.units = Units::Starved;
         }
@@ -427,69 +390,6 @@ impl Nest {
     }
 }
 
-impl State {
-    fn dropped_have_settled(&self) -> bool {
-        !self.children.values().any(|child| child.unawaited && !child.settled)
-    }
-
-    fn is_over(&self) -> bool {
-        matches!(self.units, Units::Over | Units::Resuming(_, OnGrant::Release))
-    }
-
-    /// Forgets dispatches without a batch, because the handler is over: they may never be polled again, and a batch
-    /// that they still send is stopped before it starts.
-    fn forget_unsent(&mut self) {
-        self.children.retain(|_, child| child.batch.is_some() || child.settled);
-        self.unsettled = self.children.values().filter(|child| !child.settled).count();
-    }
-
-    fn runs_again(&mut self, call: &CallRef) {
-        let session = &call.batch.session;
-        let now = session.engine.clock.now();
-        session.unpark_in_tree();
-        self.units = Units::Held;
-        self.parked_for += self.parked_at.take().map_or(Duration::ZERO, |at| now - at);
-    }
-
-    /// Ends any wait for units, because the handler is over; returns what it holds.
-    fn stop_waiting<'a>(
-        &mut self,
-        held: Held,
-        call: &CallRef,
-        admission: &'a Arc<Admission>,
-    ) -> (Held, Vec<Granted<'a>>) {
-        let units = std::mem::replace(&mut self.units, Units::Over);
-        if matches!(units, Units::Parked | Units::Starved | Units::Resuming(..)) {
-            call.batch.session.unpark_in_tree();
-        }
-        match units {
-            Units::Held => return (held, Vec::new()),
-            Units::Over => {}
-            Units::Parked | Units::Starved => admission.unparked(held),
-            Units::Resuming(ticket, _) => {
-                let (left, granted) = admission.leave(ticket);
-                match left {
-                    LeaveResult::Left => admission.unparked(held),
-                    LeaveResult::AlreadyGranted => self.units = Units::Resuming(ticket, OnGrant::Release),
-                }
-                return (held.without_units(), vec![granted]);
-            }
-        }
-        (held.without_units(), Vec::new())
-    }
-}
-
-/// What a call that has ended reports upwards.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Report {
-    /// Only listed zombies keep it from being quiescent (V2).
-    Listed,
-    /// It is quiescent.
-    Quiescent,
-    /// It is quiescent and had been listed before.
-    ListedQuiescent,
-}
-
 impl CallRef {
     fn nest(&self) -> &Nest {
         self.at().entered_nest()
@@ -518,7 +418,7 @@ impl CallRef {
         self.nest().next_report(self)
     }
 
-    /// Ends the call if it still waits to resume, and only zombies hold what it needs, after [`ZOMBIE_WAIT`] (CC-6c).
+    /// Ends the call if it still waits to resume, and only zombies hold what it needs, after [`ZOMBIE_WAIT`](crate::config::ZOMBIE_WAIT) (CC-6c).
     fn starve_later(&self, ticket: Ticket) {
         let call = self.at().downgrade();
         self.at().engine().tasks.spawn(async move {

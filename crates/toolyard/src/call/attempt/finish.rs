@@ -1,0 +1,211 @@
+//! What an attempt gives back, and the result it writes.
+
+use crate::{
+    admission::Held,
+    call::{
+        attempt::{
+            Attempt, Stage,
+            classify::{Facts, classify},
+            execute::HandlerStopped,
+            supervise::Verdict,
+            watch::DetachReason,
+            zombie::{Zombie, a_zombie_keeps},
+        },
+        end::End,
+        ending::Ending,
+        nested::Report,
+        refusals::vanished,
+        run::Step,
+        span,
+        stop::Stop,
+    },
+    gate,
+};
+use tokio::time::Instant;
+use toolyard_core::{CallError, Dedupe, Effect, ErrorKind};
+
+impl Attempt {
+    /// Releases the permits before the result is written, except what a handler that still runs keeps.
+    #[inline(always)]
+    pub(super) fn release(&mut self, still_running: bool, at: Instant) {
+        if matches!(self.stage, Stage::Running(_) | Stage::Counted) {
+            let zombie = self.give_back(still_running, at);
+            self.stage = Stage::Released { zombie };
+        }
+    }
+
+    /// Gives its units back; returns what a handler that still runs keeps.
+    fn give_back(&self, still_running: bool, at: Instant) -> Option<Box<Held>> {
+        let keeps = |unit| a_zombie_keeps(self.work().class, unit);
+        let admission = &self.engine().admission;
+        let zombie = match self.at().close_nest() {
+            Some(nest) => {
+                let kept = nest.handler_over(&self.call, still_running.then_some(&keeps));
+                still_running.then(|| Box::new(kept))
+            }
+            None if still_running => {
+                let (kept, granted) = admission.become_zombie(self.held, keeps);
+                granted.start();
+                Some(Box::new(kept))
+            }
+            None => {
+                admission.finish(self.held, at);
+                None
+            }
+        };
+        self.at().handler_released();
+        zombie
+    }
+
+    /// Runs the hook at the call's end (V1). If the task is dropped meanwhile, `Drop` writes the result kept here.
+    pub(super) async fn run_end_hook(&mut self, ending: Ending) -> Ending {
+        let outcome = self.at().outcome(ending.clone());
+        let zombie = self.take_zombie();
+        self.stage = Stage::InHook { zombie, ending: Box::new(ending) };
+        gate::ended(self.engine(), &outcome, &self.batch().caller()).await;
+        match std::mem::replace(&mut self.stage, Stage::Done) {
+            Stage::InHook { zombie, ending } => {
+                self.stage = Stage::Reported { zombie };
+                *ending
+            }
+            _ => unreachable!("nothing else moves an attempt whose hook runs"),
+        }
+    }
+
+    /// Writes the result. The call is quiescent now, or once its handler and all calls under it have stopped (V2).
+    #[inline(always)]
+    pub(super) fn finish(&mut self, ending: Ending, still_running: Option<HandlerStopped>) {
+        let zombie = self.take_zombie();
+        self.write(ending, still_running.is_some());
+        if let (Some(stopped), Some(held)) = (still_running, zombie) {
+            let zombie = Zombie::new(self.call.clone(), self.number(), *held);
+            self.engine().tasks.spawn(zombie.watch(stopped));
+        }
+    }
+
+    /// Takes what a handler that was given up still holds.
+    #[inline(always)]
+    fn take_zombie(&mut self) -> Option<Box<Held>> {
+        match &mut self.stage {
+            Stage::Released { zombie } | Stage::Reported { zombie } | Stage::InHook { zombie, .. } => {
+                zombie.take()
+            }
+            Stage::Running(_) | Stage::Counted | Stage::Done => None,
+        }
+    }
+
+    /// Writes the result, and reports upwards if the call is not simply quiescent with it.
+    #[inline(always)]
+    fn write(&mut self, ending: Ending, is_zombie: bool) {
+        self.stage = Stage::Done;
+        let has_nest = self.at().nest_of().is_some();
+        let is_quiescent = !is_zombie && !has_nest;
+        let on_flight = match self.at().flight_run_by().cloned() {
+            None => {
+                let step = if is_quiescent { Step::EndedAndQuiescent } else { Step::Ended };
+                let call = self.at();
+                call.end(call.slot().life(), End::Ran(ending, step));
+                false
+            }
+            Some(flight) => {
+                self.at().land(&flight, ending);
+                true
+            }
+        };
+        let report = match has_nest {
+            true => self.call.next_report(),
+            false if is_zombie => Some(Report::Listed),
+            // Its followers become quiescent with it.
+            false => on_flight.then_some(Report::Quiescent),
+        };
+        if let Some(report) = report {
+            self.at().report_up(report);
+        }
+    }
+
+    /// The end of a call whose handler goes on for others, from what is known now.
+    pub(super) fn detached_ending(&self, why: DetachReason) -> Ending {
+        let error = match why {
+            DetachReason::Cancelled => match self.at().stop_reason() {
+                Some(Stop::Failed) => {
+                    CallError::new(ErrorKind::Internal, "the engine failed while the call ran")
+                }
+                _ => CallError::new(ErrorKind::Cancelled, "the call was cancelled while it ran"),
+            },
+            DetachReason::PastDeadline => {
+                CallError::new(ErrorKind::DeadlineExceeded, "the call's deadline passed")
+            }
+        };
+        let mut error = error.after_attempts(self.number());
+        if self.work().entry.spec().side_effects.is_read_only() {
+            error.set_effect(Effect::Failed); // whatever the handler does, it changes nothing
+        }
+        let now = self.engine().clock.now();
+        Ending {
+            status: Err(Box::new(error)),
+            queued: self.queued().into(),
+            ran: now.saturating_duration_since(self.first_times().1).into(),
+            attempts: self.number(),
+            sandbox: self.grant().sandbox,
+            cancel_requested: matches!(why, DetachReason::Cancelled),
+            dedupe: Dedupe::Fresh,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn ending(&self, verdict: Verdict, ended_at: Instant) -> Ending {
+        let (engine, work, grant) = (self.engine(), self.work(), self.grant());
+        let stop = self.at().cancelled();
+        let facts = Facts {
+            entry: &work.entry,
+            limits: &grant.limits,
+            output_bytes_max: engine.limits.output_bytes_max,
+            stop,
+            attempt: self.number(),
+            redactor: engine.redactor.as_ref(),
+        };
+        let has_run = verdict.has_run();
+        let status = match (classify(verdict, &facts), &self.progress) {
+            // It did not start this time, but it did before.
+            (Err(error), Some(progress)) if !has_run => {
+                Err(Box::new(error.after_error(progress.error.clone())))
+            }
+            (status, _) => status,
+        };
+        let attempts = self.number() - u32::from(!has_run);
+        Ending {
+            status,
+            queued: self.queued().into(),
+            ran: ended_at.saturating_duration_since(self.first_times().1).into(),
+            attempts,
+            sandbox: grant.sandbox,
+            cancel_requested: stop.is_some(),
+            dedupe: Dedupe::Fresh,
+        }
+    }
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        if matches!(self.stage, Stage::Done) {
+            return;
+        }
+        self.release(false, self.engine().clock.now());
+        let zombie = self.take_zombie();
+        let ending = match std::mem::replace(&mut self.stage, Stage::Done) {
+            Stage::InHook { ending, .. } => *ending,
+            stage => {
+                let ending = Ending::vanished(vanished(self.number()), self.queued());
+                if let Some(span) = self.at().forget_span() {
+                    span::ended(&span, self.at(), &ending);
+                }
+                self.stage = stage;
+                self.keep(&ending, false);
+                ending
+            }
+        };
+        self.write(ending, zombie.is_some());
+        // There is no task left to wait for a handler that was given up.
+        drop(zombie.map(|held| Zombie::new(self.call.clone(), self.number(), *held)));
+    }
+}

@@ -1,0 +1,208 @@
+//! An attempt from its start to its call's end.
+
+use crate::{
+    call::{
+        attempt::{
+            Attempt,
+            classify::redact,
+            execute::{Executed, HandlerStopped},
+            next::Next,
+            runner::Job,
+            supervise::Verdict,
+        },
+        ending::Ending,
+        span,
+    },
+    record::OpenSpan,
+    tasks::caught,
+    tool::Decision,
+};
+use futures::future::BoxFuture;
+use std::{
+    future::{Future, poll_fn},
+    pin::{Pin, pin},
+    task::{Context, Poll},
+};
+use toolyard_core::EventKind;
+
+/// The end of a call, and where its handler's end is reported if that still runs.
+type CallEnd = (Ending, Option<HandlerStopped>);
+
+impl Job for Attempt {
+    type Next = Next;
+
+    /// Runs the call to its result, or leaves it waiting for its next attempt. Afterwards the caller only has to drop
+    /// it, and to run the attempt unblocked by its permits, if any.
+    #[expect(clippy::manual_async_fn, reason = "an async fn stores its arguments in its future twice")]
+    fn run(&mut self) -> impl Future<Output = Option<Next>> + Send {
+        async move {
+            self.announce();
+            let span = self.span();
+            let executed = {
+                // Pinned in place and polled by hand: it is large, and each wrapper would move it once more.
+                let (mut executing, span) = (pin!(self.execute()), &span);
+                poll_fn(move |cx| poll_caught(executing.as_mut(), span, cx)).await
+            };
+            let hook = match self.end(executed, span) {
+                Ok(next) => return next,
+                Err(hook) => hook,
+            };
+            hook.await;
+            None
+        }
+    }
+
+    fn unblocked(next: Next) -> Option<Self> {
+        next.taken()
+    }
+}
+
+impl Attempt {
+    /// Runs the call on a task of its own.
+    pub(crate) fn spawn(self) {
+        if let Some(attempt) = Next::offer(self) {
+            let runners = attempt.engine().runners.clone();
+            runners.run(attempt);
+        }
+    }
+
+    /// Ends the call, or leaves it waiting for its next attempt. If a hook comes before its end, both are the error:
+    /// boxed, so that a call without hooks needs no room for them in its task.
+    #[inline(always)]
+    fn end(&mut self, executed: Executed, span: OpenSpan) -> Result<Option<Next>, BoxFuture<'_, ()>> {
+        let next = self.ends_soon().then(|| Next::of(self.engine()));
+        let Some((ending, still_running)) = self.conclude(executed, span) else { return Ok(next) };
+        if self.engine().hooks.is_some() {
+            return Err(Box::pin(self.end_with_hook(ending, still_running)));
+        }
+        self.finish(ending, still_running);
+        Ok(next)
+    }
+
+    /// Whether nothing slow happens between the end of the handler and that of the call: no redaction, and no code of
+    /// sinks and hooks.
+    #[inline]
+    fn ends_soon(&self) -> bool {
+        let engine = self.engine();
+        engine.redactor.is_none() && !engine.bus.is_kept() && engine.hooks.is_none()
+    }
+
+    async fn end_with_hook(&mut self, mut ending: Ending, still_running: Option<HandlerStopped>) {
+        // For a detached call the hook has already run.
+        if !self.at().is_detached() {
+            ending = self.run_end_hook(ending).await;
+        }
+        self.finish(ending, still_running);
+    }
+
+    /// Ends the attempt: counts it, releases its permits and decides on a retry. Returns the end of the call; `None`
+    /// if it waits for its next attempt.
+    #[inline(always)]
+    fn conclude(&mut self, (verdict, still_running): Executed, span: OpenSpan) -> Option<CallEnd> {
+        let ended_at = self.engine().clock.now();
+        let no_side_effect = verdict.has_no_side_effect();
+        // What is logged of it belongs to the call.
+        let mut ending = {
+            let _entered = span.enter();
+            self.ending(verdict, ended_at)
+        };
+        let held = if ending.status.is_ok() { ending.footprint() } else { 0 };
+        if held > 0 {
+            self.hold(&mut ending, held);
+        }
+        // Counted before the permits are released: calls that are started by them see a breaker that has just opened.
+        self.count(&ending, ended_at);
+        self.release(still_running.is_some(), ended_at);
+        if let Some(redactor) = &self.engine().results_redactor {
+            let limits = &self.grant().limits;
+            let bytes_max = self.engine().limits.output_bytes_max;
+            self.batch().session.given_marks().add(redact(&mut ending, redactor, limits, bytes_max));
+        }
+        if let Err(error) = &mut ending.status {
+            match self.after_failure(error, no_side_effect, still_running.is_some(), ended_at) {
+                Decision::Stop(why) => error.retry_stopped = why,
+                Decision::Retry { delay, paid } => {
+                    self.try_again(ending, paid, delay, span.into_span());
+                    return None;
+                }
+            }
+        }
+        if ending.status.is_err() || self.engine().results_redactor.is_some() {
+            // An error that ends the call, or a mark that is longer than the secret in whose place it is.
+            let more = ending.footprint().saturating_sub(held);
+            self.hold(&mut ending, more);
+        }
+        self.close(span, &ending);
+        self.succeeded(&ending);
+        self.keep(&ending, no_side_effect);
+        Some((ending, still_running))
+    }
+
+    /// Makes room for a result in its batch. If there is none, an error that says so takes its place. The result of a
+    /// handler that goes on for others takes room in their batches alone.
+    #[inline(always)]
+    fn hold(&self, ending: &mut Ending, bytes: usize) {
+        if self.at().is_detached() {
+            return;
+        }
+        if let Err(error) = self.at().hold(bytes) {
+            ending.status = Err(Box::new(error.after_attempts(ending.attempts)));
+        }
+    }
+
+    #[inline(always)]
+    fn announce(&self) {
+        let work = self.work();
+        if let Some(flight) = self.at().flight_run_by() {
+            flight.started();
+        }
+        if !self.engine().bus.is_listening() {
+            return;
+        }
+        if self.progress.as_ref().is_none_or(|progress| progress.inherited) {
+            self.at().emit(None, || EventKind::Called {
+                tool_name: self.at().call().name.clone(),
+                side_effects: work.entry.spec().side_effects,
+                class: work.class,
+                queue_ms: u64::try_from(self.queued().as_millis()).unwrap_or(u64::MAX),
+                policy_version: self.at().policy_of().into(),
+                approval: work.consent.approval(),
+                digest: self.at().digest(),
+            });
+        }
+        self.at().emit(Some(self.number()), || EventKind::Attempt);
+    }
+
+    /// The span of the call: all its attempts share one (RT-9).
+    #[inline(always)]
+    fn span(&self) -> OpenSpan {
+        OpenSpan::new(match &self.progress {
+            Some(progress) if !progress.inherited => progress.span.clone(),
+            _ => span::of_attempts(self.at(), || self.queued()),
+        })
+    }
+
+    /// Records the end of the call in its span and releases the span, so that it closes before the result is written.
+    #[inline]
+    fn close(&mut self, span: OpenSpan, ending: &Ending) {
+        if let Some(span) = span.heard() {
+            span::ended(&span, self.at(), ending);
+        }
+        self.at().forget_span();
+        if let Some(progress) = &mut self.progress {
+            progress.span = tracing::Span::none();
+        }
+    }
+}
+
+/// Polls the execution of a handler in the span of its call. Any panic of the tool's code, in its synchronous part or
+/// in a drop too, becomes the panic of this call.
+fn poll_caught(
+    executing: Pin<&mut impl Future<Output = Executed>>,
+    span: &OpenSpan,
+    cx: &mut Context<'_>,
+) -> Poll<Executed> {
+    let _entered = span.enter();
+    let polled = caught(|| executing.poll(cx));
+    polled.unwrap_or_else(|panic| Poll::Ready((Verdict::Panicked(panic), None)))
+}
