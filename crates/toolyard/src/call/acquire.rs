@@ -10,7 +10,6 @@
 //! rate token.
 
 use crate::{
-    admission::{Admitted, Held, Need},
     call::{
         attempt::{Attempt, AttemptStart},
         batch::BatchState,
@@ -24,6 +23,7 @@ use crate::{
 use parking_lot::MutexGuard;
 use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
+use toolyard_admission::{Admitted, Held, Need};
 use toolyard_core::{CallError, CallTimeout};
 
 impl InFlight<'_> {

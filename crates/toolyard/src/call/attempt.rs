@@ -30,7 +30,6 @@ pub(crate) use next::Next;
 pub(crate) use runner::{Job, Runners};
 
 use crate::{
-    admission::Held,
     call::{
         batch::BatchState,
         ending::Ending,
@@ -43,6 +42,7 @@ use crate::{
 };
 use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
+use toolyard_admission::Held;
 use toolyard_core::Grant;
 
 /// Everything an attempt needs to start.

@@ -1,7 +1,6 @@
 //! The state that a batch's driver, attempts and approvals share.
 
 use crate::{
-    admission::{Ask, Need},
     budget::Allowance,
     call::{
         alarms::Alarms,
@@ -36,6 +35,7 @@ use std::{
     },
 };
 use tokio_util::sync::CancellationToken;
+use toolyard_admission::{Ask, Need};
 use toolyard_core::{Call, Caller, EventKind, Outcome, Routing, ToolClass};
 
 /// The turn of a batch.

@@ -17,7 +17,6 @@
 mod tests;
 
 use crate::{
-    admission::{Held, Ticket},
     call::{
         ending::Ending,
         progress::{Bid, Progress},
@@ -26,6 +25,7 @@ use crate::{
 };
 use std::task::Waker;
 use tokio::time::Instant;
+use toolyard_admission::{Held, Ticket};
 
 /// Where a call is in its life.
 pub(crate) struct Life(Phase);

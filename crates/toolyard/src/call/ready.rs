@@ -1,7 +1,6 @@
 //! From ready to started: a call gets its permits at once, is queued for them, or ends.
 
 use crate::{
-    admission::{Asking, Permit, Ticket, Waiter},
     call::{
         attempt::{Attempt, AttemptStart},
         batch::BatchState,
@@ -18,6 +17,7 @@ use crate::{
 use parking_lot::MutexGuard;
 use std::sync::Arc;
 use tokio::time::Instant;
+use toolyard_admission::{Asking, Permit, Ticket, Waiter};
 use toolyard_core::{CallError, ErrorKind, ToolClass};
 
 /// The inputs of [`BatchState::proceed`] beside the call.

@@ -3,7 +3,7 @@
 //! What the gate refuses before that, with its advice, is in [`gate`](crate::gate); what a handler ends with is in
 //! `attempt/classify.rs`.
 
-use crate::{admission, budget::Spent, call::stop::Stop};
+use crate::{budget::Spent, call::stop::Stop};
 use std::time::Duration;
 use toolyard_core::{CallError, Effect, ErrorKind, Reason, ToolClass, wording};
 
@@ -120,11 +120,11 @@ impl Stop {
     }
 }
 
-impl From<admission::Refusal> for Refusal {
-    fn from(refusal: admission::Refusal) -> Self {
+impl From<toolyard_admission::Refusal> for Refusal {
+    fn from(refusal: toolyard_admission::Refusal) -> Self {
         match refusal {
-            admission::Refusal::QueueFull { queue_max } => Self::QueueFull { queue_max },
-            admission::Refusal::SerialNesting => Self::SerialNesting,
+            toolyard_admission::Refusal::QueueFull { queue_max } => Self::QueueFull { queue_max },
+            toolyard_admission::Refusal::SerialNesting => Self::SerialNesting,
         }
     }
 }

@@ -1,7 +1,6 @@
 //! What an attempt gives back, and the result it writes.
 
 use crate::{
-    admission::Held,
     call::{
         attempt::{
             Attempt, Stage,
@@ -22,6 +21,7 @@ use crate::{
     gate,
 };
 use tokio::time::Instant;
+use toolyard_admission::Held;
 use toolyard_core::{CallError, Dedupe, Effect, ErrorKind};
 
 impl Attempt {

@@ -1,13 +1,13 @@
 //! Handlers that were given up and could not be dropped.
 
 use crate::{
-    admission::{Held, UnitKind},
     call::{in_flight::CallRef, nested::Report},
     config::ZOMBIE_WAIT,
 };
 use futures::{FutureExt, future::FusedFuture as _};
 use std::pin::pin;
 use tokio::sync::oneshot;
+use toolyard_admission::{Held, UnitKind};
 use toolyard_core::{EventKind, ToolClass};
 
 /// Whether a zombie keeps a unit (SC-6): a mutating one keeps its tool and class units, because it may still change
@@ -17,7 +17,7 @@ pub(crate) fn a_zombie_keeps(class: ToolClass, unit: UnitKind) -> bool {
     match unit {
         UnitKind::Session | UnitKind::Tree => false,
         UnitKind::Threads => true,
-        UnitKind::Tool | UnitKind::Class(_) => class != ToolClass::Read,
+        UnitKind::Tool(_) | UnitKind::Class(_) => class != ToolClass::Read,
     }
 }
 

@@ -12,7 +12,6 @@
 //! started after the nest's lock is released, because they may resume another handler.
 
 use crate::{
-    admission::{Granted, Held, LeaveResult, Resumed, Ticket, UnitKind},
     call::{
         batch::BatchState,
         in_flight::CallRef,
@@ -36,6 +35,7 @@ use std::{
     time::Duration,
 };
 use tokio::sync::Notify;
+use toolyard_admission::{Granted, Held, LeaveResult, Resumed, Ticket, UnitKind};
 
 /// A handler's own calls, and what it holds.
 pub(crate) struct Nest {
@@ -90,7 +90,7 @@ impl Nest {
             }
             Units::Held | Units::Parked => None,
             Units::Resuming(ticket, on_grant) => {
-                let (left, granted) = admission.leave_resume(*ticket);
+                let (left, granted) = admission.leave(*ticket);
                 match left {
                     LeaveResult::Left => state.units = Units::Parked,
                     LeaveResult::AlreadyGranted => *on_grant = OnGrant::Park,
@@ -303,7 +303,7 @@ impl Nest {
         if !admission.is_behind_zombies(ticket) {
             return; // it has resumed meanwhile, and waits anew
         }
-        let (left, granted) = admission.leave_resume(ticket);
+        let (left, granted) = admission.leave(ticket);
         if left == LeaveResult::Left {
             state.units = Units::Starved;
         }

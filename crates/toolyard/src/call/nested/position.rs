@@ -1,14 +1,12 @@
 //! Where a batch that a handler dispatched is in the tree of calls.
 
-use crate::{
-    admission::EntryId,
-    call::{engine::EngineCore, in_flight::CallRef},
-};
+use crate::call::{engine::EngineCore, in_flight::CallRef};
 use std::sync::{
     Arc,
     atomic::{AtomicBool, AtomicUsize},
 };
 use tokio::time::Instant;
+use toolyard_admission::EntryId;
 
 /// The position of a batch that a handler dispatched.
 pub(crate) struct Nested {

@@ -1,15 +1,13 @@
 //! The state of a handler's units, and of what it has dispatched.
 
-use crate::{
-    admission::{Admission, Granted, Held, LeaveResult, Ticket},
-    call::{batch::BatchState, in_flight::CallRef, nested::report::Report},
-};
+use crate::call::{batch::BatchState, in_flight::CallRef, nested::report::Report};
 use std::{
     collections::BTreeMap,
     sync::{Arc, Weak},
     time::Duration,
 };
 use tokio::time::Instant;
+use toolyard_admission::{Admission, Granted, Held, LeaveResult, Ticket};
 
 /// The state of a handler's units.
 pub(super) enum Units {
@@ -98,7 +96,7 @@ impl State {
             Units::Over => {}
             Units::Parked | Units::Starved => admission.unparked(held),
             Units::Resuming(ticket, _) => {
-                let (left, granted) = admission.leave_resume(ticket);
+                let (left, granted) = admission.leave(ticket);
                 match left {
                     LeaveResult::Left => admission.unparked(held),
                     LeaveResult::AlreadyGranted => self.units = Units::Resuming(ticket, OnGrant::Release),
