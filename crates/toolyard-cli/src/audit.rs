@@ -16,7 +16,7 @@ mod places;
 mod story;
 mod text;
 
-use crate::{cli::AuditArgs, event_file::parts, exit::Exit, fault::Fault, input::Origin, shown::plain};
+use crate::{cli::AuditArgs, error::Error, event_file::parts, exit::Exit, input::Origin, shown::plain};
 use findings::Findings;
 use lines::{LogLines, Part};
 use open_calls::{Entry, OpenCalls};
@@ -42,7 +42,7 @@ trait Account {
 }
 
 /// Prints the account and the verdict.
-pub(crate) fn audit(args: &AuditArgs) -> Result<Exit, Fault> {
+pub(crate) fn audit(args: &AuditArgs) -> Result<Exit, Error> {
     let (origin, files) = match args.file.as_os_str() == "-" {
         true => (Origin::Stdin, Vec::new()),
         false => (Origin::File(args.file.clone()), files(args)?),
@@ -63,17 +63,17 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<Exit, Fault> {
     let mut reading = Reading { args, open_calls: OpenCalls::default(), findings };
     let stopped = reading.read_all(&mut lines, account.as_mut());
     if let Err(Stopped::Output(error)) = stopped {
-        return Err(Fault::results(error));
+        return Err(Error::results(error));
     }
     reading.findings.unreadable = match &stopped {
         Err(Stopped::Line(number, why)) => Some((reading.findings.places.of_line(*number), why.clone())),
         _ => None,
     };
-    reading.end(account.as_mut()).map_err(Fault::results)?;
+    reading.end(account.as_mut()).map_err(Error::results)?;
     match &reading.findings.unreadable {
         Some((Place { file, line }, why)) => {
             let origin = file.as_ref().map_or(origin, |file| Origin::File(file.into()));
-            Err(origin.line_fault(*line, plain(why)))
+            Err(origin.line_error(*line, plain(why)))
         }
         None if reading.findings.is_whole() => Ok(Exit::Ok),
         None => Ok(Exit::CallFailed),
@@ -81,7 +81,7 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<Exit, Fault> {
 }
 
 /// The parts of the log, oldest first. The newest may be missing, if it was moved away.
-fn files(args: &AuditArgs) -> Result<Vec<PathBuf>, Fault> {
+fn files(args: &AuditArgs) -> Result<Vec<PathBuf>, Error> {
     let finished = parts::finished(&args.file).unwrap_or_default();
     let mut files: Vec<PathBuf> = finished.into_iter().map(|(_, part)| part).collect();
     if files.is_empty() || args.file.exists() {

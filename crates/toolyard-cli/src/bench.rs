@@ -1,6 +1,6 @@
 //! `toolyard bench`: measures this machine against the floor.
 
-use crate::{cli::BenchArgs, exit::Exit, fault::Fault, run::results};
+use crate::{cli::BenchArgs, error::Error, exit::Exit, run::results};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::{io::IsTerminal, thread};
 use toolyard_bench::{Options, Report, measure};
@@ -9,7 +9,7 @@ use toolyard_bench::{Options, Report, measure};
 const STEPS: u32 = 1000;
 
 /// Measures and prints the report.
-pub(crate) fn bench(args: BenchArgs) -> Result<Exit, Fault> {
+pub(crate) fn bench(args: BenchArgs) -> Result<Exit, Error> {
     let sizes = args.calls.into_iter().map(usize::from).collect();
     let rounds = args.rounds.map(usize::from);
     let options = Options { sizes, rounds, only: args.only, axes: args.axis, all: args.all };
@@ -21,14 +21,14 @@ pub(crate) fn bench(args: BenchArgs) -> Result<Exit, Fault> {
         measuring.join().unwrap_or_else(|_| Err("the measurement panicked".to_owned()))
     });
     bar.finish_and_clear();
-    print(&measured.map_err(Fault::Bench)?, args.json)?;
+    print(&measured.map_err(Error::Bench)?, args.json)?;
     Ok(Exit::Ok)
 }
 
-fn print(report: &Report, json: bool) -> Result<(), Fault> {
+fn print(report: &Report, json: bool) -> Result<(), Error> {
     match json {
         true => {
-            let report = serde_json::to_value(report).map_err(|error| Fault::Bench(error.to_string()))?;
+            let report = serde_json::to_value(report).map_err(|error| Error::Bench(error.to_string()))?;
             results::print_pretty(&report)
         }
         false => results::print_text(&report.to_string()),

@@ -6,8 +6,8 @@ mod resilience;
 use crate::{
     cli::CheckArgs,
     config::{BudgetSettings, Config, PRIORITIES},
+    error::Error,
     exit::Exit,
-    fault::Fault,
     logging::redacted,
     mcp,
     run::results,
@@ -19,7 +19,7 @@ use std::{fmt::Write, num::NonZeroUsize, time::Duration};
 use toolyard::{Budget, Engine, OnSerialFailure, ToolEntry, wording::Span};
 
 /// Validates the configuration and prints the resulting settings.
-pub(crate) async fn check(args: CheckArgs) -> Result<Exit, Fault> {
+pub(crate) async fn check(args: CheckArgs) -> Result<Exit, Error> {
     let mut setup = Setup::load(&args.setup)?;
     setup.connect().await?;
     let engine = setup.engine().build().await?;

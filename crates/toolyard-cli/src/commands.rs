@@ -3,9 +3,9 @@
 use crate::{
     audit, bench, check,
     cli::{Cli, Command},
+    error::Error,
     exit::Exit,
     export::Export,
-    fault::Fault,
     gateway, logging, plan, run, tools,
 };
 use clap::{Parser, error::ErrorKind};
@@ -32,9 +32,9 @@ pub(crate) fn main() -> Exit {
             return Exit::Usage;
         }
     };
-    let exit = runtime.block_on(perform(cli.command, &export)).unwrap_or_else(|fault| {
-        fault.print();
-        fault.exit()
+    let exit = runtime.block_on(perform(cli.command, &export)).unwrap_or_else(|error| {
+        error.print();
+        error.exit()
     });
     export.finish();
     // Do not wait for threads that are stuck in a call or in reading a terminal.
@@ -42,7 +42,7 @@ pub(crate) fn main() -> Exit {
     exit
 }
 
-async fn perform(command: Command, export: &Export) -> Result<Exit, Fault> {
+async fn perform(command: Command, export: &Export) -> Result<Exit, Error> {
     match command {
         Command::Run(args) => run::run(args, export).await,
         Command::Mcp(args) => gateway::mcp(args, export).await,

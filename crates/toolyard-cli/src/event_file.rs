@@ -10,7 +10,7 @@ mod lock;
 mod log;
 pub(crate) mod parts;
 
-use crate::{cli::EventsArgs, fault::Fault, identity::Identity};
+use crate::{cli::EventsArgs, error::Error, identity::Identity};
 use log::Log;
 use parking_lot::Mutex;
 use std::{
@@ -33,9 +33,9 @@ pub(crate) struct ProtectedFile {
 }
 
 impl ProtectedFile {
-    fn refusal(&self, path: &Path) -> Fault {
+    fn refusal(&self, path: &Path) -> Error {
         let (path, what) = (path.display(), self.what);
-        Fault::Usage(format!("--events {path} would write into {what}: name another file"))
+        Error::Usage(format!("--events {path} would write into {what}: name another file"))
     }
 }
 
@@ -43,16 +43,16 @@ impl ProtectedFile {
 #[derive(Debug, Clone)]
 pub(crate) struct EventFile {
     path: PathBuf,
-    state: Arc<Mutex<State>>,
+    log: Arc<Mutex<LogUntilError>>,
 }
 
 #[derive(Debug)]
-struct State {
+struct LogUntilError {
     log: Log,
     error: Option<io::Error>,
 }
 
-impl State {
+impl LogUntilError {
     /// Works on the log, unless an earlier attempt failed.
     fn attempt(&mut self, work: impl FnOnce(&mut Log) -> io::Result<()>) -> io::Result<()> {
         if self.error.is_none() {
@@ -67,7 +67,7 @@ impl EventFile {
     ///
     /// # Errors
     /// Those of [`open`](Self::open).
-    pub(crate) fn of(args: &EventsArgs, protected: &[ProtectedFile]) -> Result<Option<Self>, Fault> {
+    pub(crate) fn of(args: &EventsArgs, protected: &[ProtectedFile]) -> Result<Option<Self>, Error> {
         let Some(path) = &args.events else { return Ok(None) };
         let path = match path.to_str() {
             Some(text) => PathBuf::from(text.replace(PID, &std::process::id().to_string())),
@@ -80,37 +80,37 @@ impl EventFile {
     /// before it would grow beyond that, and a new one is started.
     ///
     /// # Errors
-    /// [`Fault::Usage`] if the path leads to a protected file, whatever its name, if it holds something other than
-    /// events, or if another program writes it; the file is then left untouched. [`Fault::Write`] if it cannot be
+    /// [`Error::Usage`] if the path leads to a protected file, whatever its name, if it holds something other than
+    /// events, or if another program writes it; the file is then left untouched. [`Error::Write`] if it cannot be
     /// opened.
     pub(crate) fn open(
         path: &Path,
         bytes_max: Option<u64>,
         protected: &[ProtectedFile],
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, Error> {
         let log = Log::open(path, bytes_max, protected)?;
-        Ok(Self { path: path.to_owned(), state: Arc::new(Mutex::new(State { log, error: None })) })
+        Ok(Self { path: path.to_owned(), log: Arc::new(Mutex::new(LogUntilError { log, error: None })) })
     }
 
     /// Writes the rest, and returns the first error, if any.
-    pub(crate) fn finish(&self) -> Result<(), Fault> {
-        let mut state = self.state.lock();
-        let _ = state.attempt(Log::flush); // an error is kept in `state`
-        state.error.take().map_or(Ok(()), |error| Err(failed(&self.path, error)))
+    pub(crate) fn finish(&self) -> Result<(), Error> {
+        let mut log = self.log.lock();
+        let _ = log.attempt(Log::flush); // an error is kept in `log`
+        log.error.take().map_or(Ok(()), |error| Err(failed(&self.path, error)))
     }
 }
 
-fn failed(path: &Path, error: io::Error) -> Fault {
-    Fault::Write { what: format!("events to {}", path.display()), error }
+fn failed(path: &Path, error: io::Error) -> Error {
+    Error::Write { what: format!("events to {}", path.display()), error }
 }
 
 impl EventWriter for EventFile {
     fn write(&mut self, event: &Event) -> io::Result<()> {
-        self.state.lock().attempt(|log| log.append(event))
+        self.log.lock().attempt(|log| log.append(event))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.state.lock().attempt(Log::flush)
+        self.log.lock().attempt(Log::flush)
     }
 }
 

@@ -2,16 +2,16 @@
 
 use crate::{
     cli::{ApproveOrAsk, McpArgs},
+    error::Error,
     event_file::{EventFile, ProtectedFile},
     exit::Exit,
     export::Export,
-    fault::Fault,
     identity::Identity,
     run::interrupt::Interrupts,
     secrecy::TOKEN,
     setup::{INTERRUPT_GRACE, Setup},
 };
-use std::{env, error::Error, ffi::OsString, net::SocketAddr, pin::pin, time::Duration};
+use std::{env, ffi::OsString, net::SocketAddr, pin::pin, time::Duration};
 use tokio::{
     io::{stdin, stdout},
     net::TcpListener,
@@ -25,12 +25,12 @@ use toolyard_mcp::{Clients, Gateway, HttpOptions};
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Serves the client on standard input and output, or all clients that connect over HTTP.
-pub(crate) async fn mcp(args: McpArgs, export: &Export) -> Result<Exit, Fault> {
+pub(crate) async fn mcp(args: McpArgs, export: &Export) -> Result<Exit, Error> {
     let http = args.http.map(Http::at).transpose()?;
     let mut setup = Setup::load_served(&args.setup)?;
     if setup.serves_nothing() {
         let what = "there is nothing to serve: name servers in [mcp], or built-in tools in [builtin] enable";
-        return Err(Fault::Usage(what.to_owned()));
+        return Err(Error::Usage(what.to_owned()));
     }
     setup.has_clients = true;
     let mut interrupts = Interrupts::listen();
@@ -91,7 +91,7 @@ fn without_prompts(setup: &Setup, engine: &Engine) -> Confirmations {
 }
 
 /// Opens the event file, if one is requested.
-fn events(args: &McpArgs, setup: &Setup) -> Result<Option<EventFile>, Fault> {
+fn events(args: &McpArgs, setup: &Setup) -> Result<Option<EventFile>, Error> {
     let config = setup.config.file.as_deref().and_then(Identity::of_path);
     let protected: Vec<ProtectedFile> =
         config.into_iter().map(|identity| ProtectedFile { what: "the configuration", identity }).collect();
@@ -105,7 +105,7 @@ async fn serve(
     engine: &Engine,
     http: Option<Http>,
     interrupts: &mut Interrupts,
-) -> Result<Exit, Fault> {
+) -> Result<Exit, Error> {
     let stop = CancellationToken::new();
     let mut serving = pin!(clients(gateway, http, stop.clone()));
     let ended = tokio::select! {
@@ -140,31 +140,31 @@ struct Http {
 
 impl Http {
     /// Reads the token, and checks that it guards the address.
-    fn at(address: SocketAddr) -> Result<Self, Fault> {
+    fn at(address: SocketAddr) -> Result<Self, Error> {
         let options = match env::var_os(TOKEN).map(OsString::into_string) {
             None => HttpOptions::default(),
             Some(Ok(token)) if token.trim().is_empty() => {
-                return Err(Fault::Usage(format!(
+                return Err(Error::Usage(format!(
                     "{TOKEN} is empty: set it to the bearer token, or unset it"
                 )));
             }
             Some(Ok(token)) => HttpOptions::default().token(&token),
-            Some(Err(_)) => return Err(Fault::Usage(format!("{TOKEN} is not valid UTF-8"))),
+            Some(Err(_)) => return Err(Error::Usage(format!("{TOKEN} is not valid UTF-8"))),
         };
         options.check(address).map_err(|error| Self::failed(address, &error))?;
         Ok(Self { address, options })
     }
 
-    fn failed(address: SocketAddr, error: &dyn Error) -> Fault {
-        Fault::Usage(format!("--http {address}: {error}"))
+    fn failed(address: SocketAddr, error: &dyn std::error::Error) -> Error {
+        Error::Usage(format!("--http {address}: {error}"))
     }
 }
 
 /// Serves the one client on standard input and output, or all clients of an address.
-async fn clients(gateway: &Gateway, http: Option<Http>, stop: CancellationToken) -> Result<(), Fault> {
+async fn clients(gateway: &Gateway, http: Option<Http>, stop: CancellationToken) -> Result<(), Error> {
     let Some(Http { address, options }) = http else {
         let served = gateway.serve(stdin(), stdout(), stop).await;
-        return served.map_err(|error| Fault::Client(error.to_string()));
+        return served.map_err(|error| Error::Client(error.to_string()));
     };
     let listener = TcpListener::bind(address).await.map_err(|error| Http::failed(address, &error))?;
     if let Ok(address) = listener.local_addr() {

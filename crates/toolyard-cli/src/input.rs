@@ -6,7 +6,7 @@ pub(crate) use lines::{Line, Lines};
 
 use crate::{
     cli::{From, InputArgs},
-    fault::Fault,
+    error::Error,
     identity::Identity,
 };
 use std::{
@@ -38,11 +38,11 @@ pub(crate) enum Origin {
 
 impl Origin {
     /// The origin that the arguments name.
-    pub(crate) fn of(args: &InputArgs) -> Result<Self, Fault> {
+    pub(crate) fn of(args: &InputArgs) -> Result<Self, Error> {
         match &args.file {
             Some(file) if file.as_os_str() == "-" => Ok(Self::Stdin),
             Some(file) => Ok(Self::File(file.clone())),
-            None if io::stdin().is_terminal() => Err(Fault::Usage(
+            None if io::stdin().is_terminal() => Err(Error::Usage(
                 "nothing to read: name a file, pipe a response in, or give - to type one".to_owned(),
             )),
             None => Ok(Self::Stdin),
@@ -51,7 +51,7 @@ impl Origin {
 
     /// Opens the input and detects its form. Blocks until the first bytes of SSE text, or the first line of anything
     /// else, have arrived.
-    pub(crate) fn open(&self, from: From) -> Result<Input, Fault> {
+    pub(crate) fn open(&self, from: From) -> Result<Input, Error> {
         let mut lines = Lines::new(BufReader::new(self.reader()?));
         if from == From::Episodes {
             return Ok(Input::Episodes(lines));
@@ -69,7 +69,7 @@ impl Origin {
     }
 
     /// Opens a reader of its bytes.
-    pub(crate) fn reader(&self) -> Result<Box<dyn Read + Send>, Fault> {
+    pub(crate) fn reader(&self) -> Result<Box<dyn Read + Send>, Error> {
         Ok(match self {
             Self::Stdin => Box::new(io::stdin()),
             Self::File(path) => Box::new(File::open(path).map_err(|error| self.unreadable(&error))?),
@@ -77,11 +77,11 @@ impl Origin {
     }
 
     /// Reads the remaining text to its end.
-    pub(crate) fn read_all(&self, lines: Lines) -> Result<String, Fault> {
+    pub(crate) fn read_all(&self, lines: Lines) -> Result<String, Error> {
         let rest = lines.rest(BODY_BYTES_MAX).map_err(|error| self.unreadable(&error))?;
         String::from_utf8(rest).map_err(|error| {
             let position = error.utf8_error().valid_up_to();
-            self.fault(DecodeError::NotText { position })
+            self.error(DecodeError::NotText { position })
         })
     }
 
@@ -94,18 +94,18 @@ impl Origin {
     }
 
     /// An error in the input.
-    pub(crate) fn fault(&self, why: impl fmt::Display) -> Fault {
-        Fault::Input { place: self.to_string(), why: why.to_string() }
+    pub(crate) fn error(&self, why: impl fmt::Display) -> Error {
+        Error::Input { place: self.to_string(), why: why.to_string() }
     }
 
     /// An error in one line of the input.
-    pub(crate) fn line_fault(&self, line: usize, why: impl fmt::Display) -> Fault {
-        Fault::Input { place: format!("{self} line {line}"), why: why.to_string() }
+    pub(crate) fn line_error(&self, line: usize, why: impl fmt::Display) -> Error {
+        Error::Input { place: format!("{self} line {line}"), why: why.to_string() }
     }
 
     /// An error while reading.
-    pub(crate) fn unreadable(&self, error: &io::Error) -> Fault {
-        self.fault(format_args!("cannot be read: {error}"))
+    pub(crate) fn unreadable(&self, error: &io::Error) -> Error {
+        self.error(format_args!("cannot be read: {error}"))
     }
 }
 

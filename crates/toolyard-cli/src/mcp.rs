@@ -1,7 +1,7 @@
 //! MCP servers over the life of a command: started before its engine, reported on, and shut down after it.
 
 use crate::{
-    fault::Fault,
+    error::Error,
     logging::redacted,
     setup::Setup,
     shown::clip,
@@ -21,7 +21,7 @@ impl Setup {
     ///
     /// # Cancel safety
     /// Dropping the future kills what was started.
-    pub(crate) async fn connect(&mut self) -> Result<(), Fault> {
+    pub(crate) async fn connect(&mut self) -> Result<(), Error> {
         if self.config.servers.is_empty() {
             return Ok(());
         }
@@ -34,7 +34,7 @@ impl Setup {
             None => Ok(()),
             Some(clash) => {
                 self.disconnect(true).await;
-                Err(Fault::Usage(clash))
+                Err(Error::Usage(clash))
             }
         }
     }

@@ -6,8 +6,8 @@ mod text;
 
 use crate::{
     cli::{Approve, PlanArgs},
+    error::Error,
     exit::Exit,
-    fault::Fault,
     input::{Input, Line, Lines, Origin},
     run::results,
     setup::{Setup, with_own_names},
@@ -17,7 +17,7 @@ use toolyard::{Answer, Batch, BuildError, Drain, Engine, ErrorKind, Plan, Planne
 use toolyard_wire::{DecodeError, Episode, decode};
 
 /// Plans the input that the arguments name.
-pub(crate) async fn plan(args: PlanArgs) -> Result<Exit, Fault> {
+pub(crate) async fn plan(args: PlanArgs) -> Result<Exit, Error> {
     let origin = Origin::of(&args.input)?;
     let mut setup = Setup::load(&args.setup)?;
     setup.connect().await?;
@@ -81,9 +81,9 @@ fn is_invalid(call: &PlannedCall) -> bool {
 }
 
 impl Planner {
-    async fn response(&mut self, text: &str) -> Result<(), Fault> {
+    async fn response(&mut self, text: &str) -> Result<(), Error> {
         let message =
-            decode(text, self.args.input.from.format()).map_err(|error| self.origin.fault(error))?;
+            decode(text, self.args.input.from.format()).map_err(|error| self.origin.error(error))?;
         let engine = self.setup.engine().approver(Answer::Allow).build().await?;
         let message = with_own_names(message, engine.registry());
         if message.is_empty() {
@@ -93,20 +93,20 @@ impl Planner {
         self.batch(&engine, None, &message.batch())
     }
 
-    async fn episodes(&mut self, lines: Lines) -> Result<(), Fault> {
+    async fn episodes(&mut self, lines: Lines) -> Result<(), Error> {
         let mut is_blank = true;
         for line in lines {
             is_blank = false;
             if let Err(why) = self.episode(&line).await? {
-                self.origin.line_fault(line.number, why).print();
+                self.origin.line_error(line.number, why).print();
                 self.tally.unreadable += 1;
             }
         }
-        if is_blank { Err(self.origin.fault(DecodeError::Empty)) } else { Ok(()) }
+        if is_blank { Err(self.origin.error(DecodeError::Empty)) } else { Ok(()) }
     }
 
     /// Plans an episode. The inner error says why its line cannot be planned.
-    async fn episode(&mut self, line: &Line) -> Result<Result<(), String>, Fault> {
+    async fn episode(&mut self, line: &Line) -> Result<Result<(), String>, Error> {
         let line = line.text.as_ref().map_err(ToString::to_string);
         let episode = line.and_then(|text| Episode::parse_line(text).map_err(to_text));
         let episode = match episode {
@@ -127,7 +127,7 @@ impl Planner {
         Ok(Ok(()))
     }
 
-    fn batch(&mut self, engine: &Engine, turn: Option<(&str, usize)>, batch: &Batch) -> Result<(), Fault> {
+    fn batch(&mut self, engine: &Engine, turn: Option<(&str, usize)>, batch: &Batch) -> Result<(), Error> {
         let plan = engine.session_with("plan", self.args.role.session()).plan(batch);
         let refused = || plan.calls.iter().filter(|call| call.refusal.is_some());
         self.tally.batches += 1;

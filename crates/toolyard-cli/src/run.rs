@@ -19,10 +19,10 @@ mod toolset;
 
 use crate::{
     cli::{ReportKind, RunArgs},
+    error::Error,
     event_file::{EventFile, ProtectedFile},
     exit::Exit,
     export::Export,
-    fault::Fault,
     identity::Identity,
     input::{Input, Origin},
     setup::Setup,
@@ -31,7 +31,7 @@ use interrupt::Interrupts;
 use runner::{RunIo, Runner};
 
 /// Runs the calls that the arguments name; `export` observes the engine.
-pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Fault> {
+pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Error> {
     let origin = Origin::of(&args.input)?;
     let mut setup = Setup::load(&args.setup)?;
     setup.max_in_flight = args.max_in_flight.or(setup.max_in_flight);
@@ -42,12 +42,12 @@ pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Fault> {
         tokio::task::spawn_blocking(move || origin.open(from))
     };
     let input = tokio::select! {
-        opened = opening => opened.map_err(|error| origin.fault(error))??,
+        opened = opening => opened.map_err(|error| origin.error(error))??,
         _ = interrupts.next() => return Ok(interrupted_early(&args)),
     };
     if matches!(input, Input::Episodes(_)) && args.to.is_some() {
         let why = "--to cannot be used with episodes: every turn has its own line of results";
-        return Err(Fault::Usage(why.to_owned()));
+        return Err(Error::Usage(why.to_owned()));
     }
     // Only now, so that an input that cannot be read leaves no event file.
     let events = events(&args, &origin, &setup)?;
@@ -65,22 +65,22 @@ pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Fault> {
     };
     let exit = match &result {
         Ok(exit) => *exit,
-        Err(fault) => fault.exit(),
+        Err(error) => error.exit(),
     };
     let exit = runner.close(exit, if args.quiet { None } else { Some(args.report) }).await;
     setup.disconnect(exit == Exit::Interrupted).await;
-    if let Err(fault) = &result {
-        fault.print();
+    if let Err(error) = &result {
+        error.print();
     }
-    if let Some(Err(fault)) = events.map(|events| events.finish()) {
-        fault.print();
-        return Ok(exit.or(fault.exit()));
+    if let Some(Err(error)) = events.map(|events| events.finish()) {
+        error.print();
+        return Ok(exit.or(error.exit()));
     }
     Ok(exit)
 }
 
 /// Opens the event file, if one is requested.
-fn events(args: &RunArgs, origin: &Origin, setup: &Setup) -> Result<Option<EventFile>, Fault> {
+fn events(args: &RunArgs, origin: &Origin, setup: &Setup) -> Result<Option<EventFile>, Error> {
     let config = setup.config.file.as_deref().and_then(Identity::of_path);
     let protected = [("the input", origin.identity()), ("the configuration", config)];
     let protected = protected

@@ -3,7 +3,7 @@
 use crate::{
     cli::SetupArgs,
     config::Config,
-    fault::{Fault, chain},
+    error::{Error, chain},
     logging, secrecy,
 };
 use std::{
@@ -43,13 +43,13 @@ pub(crate) struct Setup {
 
 impl Setup {
     /// Reads the configuration and opens the workspace.
-    pub(crate) fn load(args: &SetupArgs) -> Result<Self, Fault> {
+    pub(crate) fn load(args: &SetupArgs) -> Result<Self, Error> {
         Self::of(args, Config::load(args.config.as_deref())?)
     }
 
     /// The same for what `toolyard mcp` serves: built-in tools only if the configuration enables them, because whoever
     /// puts servers behind it does not expect more tools than theirs.
-    pub(crate) fn load_served(args: &SetupArgs) -> Result<Self, Fault> {
+    pub(crate) fn load_served(args: &SetupArgs) -> Result<Self, Error> {
         let mut config = Config::load(args.config.as_deref())?;
         let unserved = if config.names_builtin { Vec::new() } else { mem::take(&mut config.enabled) };
         let mut setup = Self::of(args, config)?;
@@ -57,7 +57,7 @@ impl Setup {
         Ok(setup)
     }
 
-    fn of(args: &SetupArgs, mut config: Config) -> Result<Self, Fault> {
+    fn of(args: &SetupArgs, mut config: Config) -> Result<Self, Error> {
         config.redactor = secrecy::with_token(config.redactor);
         logging::redact(config.redactor.clone());
         let root = args.workspace.clone().or_else(|| config.root.clone());
@@ -163,8 +163,8 @@ impl Setup {
 }
 
 /// The enabled tools, in a workspace.
-fn toolset(root: &Path, config: &Config) -> Result<Toolset, Fault> {
-    let mut set = toolyard_tools::workspace(root).map_err(|error| Fault::Workspace(chain(&error)))?;
+fn toolset(root: &Path, config: &Config) -> Result<Toolset, Error> {
+    let mut set = toolyard_tools::workspace(root).map_err(|error| Error::Workspace(chain(&error)))?;
     set.tools.extend(toolyard_tools::builtin("echo"));
     #[cfg(unix)]
     set.tools.push(crate::shell::tool(&config.shell));

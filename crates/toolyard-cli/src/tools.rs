@@ -1,7 +1,7 @@
 //! `toolyard tools`: lists the tools that the configuration provides.
 
 use crate::{
-    cli::ToolsArgs, exit::Exit, fault::Fault, mcp, run::results, setup::Setup, shown::clip, table::Table,
+    cli::ToolsArgs, error::Error, exit::Exit, mcp, run::results, setup::Setup, shown::clip, table::Table,
 };
 use toolyard::{LimitScope, ToolClass, ToolSpec, wording::Span};
 use toolyard_wire::definitions;
@@ -10,7 +10,7 @@ pub(crate) const DESCRIPTION_CHARS: usize = 60;
 const SCOPE_CHARS: usize = 20;
 
 /// Lists the tools.
-pub(crate) async fn tools(args: ToolsArgs) -> Result<Exit, Fault> {
+pub(crate) async fn tools(args: ToolsArgs) -> Result<Exit, Error> {
     let load = if args.served { Setup::load_served } else { Setup::load };
     let mut setup = load(&args.setup)?;
     setup.connect().await?;

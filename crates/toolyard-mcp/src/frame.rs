@@ -10,7 +10,7 @@ const KEPT_BYTES: usize = 64 << 10;
 
 /// Why a line cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum FrameFault {
+pub(crate) enum FrameError {
     /// A line is longer than the bound.
     #[error("it sent a line of more than {0} bytes")]
     TooLong(usize),
@@ -61,11 +61,11 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     /// without [`with_unterminated_last`](Self::with_unterminated_last).
     ///
     /// # Errors
-    /// [`FrameFault`]. A line that is too long is reported once, and reading can continue after it.
+    /// [`FrameError`]. A line that is too long is reported once, and reading can continue after it.
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing: the part of a line already read is kept for the next call.
-    pub(crate) async fn next(&mut self) -> Result<Option<&[u8]>, FrameFault> {
+    pub(crate) async fn next(&mut self) -> Result<Option<&[u8]>, FrameError> {
         if std::mem::take(&mut self.is_returned) {
             self.line.clear();
             // One long line must not hold its memory for the rest of a connection.
@@ -84,7 +84,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 
     /// Moves buffered bytes to the line; returns whether it is complete. Nothing is awaited between look and consume.
-    async fn take_piece(&mut self) -> Result<bool, FrameFault> {
+    async fn take_piece(&mut self) -> Result<bool, FrameError> {
         let buffered = self.read.fill_buf().await?;
         let end = buffered.iter().position(|byte| *byte == b'\n');
         let piece = &buffered[..end.unwrap_or(buffered.len())];
@@ -98,10 +98,10 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
         self.is_skipped = (is_skipped || is_too_long) && end.is_none();
         std::pin::Pin::new(&mut self.read).consume(taken);
-        if is_too_long { Err(FrameFault::TooLong(self.bytes_max)) } else { Ok(end.is_some() && !is_skipped) }
+        if is_too_long { Err(FrameError::TooLong(self.bytes_max)) } else { Ok(end.is_some() && !is_skipped) }
     }
 
-    async fn at_end(&mut self) -> Result<bool, FrameFault> {
+    async fn at_end(&mut self) -> Result<bool, FrameError> {
         Ok(self.read.fill_buf().await?.is_empty())
     }
 }
@@ -110,7 +110,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 mod tests {
     use super::*;
 
-    async fn all(bytes: &[u8], max: usize) -> Result<Vec<String>, FrameFault> {
+    async fn all(bytes: &[u8], max: usize) -> Result<Vec<String>, FrameError> {
         let mut lines = Lines::new(bytes, max);
         let mut all = Vec::new();
         while let Some(line) = lines.next().await? {
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(lines.next().await.unwrap(), Some(&b"rest"[..]));
         assert_eq!(lines.next().await.unwrap(), None);
         let mut lines = Lines::new(b"abcde".as_slice(), 4).with_unterminated_last();
-        assert!(matches!(lines.next().await, Err(FrameFault::TooLong(4))));
+        assert!(matches!(lines.next().await, Err(FrameError::TooLong(4))));
         assert_eq!(lines.next().await.unwrap(), None);
         assert_eq!(
             Lines::new(b"a\n".as_slice(), 4).with_unterminated_last().next().await.unwrap(),
@@ -143,8 +143,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_over_the_bound_is_the_end() {
-        assert!(matches!(all(b"abcd\nabcde\n", 4).await, Err(FrameFault::TooLong(4))));
-        assert!(matches!(all(&b"x".repeat(100_000), 4).await, Err(FrameFault::TooLong(4))));
+        assert!(matches!(all(b"abcd\nabcde\n", 4).await, Err(FrameError::TooLong(4))));
+        assert!(matches!(all(&b"x".repeat(100_000), 4).await, Err(FrameError::TooLong(4))));
     }
 
     /// A reader that continues after the error gets the lines behind it.
@@ -154,7 +154,7 @@ mod tests {
         let mut lines = Lines::new(bytes.as_slice(), 4);
         assert_eq!(lines.next().await.unwrap(), Some(&b"a"[..]));
         for _ in 0..2 {
-            assert!(matches!(lines.next().await, Err(FrameFault::TooLong(4))));
+            assert!(matches!(lines.next().await, Err(FrameError::TooLong(4))));
         }
         assert_eq!(lines.next().await.unwrap(), Some(&b"b"[..]));
         assert_eq!(lines.next().await.unwrap(), None);

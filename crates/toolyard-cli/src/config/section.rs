@@ -107,19 +107,19 @@ pub(super) struct Section<'a> {
 impl<'a> Section<'a> {
     /// Parses the whole file. If it is not TOML, only that is reported: what it says is not known.
     pub(super) fn file(source: Source<'a>) -> Option<Self> {
-        let (table, faults) = DeTable::parse_recoverable(source.text);
+        let (table, errors) = DeTable::parse_recoverable(source.text);
         let mut before = None;
-        for fault in &faults {
-            let at = fault.span().unwrap_or_default();
+        for error in &errors {
+            let at = error.span().unwrap_or_default();
             let between = before.and_then(|before| source.text.get(before..at.start));
             // A second one on the same line only follows from the first.
             if between.is_none_or(|between| between.contains('\n')) {
-                let what = fault.message().replace(['\r', '\n'], " ");
+                let what = error.message().replace(['\r', '\n'], " ");
                 source.report(&at, format!("not TOML: {what}"));
             }
             before = Some(at.start);
         }
-        faults.is_empty().then(|| Self::of(source, String::new(), table.into_inner()))
+        errors.is_empty().then(|| Self::of(source, String::new(), table.into_inner()))
     }
 
     fn of(source: Source<'a>, name: String, table: DeTable<'a>) -> Self {

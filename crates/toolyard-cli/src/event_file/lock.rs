@@ -1,7 +1,7 @@
 //! The lock of a log: one program at a time writes it.
 
 use super::{failed, parts::with_suffix};
-use crate::fault::Fault;
+use crate::error::Error;
 use std::{
     fs::{File, OpenOptions, TryLockError},
     io::{self, Read, Seek, Write},
@@ -20,8 +20,8 @@ impl WriterLock {
     /// Takes the lock of this log.
     ///
     /// # Errors
-    /// [`Fault::Usage`], which names the program that holds it; [`Fault::Write`] if it cannot be taken.
-    pub(super) fn take(log: &Path) -> Result<Self, Fault> {
+    /// [`Error::Usage`], which names the program that holds it; [`Error::Write`] if it cannot be taken.
+    pub(super) fn take(log: &Path) -> Result<Self, Error> {
         let path = with_suffix(log, "lock");
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
@@ -55,12 +55,12 @@ fn sign(file: &mut File) -> io::Result<()> {
     writeln!(file, "{}", std::process::id())
 }
 
-fn held(log: &Path, file: &mut File) -> Fault {
+fn held(log: &Path, file: &mut File) -> Error {
     let mut text = String::new();
     // Where locks also keep readers away, the holder stays unnamed.
     let holder = file.take(32).read_to_string(&mut text).ok().and_then(|_| text.trim().parse::<u32>().ok());
     let who = holder.map_or_else(|| "another program".to_owned(), |pid| format!("process {pid}"));
-    Fault::Usage(format!(
+    Error::Usage(format!(
         "--events {}: {who} writes this file; give each program its own, for example with {{pid}} in the name",
         log.display()
     ))

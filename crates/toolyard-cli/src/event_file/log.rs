@@ -5,7 +5,7 @@ use super::{
     lock::{WriterLock, private},
     parts,
 };
-use crate::{fault::Fault, identity::Identity, shown::json_text};
+use crate::{error::Error, identity::Identity, shown::json_text};
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, BufWriter, Read, Seek, SeekFrom, Write},
@@ -20,14 +20,14 @@ pub(super) struct Log {
     /// How much it holds.
     bytes: u64,
     /// When to start a new one; never for what is no regular file.
-    turn: Option<Turn>,
+    rotation: Option<Rotation>,
     /// Held until the program ends; there is none for what is no regular file.
     _lock: Option<WriterLock>,
 }
 
 /// When a file is full, and what it is called until then.
 #[derive(Debug)]
-struct Turn {
+struct Rotation {
     path: PathBuf,
     bytes_max: u64,
 }
@@ -38,7 +38,7 @@ impl Log {
         path: &Path,
         bytes_max: Option<u64>,
         protected: &[ProtectedFile],
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, Error> {
         let failed = |error| failed(path, error);
         let refuse = |identity: Option<Identity>| {
             let found = identity.and_then(|identity| protected.iter().find(|file| file.identity == identity));
@@ -61,14 +61,14 @@ impl Log {
         // The name may have come to lead elsewhere.
         refuse(Identity::of_open(&file, &real))?;
         let bytes = check(&mut file, path)?;
-        let turn = bytes_max.map(|bytes_max| Turn { path: real, bytes_max });
-        Ok(Self { file: BufWriter::new(file), bytes, turn, _lock: Some(lock) })
+        let rotation = bytes_max.map(|bytes_max| Rotation { path: real, bytes_max });
+        Ok(Self { file: BufWriter::new(file), bytes, rotation, _lock: Some(lock) })
     }
 
     /// A pipe or device, which several programs may share.
     fn pipe(path: &Path) -> io::Result<Self> {
         let file = BufWriter::new(OpenOptions::new().write(true).open(path)?);
-        Ok(Self { file, bytes: 0, turn: None, _lock: None })
+        Ok(Self { file, bytes: 0, rotation: None, _lock: None })
     }
 
     /// Appends an event as one line.
@@ -76,8 +76,8 @@ impl Log {
         let text = serde_json::to_string(event)?;
         let line = json_text(&text);
         let bytes = line.len() as u64 + 1;
-        if self.turn.as_ref().is_some_and(|turn| self.bytes > 0 && self.bytes + bytes > turn.bytes_max) {
-            self.turn()?;
+        if self.rotation.as_ref().is_some_and(|it| self.bytes > 0 && self.bytes + bytes > it.bytes_max) {
+            self.rotate()?;
         }
         self.bytes += bytes;
         self.file.write_all(line.as_bytes())?;
@@ -89,8 +89,8 @@ impl Log {
     }
 
     /// Keeps the file as a finished part, and starts a new one, which may be read by the same people.
-    fn turn(&mut self) -> io::Result<()> {
-        let Some(Turn { path, .. }) = &self.turn else { return Ok(()) };
+    fn rotate(&mut self) -> io::Result<()> {
+        let Some(Rotation { path, .. }) = &self.rotation else { return Ok(()) };
         self.file.flush()?;
         let permissions = self.file.get_ref().metadata()?.permissions();
         fs::rename(path, parts::next(path)?)?;
@@ -105,7 +105,7 @@ impl Log {
 }
 
 /// Checks that the file holds events, if anything, and ends a last line that breaks off. Returns its length.
-fn check(file: &mut File, path: &Path) -> Result<u64, Fault> {
+fn check(file: &mut File, path: &Path) -> Result<u64, Error> {
     let read = |file: &mut File| {
         let bytes = file.metadata()?.len();
         let begin = format!("{{\"v\":{SCHEMA_VERSION},");
@@ -125,6 +125,6 @@ fn check(file: &mut File, path: &Path) -> Result<u64, Fault> {
     let bytes = read(file).map_err(|error| failed(path, error))?;
     bytes.ok_or_else(|| {
         let why = "holds something other than events of this version: name another file";
-        Fault::Usage(format!("--events {} {why}", path.display()))
+        Error::Usage(format!("--events {} {why}", path.display()))
     })
 }

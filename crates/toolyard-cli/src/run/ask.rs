@@ -1,7 +1,7 @@
 //! Asks the user at the terminal (PO-4).
 //!
 //! ```text
-//!   ApprovalRequest ─► held until its turn ─► sheet: what would run, on one page ─► terminal: a line is read
+//!   ApprovalRequest ─► held until it is next ─► sheet: what would run, on one page ─► terminal: a line is read
 //!                                             │ as plain text                       │ on its own thread
 //!                                             └ nothing in it moves a cursor        ├ y, n, a, q ─► Answer
 //!                                                                                   └ v ─► the whole call, if cut
@@ -24,7 +24,7 @@ pub(super) use terminal::Terminal;
 use super::{interrupt::Stopper, live::Screen};
 use crate::{
     cli::{Approve, RunArgs},
-    fault::Fault,
+    error::Error,
 };
 use parking_lot::Mutex;
 use reply::Reply;
@@ -44,11 +44,11 @@ use toolyard::{
 const WITHDRAWAL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The terminal to ask on, if any: with `--approve ask`, or by default if the user is watching at a terminal.
-pub(super) fn terminal(args: &RunArgs) -> Result<Option<Terminal>, Fault> {
+pub(super) fn terminal(args: &RunArgs) -> Result<Option<Terminal>, Error> {
     match args.approve {
         Some(Approve::Ask) => Terminal::open()
             .map(Some)
-            .map_err(|error| Fault::Usage(format!("--approve ask needs a terminal to ask on: {error}"))),
+            .map_err(|error| Error::Usage(format!("--approve ask needs a terminal to ask on: {error}"))),
         None if stderr().is_terminal() && !is_typed(args) => {
             Ok(Terminal::open().ok().filter(Terminal::is_foreground))
         }
@@ -77,7 +77,7 @@ pub(super) struct Asker {
 struct Answers {
     quit: bool,
     /// Answers for whole patterns, each with the last question announced by then. The engine applies them to those
-    /// pending questions too, but possibly after the next one has its turn; later questions it answers itself.
+    /// pending questions too, but possibly after the next one is shown; later questions it answers itself.
     by_pattern: HashMap<CallDigest, (Answer, Option<RequestId>)>,
 }
 
@@ -126,7 +126,7 @@ impl Asker {
 impl Approver for Asker {
     async fn ask(&self, request: &ApprovalRequest) -> Answer {
         request.showing().hold();
-        let _turn = self.queue.turn(request.id()).await;
+        let _current = self.queue.until_current(request.id()).await;
         let pattern = request.pattern().key();
         if let Some(answer) = self.earlier_answer(&pattern, request.id()) {
             return answer;

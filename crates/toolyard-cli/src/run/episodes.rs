@@ -2,8 +2,8 @@
 
 use super::{results, runner::Runner};
 use crate::{
+    error::Error,
     exit::Exit,
-    fault::Fault,
     input::{Line, Lines, Origin},
     report::Turn,
 };
@@ -11,34 +11,34 @@ use tokio::sync::mpsc;
 use toolyard_wire::{DecodeError, Episode};
 
 /// The number of unreadable lines that are reported one by one.
-const FAULTS_MAX: usize = 10;
+const ERRORS_MAX: usize = 10;
 
 /// Runs every episode. A line that cannot be read does not affect the others.
-pub(super) async fn run(runner: &mut Runner, origin: &Origin, lines: Lines) -> Result<Exit, Fault> {
+pub(super) async fn run(runner: &mut Runner, origin: &Origin, lines: Lines) -> Result<Exit, Error> {
     let mut lines = read_ahead(lines);
-    let (mut faults, mut is_blank) = (0, true);
+    let (mut errors, mut is_blank) = (0, true);
     while let Some(line) = next(runner, &mut lines).await {
         is_blank = false;
-        let fault = match episode(&line) {
+        let error = match episode(&line) {
             Ok(episode) => {
                 run_turns(runner, &episode).await?;
                 continue;
             }
-            Err(why) => origin.line_fault(line.number, why),
+            Err(why) => origin.line_error(line.number, why),
         };
-        faults += 1;
-        if faults <= FAULTS_MAX {
-            runner.print(|| fault.print());
+        errors += 1;
+        if errors <= ERRORS_MAX {
+            runner.print(|| error.print());
         }
     }
     if is_blank && !runner.is_interrupted() {
-        return Err(origin.fault(DecodeError::Empty));
+        return Err(origin.error(DecodeError::Empty));
     }
-    if faults > FAULTS_MAX {
-        let more = faults - FAULTS_MAX;
+    if errors > ERRORS_MAX {
+        let more = errors - ERRORS_MAX;
         runner.notify(&format!("{origin}: … and {more} more lines could not be read as episodes"));
     }
-    Ok(if faults > 0 { Exit::Input } else { Exit::Ok })
+    Ok(if errors > 0 { Exit::Input } else { Exit::Ok })
 }
 
 /// Reads on a blocking thread, so that an interrupt does not wait for it.
@@ -72,7 +72,7 @@ fn episode(line: &Line) -> Result<Episode, String> {
 }
 
 /// Runs the turns of an episode. After an interrupt the engine is drained, and answers the remaining turns as such.
-async fn run_turns(runner: &mut Runner, episode: &Episode) -> Result<(), Fault> {
+async fn run_turns(runner: &mut Runner, episode: &Episode) -> Result<(), Error> {
     let session = runner.session(episode.id.as_str());
     for (number, calls) in episode.turns.iter().enumerate() {
         let result = runner.run_batch(&session, calls).await;

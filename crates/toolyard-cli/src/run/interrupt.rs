@@ -16,7 +16,7 @@ pub(crate) enum Signal {
     /// Stop in an orderly way.
     First,
     /// Stop at once.
-    Again,
+    Second,
 }
 
 /// The signals of the process, in order.
@@ -76,7 +76,7 @@ impl Interrupts {
         if self.count.changed().await.is_err() {
             return pending().await;
         }
-        let signal = if *self.count.borrow_and_update() > 1 { Signal::Again } else { Signal::First };
+        let signal = if *self.count.borrow_and_update() > 1 { Signal::Second } else { Signal::First };
         self.last = Some(signal);
         signal
     }

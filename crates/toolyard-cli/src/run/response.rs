@@ -5,7 +5,7 @@ use super::{
     runner::{BatchResult, Runner},
     toolset,
 };
-use crate::{cli::RunArgs, exit::Exit, fault::Fault, input::Origin, setup::with_own_names};
+use crate::{cli::RunArgs, error::Error, exit::Exit, input::Origin, setup::with_own_names};
 use toolyard_wire::{Message, Results, decode};
 
 /// Runs the calls of a response.
@@ -14,8 +14,8 @@ pub(super) async fn run(
     args: &RunArgs,
     origin: &Origin,
     text: &str,
-) -> Result<Exit, Fault> {
-    let message = decode(text, args.input.from.format()).map_err(|error| origin.fault(error))?;
+) -> Result<Exit, Error> {
+    let message = decode(text, args.input.from.format()).map_err(|error| origin.error(error))?;
     let message = with_own_names(message, runner.engine.registry());
     remark(runner, origin, &message);
     let session = runner.session("run");
@@ -33,7 +33,7 @@ pub(super) fn answer(
     args: &RunArgs,
     message: &Message,
     result: BatchResult,
-) -> Result<(), Fault> {
+) -> Result<(), Error> {
     let to = args.to.map_or(message.format(), |to| to.format());
     let printed = runner.print(|| results::print_pretty(&Results::new(message, &result.outcomes, to)));
     runner.record(None, result);

@@ -1,6 +1,6 @@
 //! Results on standard output, and nothing but results.
 
-use crate::{fault::Fault, shown::json_text};
+use crate::{error::Error, shown::json_text};
 use serde::Serialize;
 use std::{
     io::{self, BufWriter, StdoutLock, Write},
@@ -11,26 +11,26 @@ use std::{
 const PIECE: usize = 64 << 10;
 
 /// Prints a value on several lines.
-pub(crate) fn print_pretty(value: &impl Serialize) -> Result<(), Fault> {
+pub(crate) fn print_pretty(value: &impl Serialize) -> Result<(), Error> {
     print_json(|out| serde_json::to_writer_pretty(out, value))
 }
 
 /// Prints a value as one line, flushed before anything else happens.
-pub(crate) fn print_line(value: &impl Serialize) -> Result<(), Fault> {
+pub(crate) fn print_line(value: &impl Serialize) -> Result<(), Error> {
     print_json(|out| serde_json::to_writer(out, value))
 }
 
 /// Prints a text and flushes it.
-pub(crate) fn print_text(text: &str) -> Result<(), Fault> {
+pub(crate) fn print_text(text: &str) -> Result<(), Error> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Fault::results)
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::results)
 }
 
 /// Prints JSON text as it is formatted, never held as a whole: the results of a batch may be a hundred megabytes.
-fn print_json(write: impl FnOnce(&mut Pieces) -> serde_json::Result<()>) -> Result<(), Fault> {
+fn print_json(write: impl FnOnce(&mut Pieces) -> serde_json::Result<()>) -> Result<(), Error> {
     let mut out = Pieces(BufWriter::with_capacity(PIECE, io::stdout().lock()));
     let written = write(&mut out).map_err(io::Error::from);
-    written.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()).map_err(Fault::results)
+    written.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()).map_err(Error::results)
 }
 
 /// Writes the pieces of a JSON text, with what is not plainly visible escaped.

@@ -8,10 +8,10 @@ use super::{
 };
 use crate::{
     cli::{Approve, ReportKind, RunArgs},
+    error::Error,
     event_file::EventFile,
     exit::Exit,
     export::Export,
-    fault::Fault,
     report::{Recorder, Report, Timeline, Turn, Widths},
     setup::{INTERRUPT_GRACE, Setup},
 };
@@ -74,13 +74,13 @@ impl Runner {
         args: &RunArgs,
         io: RunIo,
         export: &Export,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, Error> {
         let runner = Self::build(export.count(setup.engine()), setup, args, io).await?;
         export.observe(&runner.engine);
         Ok(runner)
     }
 
-    async fn build(builder: EngineBuilder, setup: &Setup, args: &RunArgs, io: RunIo) -> Result<Self, Fault> {
+    async fn build(builder: EngineBuilder, setup: &Setup, args: &RunArgs, io: RunIo) -> Result<Self, Error> {
         let RunIo { events, interrupts, terminal } = io;
         let shows_messages = !args.quiet && args.report != ReportKind::Json;
         let recorder = Recorder::default();
@@ -164,7 +164,7 @@ impl Runner {
         // `finish` takes the batch, after which `finished` cannot be called. So first wait until every call has ended.
         let ended = self.ended.clone();
         let all_ended = match self.interrupts.last() {
-            Some(Signal::Again) => {
+            Some(Signal::Second) => {
                 self.abandon();
                 timeout(RESULT_TIMEOUT, ended.until(calls.len())).await.ok()
             }
@@ -195,7 +195,7 @@ impl Runner {
                 done = &mut work => return Some(done),
                 signal = self.interrupts.next() => match signal {
                     Signal::First => self.interrupt(),
-                    Signal::Again => {
+                    Signal::Second => {
                         self.abandon();
                         return timeout(RESULT_TIMEOUT, work).await.ok();
                     }
@@ -271,7 +271,7 @@ impl Runner {
             self.report.print(kind, exit);
         }
         // Abandoned calls may never stop: then wait only until the events so far are written.
-        if self.interrupts.last() == Some(Signal::Again) {
+        if self.interrupts.last() == Some(Signal::Second) {
             let _ = timeout(RESULT_TIMEOUT, self.engine.events_written()).await;
         } else {
             let drain = self.drain.take().unwrap_or_else(|| drain(&self.engine, INTERRUPT_GRACE));

@@ -16,8 +16,8 @@ use super::{
 };
 use crate::{
     cli::RunArgs,
+    error::Error,
     exit::Exit,
-    fault::Fault,
     input::{Lines, Origin},
     setup::declared_names,
 };
@@ -35,11 +35,11 @@ pub(super) async fn run(
     args: &RunArgs,
     origin: &Origin,
     input: Lines,
-) -> Result<Exit, Fault> {
+) -> Result<Exit, Error> {
     let mut intake = Intake::new(runner.session("run"), args.input.from.format());
     let end = intake.read(runner, origin, read_ahead(input)).await;
     match end {
-        End::Failed(fault) if intake.calls.is_empty() => return Err(fault),
+        End::Failed(error) if intake.calls.is_empty() => return Err(error),
         End::Interrupted if intake.calls.is_empty() => {
             runner.notify(NOTHING_RUN);
             return Ok(Exit::Interrupted);
@@ -55,7 +55,7 @@ pub(super) async fn run(
         None => Ok(()),
     };
     match end {
-        End::Failed(fault) => Err(fault),
+        End::Failed(error) => Err(error),
         End::Complete | End::Interrupted => printed.map(|()| Exit::Ok),
     }
 }
@@ -80,7 +80,7 @@ enum End {
     /// At the end of the text, which may have broken off.
     Complete,
     /// At text that cannot be read, or at an error from the provider.
-    Failed(Fault),
+    Failed(Error),
     /// At a signal: calls that had not arrived by then do not exist.
     Interrupted,
 }
@@ -122,18 +122,18 @@ impl Intake {
             };
             let read = match chunk {
                 None => break End::Complete,
-                Some(Ok(chunk)) => self.decoder.push(&chunk).map_err(|error| origin.fault(error)),
+                Some(Ok(chunk)) => self.decoder.push(&chunk).map_err(|error| origin.error(error)),
                 Some(Err(error)) => Err(origin.unreadable(&error)),
             };
             self.take(runner);
-            if let Err(fault) = read {
-                break End::Failed(fault);
+            if let Err(error) = read {
+                break End::Failed(error);
             }
         };
         let finished = self.decoder.finish();
         self.take(runner);
         match (end, finished) {
-            (End::Complete, Err(error)) => End::Failed(origin.fault(error)),
+            (End::Complete, Err(error)) => End::Failed(origin.error(error)),
             (end, _) => end,
         }
     }

@@ -3,7 +3,7 @@
 pub(crate) mod answer;
 pub(crate) mod describe;
 #[cfg(feature = "http")]
-pub(crate) mod fault;
+pub(crate) mod error;
 pub(crate) mod greeting;
 pub(crate) mod handshake;
 pub(crate) mod inspect;
@@ -12,7 +12,7 @@ pub(crate) mod line;
 pub(crate) mod transport;
 
 #[cfg(feature = "http")]
-pub(crate) use fault::{Cut, Fault, WebFault};
+pub(crate) use error::{Cut, RequestError, WebError};
 #[cfg(feature = "http")]
 pub(crate) use greeting::unanswered;
 pub(crate) use greeting::{AnswerTimeouts, DISCOVER_TIMEOUT};

@@ -110,18 +110,18 @@ impl Servers {
             }
             firsts.push(servers.spawn(config)?);
         }
-        let mut fault = None;
+        let mut error = None;
         for (index, first) in firsts.into_iter().enumerate() {
             let started = first.await.unwrap_or_else(|_| Err("its supervisor failed".to_owned()));
             if let Err(why) = started {
-                fault = fault.or(servers.servers[index].failed(why));
+                error = error.or(servers.servers[index].failed(why));
             }
         }
-        match fault.or_else(|| servers.clash()) {
+        match error.or_else(|| servers.clash()) {
             None => Ok(servers),
-            Some(fault) => {
+            Some(error) => {
                 servers.shutdown().await;
-                Err(fault)
+                Err(error)
             }
         }
     }

@@ -12,7 +12,7 @@ pub(crate) mod shared;
 pub(crate) use connection::{Connection, Service};
 pub(crate) use definition::Definitions;
 pub use definition::Refused;
-pub(crate) use listing::ListFault;
+pub(crate) use listing::ListError;
 pub(crate) use pins::Pins;
 pub(crate) use roster::Roster;
 pub(crate) use shared::Shared;

@@ -7,7 +7,7 @@ use super::{
     refusal::Refusal,
 };
 use crate::{
-    frame::{FrameFault, Lines},
+    frame::{FrameError, Lines},
     out::Out,
 };
 use rmcp::{
@@ -62,11 +62,11 @@ where
     async fn next(&mut self) -> Option<Incoming> {
         match self.lines.next().await {
             Ok(line) => line.map(|line| incoming::receive(line, &self.share)),
-            Err(FrameFault::TooLong(bytes)) => {
+            Err(FrameError::TooLong(bytes)) => {
                 let why = format!("the message has more than {bytes} bytes");
                 Some(Incoming::Refused(Refusal::invalid_request(None, why)))
             }
-            Err(FrameFault::Broken(error)) => {
+            Err(FrameError::Broken(error)) => {
                 tracing::debug!(%error, "a client's pipe broke");
                 None
             }

@@ -1,7 +1,7 @@
 //! Decides which question is shown next: the one announced first.
 //!
 //! ```text
-//!   announced ─► waits ─► has the turn ─► over
+//!   announced ─► waits ─► is current ─► over
 //!   (by its event, in the order of the calls; its task may arrive in any order)
 //! ```
 
@@ -25,7 +25,7 @@ pub(in super::super) struct QuestionQueue {
 struct QueueState {
     announced: BTreeSet<RequestId>,
     waiting: BTreeSet<RequestId>,
-    is_taken: bool,
+    has_current: bool,
     /// The question announced last.
     last: Option<RequestId>,
 }
@@ -36,9 +36,9 @@ struct QueuePlace<'a> {
     id: RequestId,
 }
 
-/// The turn of a question, which ends when this is dropped.
+/// The right of one question to be shown. The next one gets it when this is dropped.
 #[derive(Debug)]
-pub(super) struct QuestionTurn<'a> {
+pub(super) struct CurrentQuestion<'a> {
     queue: &'a QuestionQueue,
 }
 
@@ -65,18 +65,18 @@ impl QuestionQueue {
         self.state.lock().last
     }
 
-    /// Waits for the turn of a question.
+    /// Waits until this question is the one to show.
     ///
     /// # Cancel safety
     /// Dropping the future leaves the queue.
-    pub(super) async fn turn(&self, id: RequestId) -> QuestionTurn<'_> {
+    pub(super) async fn until_current(&self, id: RequestId) -> CurrentQuestion<'_> {
         let mut updates = self.updates.subscribe();
         let place = QueuePlace::new(self, id);
         let (mut late, mut is_late) = (pin!(sleep(ARRIVAL_TIMEOUT)), false);
         loop {
             updates.borrow_and_update();
-            if let Some(turn) = place.take() {
-                return turn;
+            if let Some(current) = place.take() {
+                return current;
             }
             tokio::select! {
                 biased;
@@ -94,29 +94,29 @@ impl<'a> QueuePlace<'a> {
     fn new(queue: &'a QuestionQueue, id: RequestId) -> Self {
         let mut state = queue.state.lock();
         state.announced.remove(&id);
-        // No need to notify: those that waited for this question to arrive now wait for its turn.
+        // No need to notify: those that waited for this question to arrive now wait for its end.
         state.waiting.insert(id);
         drop(state);
         Self { queue, id }
     }
 
-    /// Takes the turn, if this question is next.
-    fn take(&self) -> Option<QuestionTurn<'a>> {
+    /// Makes this question the current one, if it is next.
+    fn take(&self) -> Option<CurrentQuestion<'a>> {
         let mut state = self.queue.state.lock();
         let is_next = state.waiting.first() == Some(&self.id)
             && state.announced.first().is_none_or(|announced| *announced > self.id);
-        if state.is_taken || !is_next {
+        if state.has_current || !is_next {
             return None;
         }
-        state.is_taken = true;
-        Some(QuestionTurn { queue: self.queue })
+        state.has_current = true;
+        Some(CurrentQuestion { queue: self.queue })
     }
 }
 
 impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
         let mut state = self.queue.state.lock();
-        let frees_another = !state.is_taken && state.waiting.first() == Some(&self.id);
+        let frees_another = !state.has_current && state.waiting.first() == Some(&self.id);
         state.waiting.remove(&self.id);
         drop(state);
         if frees_another {
@@ -125,9 +125,9 @@ impl Drop for QueuePlace<'_> {
     }
 }
 
-impl Drop for QuestionTurn<'_> {
+impl Drop for CurrentQuestion<'_> {
     fn drop(&mut self) {
-        self.queue.state.lock().is_taken = false;
+        self.queue.state.lock().has_current = false;
         self.queue.updates.send_replace(());
     }
 }
@@ -138,11 +138,11 @@ mod tests {
     use std::sync::mpsc;
     use tokio::{task::JoinHandle, task::yield_now, time::Instant};
 
-    /// Takes its turn, reports it, and ends it.
-    fn spawn_turn(queue: &QuestionQueue, id: u64, sender: &mpsc::Sender<u64>) -> JoinHandle<()> {
+    /// Waits until it is current, reports that, and ends.
+    fn spawn_question(queue: &QuestionQueue, id: u64, sender: &mpsc::Sender<u64>) -> JoinHandle<()> {
         let (queue, sender) = (queue.clone(), sender.clone());
         tokio::spawn(async move {
-            let _turn = queue.turn(RequestId(id)).await;
+            let _current = queue.until_current(RequestId(id)).await;
             sender.send(id).unwrap();
         })
     }
@@ -155,7 +155,7 @@ mod tests {
         let began = Instant::now();
         let mut tasks = Vec::new();
         for id in [3, 1, 2] {
-            tasks.push(spawn_turn(&queue, id, &sender));
+            tasks.push(spawn_question(&queue, id, &sender));
             yield_now().await;
         }
         for task in tasks {
@@ -170,9 +170,9 @@ mod tests {
         let (queue, (sender, order)) = (QuestionQueue::default(), mpsc::channel());
         (1..=3).for_each(|id| queue.announce(RequestId(id)));
         let began = Instant::now();
-        spawn_turn(&queue, 3, &sender).await.unwrap();
+        spawn_question(&queue, 3, &sender).await.unwrap();
         assert_eq!(began.elapsed(), ARRIVAL_TIMEOUT);
-        spawn_turn(&queue, 4, &sender).await.unwrap();
+        spawn_question(&queue, 4, &sender).await.unwrap();
         assert_eq!(began.elapsed(), ARRIVAL_TIMEOUT);
         assert_eq!(order.try_iter().collect::<Vec<_>>(), [3, 4]);
     }
@@ -180,8 +180,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_withdrawn_question_leaves_the_queue() {
         let (queue, (sender, order)) = (QuestionQueue::default(), mpsc::channel());
-        let shown = queue.turn(RequestId(1)).await;
-        let (withdrawn, next) = (spawn_turn(&queue, 2, &sender), spawn_turn(&queue, 3, &sender));
+        let shown = queue.until_current(RequestId(1)).await;
+        let (withdrawn, next) = (spawn_question(&queue, 2, &sender), spawn_question(&queue, 3, &sender));
         yield_now().await;
         withdrawn.abort();
         assert!(withdrawn.await.is_err());

@@ -9,7 +9,7 @@ mod refusal;
 mod request;
 mod streams;
 
-use crate::client::protocol::{Fault, WebFault};
+use crate::client::protocol::{RequestError, WebError};
 
 use super::tail::{Events, Tail};
 use crate::{
@@ -114,7 +114,7 @@ impl Web {
         to: Address,
         message: ClientJsonRpcMessage,
         event_bytes_max: usize,
-    ) -> Result<Answer, Fault> {
+    ) -> Result<Answer, RequestError> {
         let kind = kind(&message);
         if matches!(kind, Kind::Initialize(_)) {
             self.greeted();
@@ -129,7 +129,7 @@ impl Web {
         };
         match (sent, fallback) {
             (Err(_), Some(fallback)) => Ok(Answer::Json(fallback(NO_ANSWER), None)),
-            (Err(_), None) => Err(Fault::UnexpectedServerResponse(NO_ANSWER.into())),
+            (Err(_), None) => Err(RequestError::UnexpectedServerResponse(NO_ANSWER.into())),
             (Ok(Ok(Answer::Sse(events, session))), Some(fallback)) => {
                 let events = bounded(events);
                 let deadline = deadline.filter(|_| is_greeting);
@@ -139,9 +139,9 @@ impl Web {
             (Ok(Ok(Answer::Accepted)), Some(fallback)) if is_greeting => {
                 Ok(Answer::Json(fallback("its answer is empty"), None))
             }
-            (Ok(Err(fault)), _) if is_greeting => {
-                self.disconnect.record(describe::fault(&fault));
-                Err(fault)
+            (Ok(Err(error)), _) if is_greeting => {
+                self.disconnect.record(describe::http(&error));
+                Err(error)
             }
             (Ok(sent), _) => sent,
         }
@@ -152,7 +152,7 @@ impl Web {
         to: Address,
         last_event: Option<String>,
         event_bytes_max: usize,
-    ) -> Result<Events, Fault> {
+    ) -> Result<Events, RequestError> {
         let (client, intake) = (&self.client, &self.intake);
         let events = streams::open(client, to, last_event, event_bytes_max, intake, &self.cut_off).await?;
         Ok(bounded(events))
@@ -181,7 +181,7 @@ fn kind(message: &ClientJsonRpcMessage) -> Kind {
 }
 
 impl StreamableHttpClient for Web {
-    type Error = WebFault;
+    type Error = WebError;
 
     async fn post_message(
         &self,
@@ -190,7 +190,7 @@ impl StreamableHttpClient for Web {
         session: Option<Arc<str>>,
         token: Option<String>,
         headers: Headers,
-    ) -> Result<Answer, Fault> {
+    ) -> Result<Answer, RequestError> {
         self.post(Address { uri, session, token, headers }, message, LINE_BYTES_MAX).await
     }
 
@@ -202,7 +202,7 @@ impl StreamableHttpClient for Web {
         token: Option<String>,
         headers: Headers,
         event_bytes_max: usize,
-    ) -> Result<Answer, Fault> {
+    ) -> Result<Answer, RequestError> {
         self.post(Address { uri, session, token, headers }, message, event_bytes_max).await
     }
 
@@ -212,7 +212,7 @@ impl StreamableHttpClient for Web {
         session: Arc<str>,
         token: Option<String>,
         headers: Headers,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), RequestError> {
         let to = Address { uri, session: Some(session), token, headers };
         let request = self.client.delete(&*to.uri);
         let answer = to.send(request).await?;
@@ -230,7 +230,7 @@ impl StreamableHttpClient for Web {
         last_event: Option<String>,
         token: Option<String>,
         headers: Headers,
-    ) -> Result<Events, Fault> {
+    ) -> Result<Events, RequestError> {
         self.stream(Address { uri, session, token, headers }, last_event, LINE_BYTES_MAX).await
     }
 
@@ -242,7 +242,7 @@ impl StreamableHttpClient for Web {
         token: Option<String>,
         headers: Headers,
         event_bytes_max: usize,
-    ) -> Result<Events, Fault> {
+    ) -> Result<Events, RequestError> {
         self.stream(Address { uri, session, token, headers }, last_event, event_bytes_max).await
     }
 }

@@ -12,7 +12,7 @@ use crate::client::{
     },
     questions::{Calls, Handler, Questions},
     text::clean,
-    tools::{Connection, Definitions, ListFault, Pins, Service, Shared, definition, listing},
+    tools::{Connection, Definitions, ListError, Pins, Service, Shared, definition, listing},
 };
 use rmcp::{
     RoleClient,
@@ -152,9 +152,9 @@ impl Starter {
         handshake: Handshake,
     ) -> Result<(Service, Definitions), StartFailure> {
         let greeted = handler.serve_with_lifecycle(transport, handshake.lifecycle()).await;
-        let service = greeted.map_err(|fault| StartFailure::greeting(handshake, &fault))?;
+        let service = greeted.map_err(|error| StartFailure::greeting(handshake, &error))?;
         let listed = listing::all(service.peer()).await.map_err(|error| StartFailure {
-            is_lost: matches!(error, ListFault::Service(ServiceError::TransportClosed)),
+            is_lost: matches!(error, ListError::Service(ServiceError::TransportClosed)),
             ..StartFailure::because(error.to_string())
         })?;
         let definitions = definition::define(listed, &self.config, &self.pins, &self.shared);

@@ -4,7 +4,7 @@ use super::complaint;
 use crate::{
     STDERR_LOG as LOG,
     client::text::clean,
-    frame::{FrameFault, Lines},
+    frame::{FrameError, Lines},
 };
 use parking_lot::{Mutex, MutexGuard};
 use std::{collections::VecDeque, sync::Arc};
@@ -72,8 +72,8 @@ pub(crate) async fn read(server: String, stderr: impl AsyncRead + Unpin, last: L
     loop {
         let line = match lines.next().await {
             Ok(Some(line)) => clean::text(&String::from_utf8_lossy(line), CHARS_MAX),
-            Ok(None) | Err(FrameFault::Broken(_)) => return,
-            Err(FrameFault::TooLong(bytes)) => format!("(a line of more than {bytes} bytes)"),
+            Ok(None) | Err(FrameError::Broken(_)) => return,
+            Err(FrameError::TooLong(bytes)) => format!("(a line of more than {bytes} bytes)"),
         };
         if !line.trim().is_empty() {
             tracing::info!(server, line, "an MCP server wrote to stderr");

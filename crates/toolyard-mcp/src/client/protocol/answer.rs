@@ -3,7 +3,7 @@
 #[cfg(feature = "http")]
 use super::{
     describe,
-    fault::{Fault, WebFault},
+    error::{RequestError, WebError},
 };
 use crate::{
     PARTS,
@@ -36,7 +36,7 @@ const TOO_LARGE: ErrorCode = ErrorCode(-32_097);
 #[cfg(feature = "http")]
 const LOST_ANSWER: ErrorCode = ErrorCode(-32_098);
 
-/// rmcp's answer to requests that were pending when their session ended. Its code is the same as for any fault.
+/// rmcp's answer to requests that were pending when their session ended. Its code is the same as for any error.
 #[cfg(feature = "http")]
 const SESSION_ENDED: &str = "streamable HTTP session was re-initialized before the response arrived";
 
@@ -99,22 +99,22 @@ pub(crate) fn lost_answer(id: RequestId, why: &str) -> ServerJsonRpcMessage {
     JsonRpcMessage::Error(JsonRpcError::new(Some(id), ErrorData::new(LOST_ANSWER, why.to_owned(), None)))
 }
 
-/// The error for a request that MCP did not answer. Some faults say that the call was not made.
+/// The error for a request that MCP did not answer. Some errors say that the call was not made.
 #[cfg(feature = "http")]
 fn unsent(server: &str, error: &DynamicTransportError) -> ToolError {
     let why = describe::causes(error.error.as_ref());
     let message = format!("the server '{server}' did not accept the call: {why}");
     match describe::find(error.error.as_ref()) {
-        Some(Fault::AuthRequired(_) | Fault::Client(WebFault::Forbidden(_))) => {
+        Some(RequestError::AuthRequired(_) | RequestError::Client(WebError::Forbidden(_))) => {
             ToolError::new(ToolErrorKind::PermissionDenied, message).no_side_effect()
         }
-        Some(Fault::HttpStatus(answer)) if answer.status == 429 => {
+        Some(RequestError::HttpStatus(answer)) if answer.status == 429 => {
             let error = ToolError::new(ToolErrorKind::RateLimited, message).no_side_effect();
             let seconds = answer.retry_after.as_deref().and_then(|after| after.trim().parse().ok());
             seconds.map(Duration::from_secs).into_iter().fold(error, ToolError::retry_after)
         }
-        Some(Fault::SessionExpired) => ToolError::transient(message).no_side_effect(),
-        Some(Fault::Client(WebFault::Http(error))) if error.is_connect() => {
+        Some(RequestError::SessionExpired) => ToolError::transient(message).no_side_effect(),
+        Some(RequestError::Client(WebError::Http(error))) if error.is_connect() => {
             ToolError::transient(message).no_side_effect()
         }
         _ => lost_call(server, &why),

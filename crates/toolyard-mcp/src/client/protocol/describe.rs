@@ -1,7 +1,7 @@
 //! Describes why a server cannot be spoken to.
 
 #[cfg(feature = "http")]
-use super::fault::{Fault, WebFault};
+use super::error::{RequestError, WebError};
 #[cfg(feature = "http")]
 use crate::client::text::clean;
 use rmcp::service::ServiceError;
@@ -24,7 +24,7 @@ pub(crate) fn service(error: &ServiceError) -> String {
 pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
     #[cfg(feature = "http")]
     if let Some(found) = find(error) {
-        return fault(found);
+        return http(found);
     }
     chain(error)
 }
@@ -36,16 +36,16 @@ fn chain(error: &(dyn Error + 'static)) -> String {
 
 /// The HTTP error among the causes of an error, if there is one.
 #[cfg(feature = "http")]
-pub(crate) fn find<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Fault> {
+pub(crate) fn find<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a RequestError> {
     std::iter::successors(Some(error), |error| (*error).source()).find_map(|error| error.downcast_ref())
 }
 
 /// Describes an HTTP error. The URL is left out, because it may contain a secret.
 #[cfg(feature = "http")]
-pub(crate) fn fault(fault: &Fault) -> String {
+pub(crate) fn http(error: &RequestError) -> String {
     let words = |text: &str| clean::text(text, WORDS_MAX);
-    match fault {
-        Fault::Client(WebFault::Http(error)) => {
+    match error {
+        RequestError::Client(WebError::Http(error)) => {
             let why = error.source().map_or_else(|| error.to_string(), chain);
             // The one certificate error whose cause is more often on this side.
             let who = match why.ends_with("UnknownIssuer") {
@@ -54,26 +54,28 @@ pub(crate) fn fault(fault: &Fault) -> String {
             };
             if error.is_redirect() { why } else { format!("it cannot be reached: {why}{who}") }
         }
-        Fault::AuthRequired(wanted) => {
+        RequestError::AuthRequired(wanted) => {
             format!(
                 "its token is missing or not valid (HTTP 401: {})",
                 words(&wanted.www_authenticate_header)
             )
         }
-        Fault::Client(WebFault::Forbidden(wanted)) => {
+        RequestError::Client(WebError::Forbidden(wanted)) => {
             format!("its token lacks permission (HTTP 403: {})", words(wanted))
         }
-        Fault::Client(other) => words(&other.to_string()),
-        Fault::HttpStatus(answer) => format!("it answered HTTP {}", answer.status),
-        Fault::UnexpectedContentType(Some(kind)) => {
+        RequestError::Client(other) => words(&other.to_string()),
+        RequestError::HttpStatus(answer) => format!("it answered HTTP {}", answer.status),
+        RequestError::UnexpectedContentType(Some(kind)) => {
             format!("it answered with {}, which is not MCP: is this its URL?", words(kind))
         }
-        Fault::UnexpectedContentType(None) => {
+        RequestError::UnexpectedContentType(None) => {
             "its answer is empty, which is not MCP: is this its URL?".to_owned()
         }
-        Fault::UnexpectedServerResponse(text) => unexpected(&words(text)),
-        Fault::ResponseBodyTooLarge { max_size } => format!("its answer has more than {max_size} bytes"),
-        Fault::SessionExpired => "the session expired, and a new one failed as well".to_owned(),
+        RequestError::UnexpectedServerResponse(text) => unexpected(&words(text)),
+        RequestError::ResponseBodyTooLarge { max_size } => {
+            format!("its answer has more than {max_size} bytes")
+        }
+        RequestError::SessionExpired => "the session expired, and a new one failed as well".to_owned(),
         other => words(&chain(other)),
     }
 }

@@ -3,7 +3,7 @@
 use super::describe::causes;
 use rmcp::{
     model::{ErrorCode, ProtocolVersion},
-    service::{ClientInitializeError as Fault, ClientLifecycleMode},
+    service::{ClientInitializeError as RequestError, ClientLifecycleMode},
 };
 use std::io;
 
@@ -49,41 +49,41 @@ impl StartFailure {
     }
 
     /// Why a greeting failed.
-    pub(crate) fn greeting(handshake: Handshake, fault: &Fault) -> Self {
+    pub(crate) fn greeting(handshake: Handshake, error: &RequestError) -> Self {
         let older = (handshake == Handshake::Auto).then_some(Handshake::Initialize);
-        match fault {
+        match error {
             // The newer way does not work; the result of the older one counts.
-            Fault::LegacyFallbackFailed { fallback, .. } => {
+            RequestError::LegacyFallbackFailed { fallback, .. } => {
                 let instead = refuses_initialize(fallback).then_some(Handshake::Discover);
                 Self { instead, ..Self::greeting(Handshake::Initialize, fallback) }
             }
-            Fault::ConnectionClosed(_) | Fault::TransportError { .. } => {
-                Self { why: describe_loss(fault), is_lost: true, instead: older }
+            RequestError::ConnectionClosed(_) | RequestError::TransportError { .. } => {
+                Self { why: describe_loss(error), is_lost: true, instead: older }
             }
-            Fault::JsonRpcError(error) => {
+            RequestError::JsonRpcError(error) => {
                 Self::because(format!("it refused the handshake: {}", error.message))
             }
             // The texts of both contain the whole answer.
-            Fault::ExpectedInitResult(_) | Fault::ExpectedInitResponse(_) => {
+            RequestError::ExpectedInitResult(_) | RequestError::ExpectedInitResponse(_) => {
                 Self { instead: older, ..Self::because("its answer to the handshake is not valid") }
             }
-            fault => Self { instead: older, ..Self::because(format!("the handshake failed: {fault}")) },
+            error => Self { instead: older, ..Self::because(format!("the handshake failed: {error}")) },
         }
     }
 }
 
 /// Whether a server that was greeted in the older way says that it does not know it.
-fn refuses_initialize(fault: &Fault) -> bool {
-    let Fault::JsonRpcError(error) = fault else { return false };
+fn refuses_initialize(error: &RequestError) -> bool {
+    let RequestError::JsonRpcError(error) = error else { return false };
     [ErrorCode::METHOD_NOT_FOUND, ErrorCode::UNSUPPORTED_PROTOCOL_VERSION].contains(&error.code)
 }
 
-fn describe_loss(fault: &Fault) -> String {
-    match fault {
-        Fault::TransportError { error, .. } if error.error.is::<io::Error>() => {
+fn describe_loss(error: &RequestError) -> String {
+    match error {
+        RequestError::TransportError { error, .. } if error.error.is::<io::Error>() => {
             "it closed its input".to_owned()
         }
-        Fault::TransportError { error, .. } => causes(error.error.as_ref()),
-        fault => format!("the handshake failed: {fault}"),
+        RequestError::TransportError { error, .. } => causes(error.error.as_ref()),
+        error => format!("the handshake failed: {error}"),
     }
 }

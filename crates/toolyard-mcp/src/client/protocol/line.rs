@@ -20,7 +20,7 @@ const SHOWN_CHARS: usize = 256;
 
 /// Why a server's lines are not read any further.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum LineFault {
+pub(crate) enum LineError {
     /// Bytes that are not text.
     #[error("it sent a line that is not UTF-8")]
     NotText,
@@ -40,8 +40,8 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// The message on a line; `None` if the line is not a message.
-    pub(crate) fn read(&mut self, line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleClient>>, LineFault> {
-        let text = std::str::from_utf8(line).map_err(|_| LineFault::NotText)?.trim();
+    pub(crate) fn read(&mut self, line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleClient>>, LineError> {
+        let text = std::str::from_utf8(line).map_err(|_| LineError::NotText)?.trim();
         if text.is_empty() {
             return Ok(None);
         }
@@ -50,15 +50,15 @@ impl Reader {
         if message.is_none() {
             tracing::debug!(bytes = text.len(), "skipped a line that is not a message");
         }
-        if self.strays >= STRAY_MAX { Err(LineFault::OnlyStray) } else { Ok(message) }
+        if self.strays >= STRAY_MAX { Err(LineError::OnlyStray) } else { Ok(message) }
     }
 }
 
 /// The message in a text, if it is one. An answer that is too large to be parsed is replaced with an error.
-pub(crate) fn parse(text: &str) -> Result<Option<ServerJsonRpcMessage>, LineFault> {
+pub(crate) fn parse(text: &str) -> Result<Option<ServerJsonRpcMessage>, LineError> {
     match scan::check(text) {
         Ok(()) => Ok(serde_json::from_str(text).ok().or_else(|| invalid_answer(text))),
-        Err(why) => too_large(text, why).map(Some).map_err(LineFault::TooMany),
+        Err(why) => too_large(text, why).map(Some).map_err(LineError::TooMany),
     }
 }
 
@@ -135,8 +135,8 @@ mod tests {
         let Some(JsonRpcMessage::Error(error)) = message else { panic!("{message:?}") };
         assert_eq!(error.id, Some(RequestId::Number(7)));
         let note = format!(r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{many}}}"#);
-        let fault = Reader::default().read(note.as_bytes()).unwrap_err();
-        assert_eq!(fault.to_string(), "it sent a message with more than 100000 keys and values");
+        let error = Reader::default().read(note.as_bytes()).unwrap_err();
+        assert_eq!(error.to_string(), "it sent a message with more than 100000 keys and values");
         #[cfg(feature = "http")]
         {
             let short = bounded(answer).unwrap();
@@ -152,11 +152,11 @@ mod tests {
         assert!(reader.read(b"Server running on stdio").unwrap().is_none());
         assert!(reader.read(b"").unwrap().is_none());
         let flood = (0..STRAY_MAX).map(|_| reader.read(b"log")).find_map(Result::err);
-        assert_eq!(flood, Some(LineFault::OnlyStray));
+        assert_eq!(flood, Some(LineError::OnlyStray));
     }
 
     #[test]
     fn bytes_that_are_not_utf8_are_the_end() {
-        assert_eq!(Reader::default().read(&[0xff, 0xfe]).err(), Some(LineFault::NotText));
+        assert_eq!(Reader::default().read(&[0xff, 0xfe]).err(), Some(LineError::NotText));
     }
 }

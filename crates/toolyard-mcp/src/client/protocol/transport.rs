@@ -49,16 +49,16 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Pipes<R, W> {
                     self.disconnect.record("it closed its output");
                     return None;
                 }
-                Err(fault) => {
-                    self.disconnect.record(fault);
+                Err(error) => {
+                    self.disconnect.record(error);
                     return None;
                 }
             };
             match read {
                 Ok(Some(message)) => return Some(message),
                 Ok(None) => continue,
-                Err(fault) => {
-                    self.disconnect.record(fault);
+                Err(error) => {
+                    self.disconnect.record(error);
                     return None;
                 }
             }

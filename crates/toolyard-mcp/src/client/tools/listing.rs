@@ -35,7 +35,7 @@ const WHY_MAX: usize = 300;
 
 /// Why a server's tools are not known.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ListFault {
+pub(crate) enum ListError {
     /// Too many tools or pages.
     #[error("it lists more than {TOOLS_MAX} tools, or more than {PAGES_MAX} pages")]
     TooMany,
@@ -79,7 +79,7 @@ pub(crate) struct BadEntry {
 ///
 /// # Cancel safety
 /// Dropping the future notifies the server that the page is no longer wanted.
-pub(crate) async fn all(peer: &Peer<RoleClient>) -> Result<Listed, ListFault> {
+pub(crate) async fn all(peer: &Peer<RoleClient>) -> Result<Listed, ListError> {
     let mut listed = Listed::default();
     let mut cursors = Vec::new();
     for _ in 0..PAGES_MAX {
@@ -87,17 +87,17 @@ pub(crate) async fn all(peer: &Peer<RoleClient>) -> Result<Listed, ListFault> {
         let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(page));
         match listed.page(send_request(peer, request).await?)? {
             None => return Ok(listed),
-            Some(next) if next.len() > CURSOR_BYTES_MAX => return Err(ListFault::LongCursor),
-            Some(next) if cursors.contains(&next) => return Err(ListFault::RepeatedPage),
+            Some(next) if next.len() > CURSOR_BYTES_MAX => return Err(ListError::LongCursor),
+            Some(next) if cursors.contains(&next) => return Err(ListError::RepeatedPage),
             Some(next) => cursors.push(next),
         }
     }
-    Err(ListFault::TooMany)
+    Err(ListError::TooMany)
 }
 
 impl Listed {
     /// Adds a page; returns the cursor of the next one.
-    fn page(&mut self, page: ServerResult) -> Result<Option<String>, ListFault> {
+    fn page(&mut self, page: ServerResult) -> Result<Option<String>, ListError> {
         match page {
             ServerResult::ListToolsResult(page) => {
                 page.tools.into_iter().try_for_each(|tool| self.take(Ok(tool)))?;
@@ -105,28 +105,28 @@ impl Listed {
             }
             // If none of rmcp's types fits, this is the whole answer.
             ServerResult::CustomResult(page) => self.raw(page.0),
-            _ => Err(ListFault::NotAList),
+            _ => Err(ListError::NotAList),
         }
     }
 
     /// Adds a page that rmcp cannot parse as a whole.
-    fn raw(&mut self, mut page: Value) -> Result<Option<String>, ListFault> {
+    fn raw(&mut self, mut page: Value) -> Result<Option<String>, ListError> {
         let Some(Value::Array(entries)) = page.get_mut("tools").map(Value::take) else {
-            return Err(ListFault::NotAList);
+            return Err(ListError::NotAList);
         };
         entries.into_iter().try_for_each(|entry| self.take(read(entry)))?;
         match page.get_mut("nextCursor").map(Value::take) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(next)) => Ok(Some(next)),
-            Some(_) => Err(ListFault::NotAList),
+            Some(_) => Err(ListError::NotAList),
         }
     }
 
     /// Adds an entry.
-    fn take(&mut self, entry: Result<Tool, (Option<String>, String)>) -> Result<(), ListFault> {
+    fn take(&mut self, entry: Result<Tool, (Option<String>, String)>) -> Result<(), ListError> {
         let place = self.tools.len() + self.bad.len() + 1;
         if place > TOOLS_MAX {
-            return Err(ListFault::TooMany);
+            return Err(ListError::TooMany);
         }
         match entry.and_then(bounded) {
             Ok((tool, bytes)) => {
@@ -135,14 +135,14 @@ impl Listed {
             }
             Err((name, why)) => self.bad.push(BadEntry { name, place, why }),
         }
-        if self.bytes > LIST_BYTES_MAX { Err(ListFault::Large) } else { Ok(()) }
+        if self.bytes > LIST_BYTES_MAX { Err(ListError::Large) } else { Ok(()) }
     }
 }
 
 /// The tool in an entry, or its name and why it is not a tool.
 fn read(entry: Value) -> Result<Tool, (Option<String>, String)> {
     let name = entry.get("name").and_then(Value::as_str).and_then(shown);
-    let why = match fault(&entry) {
+    let why = match error(&entry) {
         Some(why) => why.to_owned(),
         None => match serde_json::from_value(entry) {
             Ok(tool) => return Ok(tool),
@@ -163,7 +163,7 @@ fn bounded(tool: Tool) -> Result<(Tool, usize), (Option<String>, String)> {
 }
 
 /// What is wrong with the fields that every tool has.
-fn fault(entry: &Value) -> Option<&'static str> {
+fn error(entry: &Value) -> Option<&'static str> {
     let Value::Object(words) = entry else { return Some("it is not an object") };
     match (words.get("name"), words.get("inputSchema")) {
         (None, _) => Some("it has no name"),
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn page(page: Value) -> Result<(Listed, Option<String>), ListFault> {
+    fn page(page: Value) -> Result<(Listed, Option<String>), ListError> {
         let mut listed = Listed::default();
         // Parsed as rmcp does.
         let next = listed.page(serde_json::from_value(page).unwrap())?;
@@ -228,10 +228,10 @@ mod tests {
         for none in
             [json!({}), json!({"tools": {}}), json!({"tools": null}), json!([1]), json!({"prompts": []})]
         {
-            assert!(matches!(page(none.clone()), Err(ListFault::NotAList)), "{none}");
+            assert!(matches!(page(none.clone()), Err(ListError::NotAList)), "{none}");
         }
         let cursor = json!({"tools": [], "nextCursor": {"page": 2}});
-        assert!(matches!(page(cursor), Err(ListFault::NotAList)));
+        assert!(matches!(page(cursor), Err(ListError::NotAList)));
     }
 
     /// An entry over its bound is refused, and many that just fit exceed the bound of the list.
@@ -242,6 +242,6 @@ mod tests {
         assert_eq!((listed.tools.len(), listed.bad.len()), (1, 1));
         assert!(listed.bad[0].why.contains("more than 4194304 bytes"), "{:?}", listed.bad);
         let full = vec![tool(ENTRY_BYTES_MAX - 99); LIST_BYTES_MAX / ENTRY_BYTES_MAX + 1];
-        assert!(matches!(page(json!({ "tools": full })), Err(ListFault::Large)));
+        assert!(matches!(page(json!({ "tools": full })), Err(ListError::Large)));
     }
 }

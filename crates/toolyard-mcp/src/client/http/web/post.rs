@@ -7,7 +7,7 @@ use super::{
 use crate::{
     client::{
         http::tail::Events,
-        protocol::{Fault, Intake, WebFault, line},
+        protocol::{Intake, RequestError, WebError, line},
     },
     frame::LINE_BYTES_MAX,
 };
@@ -33,16 +33,16 @@ pub(crate) async fn post(
     message: &ClientJsonRpcMessage,
     event_bytes_max: usize,
     intake: &Intake,
-) -> Result<Answer, Fault> {
+) -> Result<Answer, RequestError> {
     let has_session = to.session.is_some();
     let request = accepting(client.post(&*to.uri)).json(message);
     let response = to.send(request).await?;
-    if let Some(fault) = challenge(&response) {
-        return Err(fault);
+    if let Some(error) = challenge(&response) {
+        return Err(error);
     }
     match response.status() {
         StatusCode::ACCEPTED | StatusCode::NO_CONTENT => Ok(Answer::Accepted),
-        StatusCode::NOT_FOUND if has_session => Err(Fault::SessionExpired),
+        StatusCode::NOT_FOUND if has_session => Err(RequestError::SessionExpired),
         status if !status.is_success() => {
             refusal::read(response, message, has_session, &mut intake.pace()).await
         }
@@ -56,7 +56,7 @@ async fn answer(
     message: &ClientJsonRpcMessage,
     event_bytes_max: usize,
     intake: &Intake,
-) -> Result<Answer, Fault> {
+) -> Result<Answer, RequestError> {
     let is_request = matches!(message, JsonRpcMessage::Request(_));
     // It should say 202; some servers say 200 and nothing more.
     if !is_request && response.content_length() == Some(0) {
@@ -69,14 +69,14 @@ async fn answer(
         return Ok(Answer::Sse(events, session));
     }
     if !is_of(headers, JSON_MIME_TYPE) {
-        return Err(Fault::UnexpectedContentType(media_type(headers)));
+        return Err(RequestError::UnexpectedContentType(media_type(headers)));
     }
     // The place is kept until the message has been parsed.
     let mut pace = intake.pace();
     let body = body::read(response, LINE_BYTES_MAX, &mut pace).await?;
     match line::body(&body) {
         Ok(message) => Ok(Answer::Json(message, session)),
-        Err(why) if is_request => Err(Fault::Client(WebFault::NotMessage(why))),
+        Err(why) if is_request => Err(RequestError::Client(WebError::NotMessage(why))),
         // Nobody waits for it.
         Err(why) => {
             tracing::debug!(why, "skipped an answer that is not a message");

@@ -4,7 +4,7 @@ use super::{
     body,
     request::{failure, is_of, text_of},
 };
-use crate::client::protocol::{Fault, Pace};
+use crate::client::protocol::{Pace, RequestError};
 use reqwest::{Response, StatusCode};
 use rmcp::{
     model::{
@@ -34,7 +34,7 @@ pub(crate) async fn read(
     message: &ClientJsonRpcMessage,
     has_session: bool,
     pace: &mut Pace,
-) -> Result<Answer, Fault> {
+) -> Result<Answer, RequestError> {
     let (status, failure) = (response.status(), failure(&response));
     let is_json = is_of(response.headers(), JSON_MIME_TYPE);
     let failure = match failure {
@@ -44,7 +44,9 @@ pub(crate) async fn read(
     let session = text_of(response.headers(), HEADER_SESSION_ID);
     let text = match body::read(response, BYTES_MAX, pace).await {
         Ok(body) => String::from_utf8_lossy(&body).into_owned(),
-        Err(fault @ Fault::ResponseBodyTooLarge { .. }) => return Err(failure.map_or(fault, Fault::from)),
+        Err(error @ RequestError::ResponseBodyTooLarge { .. }) => {
+            return Err(failure.map_or(error, RequestError::from));
+        }
         Err(_) => UNREADABLE.to_owned(),
     };
     if !has_session && let Some(answer) = refused_discover(message, status, &text) {
@@ -53,8 +55,8 @@ pub(crate) async fn read(
     match protocol_error(&text).filter(|_| is_json && !is_about_token(status)) {
         Some(error) => Ok(Answer::Json(JsonRpcMessage::Error(error), session)),
         None => Err(failure.map_or_else(
-            || Fault::UnexpectedServerResponse(format!("HTTP {status}: {text}").into()),
-            Fault::from,
+            || RequestError::UnexpectedServerResponse(format!("HTTP {status}: {text}").into()),
+            RequestError::from,
         )),
     }
 }

@@ -1,6 +1,6 @@
 //! Requests to a server, and what their answers have in common.
 
-use crate::client::protocol::{Fault, WebFault};
+use crate::client::protocol::{RequestError, WebError};
 use http::{
     HeaderMap, HeaderName, HeaderValue, StatusCode,
     header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
@@ -24,13 +24,13 @@ pub(crate) struct Address {
 
 impl Address {
     /// Sends a request with all that it carries.
-    pub(crate) async fn send(self, mut request: RequestBuilder) -> Result<Response, Fault> {
+    pub(crate) async fn send(self, mut request: RequestBuilder) -> Result<Response, RequestError> {
         if let Some(token) = self.token {
             request = request.bearer_auth(token);
         }
         for (name, value) in self.headers {
             if is_reserved(&name) {
-                return Err(Fault::ReservedHeaderConflict(name.to_string()));
+                return Err(RequestError::ReservedHeaderConflict(name.to_string()));
             }
             request = request.header(name, value);
         }
@@ -46,8 +46,8 @@ pub(crate) fn accepting(request: RequestBuilder) -> RequestBuilder {
     request.header(ACCEPT, format!("{EVENT_STREAM_MIME_TYPE}, {JSON_MIME_TYPE}"))
 }
 
-pub(crate) fn http(error: reqwest::Error) -> Fault {
-    Fault::Client(error.into())
+pub(crate) fn http(error: reqwest::Error) -> RequestError {
+    RequestError::Client(error.into())
 }
 
 /// Whether a header is the protocol's own, which the configuration cannot set.
@@ -71,18 +71,18 @@ pub(crate) fn media_type(headers: &HeaderMap) -> Option<String> {
     headers.get(CONTENT_TYPE).map(|found| String::from_utf8_lossy(found.as_bytes()).into_owned())
 }
 
-/// The fault of an answer that wants another token and says which.
-pub(crate) fn challenge(response: &Response) -> Option<Fault> {
+/// The error of an answer that wants another token and says which.
+pub(crate) fn challenge(response: &Response) -> Option<RequestError> {
     let wanted = response.headers().get(WWW_AUTHENTICATE)?;
     let wanted = String::from_utf8_lossy(wanted.as_bytes()).into_owned();
     match response.status() {
-        StatusCode::UNAUTHORIZED => Some(Fault::AuthRequired(AuthRequiredError::new(wanted))),
-        StatusCode::FORBIDDEN => Some(Fault::Client(WebFault::Forbidden(wanted))),
+        StatusCode::UNAUTHORIZED => Some(RequestError::AuthRequired(AuthRequiredError::new(wanted))),
+        StatusCode::FORBIDDEN => Some(RequestError::Client(WebError::Forbidden(wanted))),
         _ => None,
     }
 }
 
-/// The fault of a server that is busy or broken, with its wish when to try again.
+/// The error of a server that is busy or broken, with its wish when to try again.
 pub(crate) fn failure(response: &Response) -> Option<HttpStatusError> {
     let status = response.status();
     if status != StatusCode::TOO_MANY_REQUESTS && !status.is_server_error() {
@@ -109,8 +109,12 @@ mod tests {
         {
             let headers = Headers::from([(HeaderName::from_static(name), HeaderValue::from_static("a"))]);
             let to = Address { uri: "".into(), session: None, token: None, headers };
-            let fault = to.send(client.get("nowhere:")).await.unwrap_err();
-            assert_eq!(matches!(fault, Fault::ReservedHeaderConflict(_)), is_refused, "{name}: {fault}");
+            let error = to.send(client.get("nowhere:")).await.unwrap_err();
+            assert_eq!(
+                matches!(error, RequestError::ReservedHeaderConflict(_)),
+                is_refused,
+                "{name}: {error}"
+            );
         }
     }
 }

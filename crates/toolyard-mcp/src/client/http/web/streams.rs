@@ -7,7 +7,7 @@ use super::{
 };
 use crate::client::{
     http::tail::Events,
-    protocol::{Cut, Fault, Intake, WebFault},
+    protocol::{Cut, Intake, RequestError, WebError},
 };
 use futures::StreamExt;
 use parking_lot::Mutex;
@@ -49,11 +49,11 @@ pub(crate) async fn open(
     event_bytes_max: usize,
     intake: &Intake,
     cut_off: &CutOff,
-) -> Result<Events, Fault> {
+) -> Result<Events, RequestError> {
     let position = (to.session.clone(), last_event);
     if cut_off.remove(&position) {
         // rmcp does not ask again after this.
-        return Err(Fault::ServerDoesNotSupportSse);
+        return Err(RequestError::ServerDoesNotSupportSse);
     }
     let mut request = accepting(client.get(&*to.uri));
     if let Some(last) = &position.1 {
@@ -65,16 +65,16 @@ pub(crate) async fn open(
 }
 
 /// The answer, if it is a stream.
-fn accepted(response: Response) -> Result<Response, Fault> {
+fn accepted(response: Response) -> Result<Response, RequestError> {
     if response.status() == StatusCode::METHOD_NOT_ALLOWED {
-        return Err(Fault::ServerDoesNotSupportSse);
+        return Err(RequestError::ServerDoesNotSupportSse);
     }
     match challenge(&response) {
-        // After any other fault, rmcp asks again.
-        Some(Fault::Client(WebFault::Forbidden(wanted))) => {
-            return Err(Fault::AuthRequired(AuthRequiredError::new(wanted)));
+        // After any other error, rmcp asks again.
+        Some(RequestError::Client(WebError::Forbidden(wanted))) => {
+            return Err(RequestError::AuthRequired(AuthRequiredError::new(wanted)));
         }
-        Some(fault) => return Err(fault),
+        Some(error) => return Err(error),
         None => {}
     }
     if let Some(failure) = failure(&response) {
@@ -84,7 +84,7 @@ fn accepted(response: Response) -> Result<Response, Fault> {
     let headers = response.headers();
     match [EVENT_STREAM_MIME_TYPE, JSON_MIME_TYPE].iter().any(|media_type| is_of(headers, media_type)) {
         true => Ok(response),
-        false => Err(Fault::UnexpectedContentType(media_type(headers))),
+        false => Err(RequestError::UnexpectedContentType(media_type(headers))),
     }
 }
 

@@ -124,8 +124,8 @@ mod tests {
         assert!(lines.next().now_or_never().is_none());
         assert_eq!(intake.0.available_permits(), PLACES - 1);
         advance(REST_TIMEOUT).await;
-        let fault = lines.next().await.unwrap_err().to_string();
-        assert_eq!(fault, "reading from it failed: it took more than 60 s to send one message");
+        let error = lines.next().await.unwrap_err().to_string();
+        assert_eq!(error, "reading from it failed: it took more than 60 s to send one message");
         drop(lines);
         assert_eq!(intake.0.available_permits(), PLACES);
     }

@@ -4,11 +4,11 @@ use super::intake::Slow;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 /// Why a request fails.
-pub(crate) type Fault = StreamableHttpError<WebFault>;
+pub(crate) type RequestError = StreamableHttpError<WebError>;
 
 /// Why a request fails, where rmcp has no name for it.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum WebFault {
+pub(crate) enum WebError {
     /// HTTP failed, for example because nobody is there.
     #[error(transparent)]
     Http(reqwest::Error),
@@ -23,7 +23,7 @@ pub(crate) enum WebFault {
     Slow(#[from] Slow),
 }
 
-impl From<reqwest::Error> for WebFault {
+impl From<reqwest::Error> for WebError {
     /// The URL is left out, because it may contain a secret.
     fn from(error: reqwest::Error) -> Self {
         Self::Http(error.without_url())

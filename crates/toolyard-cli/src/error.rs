@@ -1,13 +1,13 @@
 //! Errors that keep the program from its work.
 
 use crate::{config::ConfigErrors, exit::Exit, logging::LOG_ENV};
-use std::{error::Error, io};
+use std::io;
 use toolyard::BuildError;
 use toolyard_mcp::{STDERR_LOG, StartError};
 
 /// An error that keeps the program from its work, worded as one line; a configuration has a line for each error.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Fault {
+pub(crate) enum Error {
     /// Invalid options.
     #[error("{0}")]
     Usage(String),
@@ -50,7 +50,7 @@ pub(crate) enum Fault {
     ReaderGone,
 }
 
-impl Fault {
+impl Error {
     /// The exit code for this error.
     pub(crate) fn exit(&self) -> Exit {
         match self {
@@ -79,7 +79,7 @@ impl Fault {
         match self {
             Self::ReaderGone => {}
             Self::Config(errors) => errors.lines().for_each(|line| anstream::eprintln!("toolyard: {line}")),
-            fault => anstream::eprintln!("toolyard: {fault}"),
+            error => anstream::eprintln!("toolyard: {error}"),
         }
     }
 }
@@ -94,7 +94,7 @@ fn hint(error: &StartError) -> String {
 }
 
 /// An error and its causes, in one line.
-pub(crate) fn chain(error: &dyn Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
