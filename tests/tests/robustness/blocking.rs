@@ -212,13 +212,14 @@ async fn too_many_parked_blocking_handlers_are_overloaded() {
     }
 }
 
-/// OB-3: a writer of events has a thread of its own. It does not wait until a handler's is free.
+/// OB-3: a writer of events has a thread of its own. It does not wait until a handler's is free: here one handler is
+/// parked and one waits for the writer, which is as many as there are.
 #[test]
 fn a_writer_of_events_does_not_wait_for_handlers() {
     struct Tells(std::sync::mpsc::Sender<()>);
     impl EventWriter for Tells {
         fn write(&mut self, event: &Event) -> std::io::Result<()> {
-            if event.kind.name() == "dispatch.attempt" {
+            if event.kind.name() == "tool.output_delta" {
                 let _ = self.0.send(());
             }
             Ok(())
@@ -227,13 +228,23 @@ fn a_writer_of_events_does_not_wait_for_handlers() {
     on_real_threads(async {
         let (tell, told) = std::sync::mpsc::channel();
         let told = Arc::new(Mutex::new(told));
-        let blocks = from_fn(ToolSpec::read("blocks").blocking(), move || Blocks(told.clone()));
+        let parks = tool_fn(ToolSpec::read("parks").blocking(), |_: Value, cx: ToolContext| async move {
+            Ok(cx.dispatch(vec![Call::new("in", "waits", "{}")]).await[0].to_text())
+        });
+        let waits = tool_fn(ToolSpec::read("waits").blocking(), move |_: Value, cx: ToolContext| {
+            let told = told.clone();
+            async move {
+                cx.emit("here");
+                told.lock().unwrap().recv().unwrap();
+                Ok("its event is written")
+            }
+        });
         let mut limits = Limits::default();
-        limits.blocking_threads_max = 1;
-        let builder = Engine::builder().limits(limits).tool(blocks).event_writer(Tells(tell));
+        (limits.blocking_threads_max, limits.parked_blocking_max) = (1, 1);
+        let builder = Engine::builder().limits(limits).tool(parks).tool(waits).event_writer(Tells(tell));
         let engine = builder.build().await.unwrap();
-        let outcome = engine.session("s").call(Call::new("b", "blocks", "{}")).await;
-        assert!(outcome.success(), "the handler ends once its own start is written");
+        let outcome = engine.session("s").call(Call::new("out", "parks", "{}")).await;
+        assert_eq!(outcome.to_text(), "its event is written");
     });
 }
 

@@ -1,5 +1,6 @@
 //! CC-4: the memory of results is bounded, per batch, session and engine, and given back once.
 
+use crate::{SECOND, Tasks};
 use serde_json::{Value, json};
 use std::{
     sync::{
@@ -12,7 +13,7 @@ use toolyard::{
     Batch, Call, Confirmations, Effect, Engine, EngineBuilder, ErrorKind, ForkPolicy, Limits, Outcome,
     Reason, ToolContext, ToolError, ToolOutput, ToolSpec, tool_fn,
 };
-use toolyard_tests::Recorder;
+use toolyard_tests::{Log, Recorder, call, scripted};
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -109,15 +110,12 @@ async fn a_batch_holds_what_its_bound_allows() {
 #[tokio::test(start_paused = true)]
 async fn a_small_result_always_fits() {
     let library = library([MIB, 128 * MIB, 512 * MIB], |builder| builder).await;
-    let mut batch = calls("write", 1, 0);
-    batch[0].arguments = json!({"bytes": 100, "ms": 50}).into();
-    batch.extend(calls("write", 9, 2 * MIB).into_iter().map(|mut call| {
-        call.id = format!("large {}", call.id).into();
-        call
-    }));
+    let mut batch = calls("write", 10, 2 * MIB);
+    batch[0].arguments = json!({"bytes": 900, "ms": 50}).into();
+    batch[1].arguments = json!({"bytes": MIB - 100}).into(); // as good as all there is
     let outcomes = library.engine.session("s").dispatch(batch).await;
-    assert_eq!(counts(&outcomes), [1, 9, 0]);
-    let error = outcomes[1].error().unwrap();
+    assert_eq!(counts(&outcomes), [2, 8, 0]);
+    let error = outcomes[2].error().unwrap();
     assert_eq!((error.effect, error.retryable), (Effect::Unknown, false));
 }
 
@@ -219,6 +217,24 @@ async fn room_is_given_back_whatever_happens() {
         tokio::time::sleep(Duration::from_secs(60)).await;
         assert_eq!(counts(&session.dispatch(calls("read", 9, 100 * KIB)).await), [9, 0, 0], "{round}");
     }
+    library.events.check();
+}
+
+/// CC-4: room is given back when the results are taken, also while a handler that was given up holds on to its batch.
+#[tokio::test(start_paused = true)]
+async fn room_is_given_back_beside_a_zombie() {
+    let zombie = |log: &Log| scripted(ToolSpec::read("blocks").blocking().timeout(SECOND), log);
+    let log = Log::default();
+    let library =
+        library([MIB, MIB, MIB], |builder| builder.tool(zombie(&log)).blocking(Arc::new(Tasks))).await;
+    let session = library.engine.session("s");
+    let mut batch = calls("read", 9, 100 * KIB);
+    batch.push(call("z", "blocks", 60_000, "ok"));
+    let outcomes = session.dispatch(batch).await;
+    assert_eq!(outcomes[9].error().unwrap().kind, ErrorKind::Timeout);
+    assert_eq!(counts(&outcomes[..9]), [9, 0, 0]);
+    drop(outcomes);
+    assert_eq!(counts(&session.dispatch(calls("read", 9, 100 * KIB)).await), [9, 0, 0]);
     library.events.check();
 }
 

@@ -3,8 +3,8 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tempfile::TempDir;
 use toolyard_core::{
-    ContextParts, Placement, Resources, SideEffects, ToolContext, ToolError, ToolErrorKind, ToolFactory,
-    ToolOutput,
+    ContextParts, FsMode, FsRequirement, Placement, Resources, SideEffects, ToolContext, ToolError,
+    ToolErrorKind, ToolFactory, ToolOutput,
 };
 
 /// Keywords of JSON Schema that a tool's schema may use.
@@ -156,11 +156,13 @@ fn a_cancelled_call_does_not_start() {
 
 #[test]
 fn every_file_tool_declares_its_path_and_blocks() {
-    let effects = [SideEffects::Read, SideEffects::Read, SideEffects::Write, SideEffects::Write];
-    for (tool, effect) in workspace_tools().iter().zip(effects) {
+    let read = (SideEffects::Read, FsMode::Read);
+    // A preview of what is written shows what is there, so writing takes the right to read.
+    let write = (SideEffects::Write, FsMode::ReadWrite);
+    for (tool, (effect, mode)) in workspace_tools().iter().zip([read, read, write, write]) {
         let spec = tool.spec();
         assert_eq!(spec.side_effects, effect, "{}", spec.name);
-        assert_eq!(spec.requires_fs[0].argument, "path");
+        assert_eq!(spec.requires_fs, [FsRequirement { mode, argument: "path".to_owned() }], "{}", spec.name);
         assert!(spec.requires_workspace);
         assert_eq!(spec.placement, Placement::Blocking);
     }
