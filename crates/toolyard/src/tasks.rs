@@ -1,6 +1,7 @@
 //! Where code runs: the tasks of calls, the threads of blocking handlers, and the catch around code of an embedder.
 
 mod blocking;
+mod on_drop;
 mod outside;
 mod time;
 pub(crate) mod unwind;
@@ -11,6 +12,7 @@ pub(crate) use unwind::{Caught, Contained, Panic, after_drop, caught, log_unclas
 
 pub(crate) use blocking::TakeUp;
 pub use blocking::{Blocking, BlockingThreads};
+pub(crate) use on_drop::OnDrop;
 pub(crate) use outside::{inside, is_outside, outside};
 
 use futures::future::BoxFuture;

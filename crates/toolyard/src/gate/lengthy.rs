@@ -15,7 +15,7 @@
 use super::arguments;
 use crate::{
     agent::Services,
-    tasks::caught,
+    tasks::{OnDrop, caught},
     tool::{Exhausted, ToolEntry, Validated},
 };
 use serde_json::Value;
@@ -41,15 +41,6 @@ impl Unvalidated {
     /// The arguments.
     pub(crate) fn args(&self) -> &Value {
         &self.args
-    }
-}
-
-/// Ends a validation that nobody waits for any more.
-struct GiveUp(Arc<AtomicBool>);
-
-impl Drop for GiveUp {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -82,9 +73,13 @@ async fn at_length(
     until: Option<Instant>,
     validate: impl FnOnce(Arc<AtomicBool>) -> Validated + Send + 'static,
 ) -> Result<(), CallError> {
-    let give_up = GiveUp(Arc::new(AtomicBool::new(false)));
+    let given_up = Arc::new(AtomicBool::new(false));
+    // Ends the validation when nobody waits for it any more.
+    let _give_up = OnDrop::new({
+        let given_up = given_up.clone();
+        move || given_up.store(true, Ordering::Relaxed)
+    });
     let (answer, answered) = oneshot::channel();
-    let given_up = give_up.0.clone();
     let work = move || {
         let _ = answer.send(caught(|| validate(given_up))); // the call may be gone
     };

@@ -1,5 +1,6 @@
 //! Code that runs on the task of a handler and is not the handler's, such as a hook.
 
+use super::OnDrop;
 use std::{
     cell::Cell,
     future::Future,
@@ -51,12 +52,7 @@ pub(crate) fn is_outside() -> bool {
 
 /// Calls `it`, marked as the handler's code or not.
 fn marked<T>(is_outside: bool, it: impl FnOnce() -> T) -> T {
-    struct RestoreOnDrop(bool);
-    impl Drop for RestoreOnDrop {
-        fn drop(&mut self) {
-            IS_OUTSIDE.set(self.0);
-        }
-    }
-    let _back = RestoreOnDrop(IS_OUTSIDE.replace(is_outside));
+    let before = IS_OUTSIDE.replace(is_outside);
+    let _restore = OnDrop::new(|| IS_OUTSIDE.set(before));
     it()
 }
