@@ -78,7 +78,7 @@ pub(super) fn begin(batch: &Arc<BatchState>, run: usize) {
         let Some(work) = batch.at(index).cleared() else { continue };
         if work.entry.spec().placement == Placement::Inline && batch.depth() < IN_PLACE_DEPTH_MAX {
             entered.get_or_insert_with(|| {
-                batch.bell.look();
+                batch.driver.runs();
                 batch.session.engine.tasks.enter()
             });
             begin_inline(batch, index, ready_at);
@@ -117,7 +117,7 @@ async fn await_quiescence(batch: &Arc<BatchState>, run: usize) -> Option<Stop> {
 async fn runs_into_zombies(batch: &Arc<BatchState>, run: usize) -> bool {
     let is_over = pin!(batch.until(|| !batch.is_open()));
     let waited = pin!(wait_for_zombies(batch, run, zombies_until()));
-    // On one task, whose waker they share: the bell of a batch has one.
+    // On one task, whose waker they share: a batch has one.
     match select(is_over, waited).await {
         Either::Left(_) => false,
         Either::Right((still_run, _)) => still_run,

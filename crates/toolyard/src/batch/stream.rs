@@ -409,7 +409,7 @@ impl Begun {
         } else if self.ahead.is_empty() {
             return;
         }
-        // On one task, whose waker they share: they may wait for the one bell of the same piece.
+        // On one task, whose waker they share: they may wait for the same piece, which has one.
         let is_clear = match select(pin!(next.run_ended(run)), pin!(quiescence(&self.ahead))).await {
             Either::Left(_) => false,
             Either::Right((why, _)) => {

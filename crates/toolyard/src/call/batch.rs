@@ -6,14 +6,14 @@ use crate::{
         alarms::Alarms,
         allowances::BatchAllowances,
         batch_ends::Ends,
-        bell::Bell,
+        driver_waker::DriverWaker,
         ending::Ending,
         holding::Holding,
         ids::Ids,
         in_flight::InFlight,
         life::Started,
         nested::Nested,
-        rare::Aside,
+        rare::Rare,
         run::{Run, index},
         session::SessionCore,
         slot::Slot,
@@ -88,7 +88,7 @@ pub(crate) struct BatchState {
     pub(crate) failed: AtomicUsize,
     /// Whether the end of the batch has been announced. True from the start if nobody listens.
     end_announced: AtomicBool,
-    pub(crate) bell: Bell,
+    pub(crate) driver: DriverWaker,
     /// The memory of its results.
     pub(crate) holding: Holding,
     pub(crate) ids: Ids,
@@ -129,7 +129,7 @@ impl BatchState {
             runs,
             failed: AtomicUsize::new(0),
             slots: slots.into_boxed_slice(),
-            bell: Bell::default(),
+            driver: DriverWaker::default(),
             holding,
             ids: Ids::default(),
         })
@@ -276,7 +276,7 @@ impl<'a> InFlight<'a> {
 
     /// Whether a call has ended while the flight in its slot goes on.
     pub(crate) fn is_detached(self) -> bool {
-        self.slot().aside().is_some_and(Aside::is_detached)
+        self.slot().rare().is_some_and(Rare::is_detached)
     }
 
     /// The call's outcome as its caller will see it.
@@ -297,7 +297,7 @@ impl Ends for BatchState {
     /// Whether some call has no result yet, the end of the batch is still to be announced, or a handler goes on for
     /// calls of other batches, or for none any more.
     fn is_in_flight(&self) -> bool {
-        let goes_on = |slot: &Slot| slot.aside().is_some_and(Aside::has_detached_run);
+        let goes_on = |slot: &Slot| slot.rare().is_some_and(Rare::has_detached_run);
         self.is_open() || !self.end_announced.load(Ordering::SeqCst) || self.slots.iter().any(goes_on)
     }
 }

@@ -1,7 +1,7 @@
 //! Telling running calls to stop: all of a batch, one of them, or the handler of a flight. The table in `rare.rs`
 //! lists the flags. The task that drives a running call leaves its waker in the call's slot; setting a flag wakes it.
 
-use crate::call::{batch::BatchState, in_flight::InFlight, rare::Aside, run::index, stop::Stop};
+use crate::call::{batch::BatchState, in_flight::InFlight, rare::Rare, run::index, stop::Stop};
 use std::{
     sync::atomic::{Ordering, fence},
     task::{Context, Poll},
@@ -34,14 +34,14 @@ impl BatchState {
 
 impl<'a> InFlight<'a> {
     /// Tells one running call to stop, and no other.
-    pub(crate) fn recall(self) {
-        self.slot().make_aside().request_stop();
+    pub(crate) fn tell_to_stop(self) {
+        self.slot().make_rare().request_stop();
         self.wake();
     }
 
     /// Notes that the caller of a call on a flight no longer wants its result.
     pub(crate) fn mark_call_cancelled(self) {
-        self.slot().make_aside().mark_call_cancelled();
+        self.slot().make_rare().mark_call_cancelled();
         self.wake();
     }
 
@@ -49,7 +49,7 @@ impl<'a> InFlight<'a> {
     /// this: for the others both have been done.
     pub(crate) fn request_stop(self) {
         if self.flight().is_some() {
-            self.slot().make_aside().request_stop();
+            self.slot().make_rare().request_stop();
             self.stop_below();
         }
     }
@@ -70,8 +70,8 @@ impl<'a> InFlight<'a> {
 
     /// The token of one call, created on first use.
     pub(crate) fn token(self) -> &'a CancellationToken {
-        let aside = self.slot().make_aside();
-        aside.token(|| match aside.flight() {
+        let rare = self.slot().make_rare();
+        rare.token(|| match rare.flight() {
             None => self.batch.token().child_token(),
             // Not a child of the batch's token: others may wait for its result when its batch is cancelled.
             Some(_) => CancellationToken::new(),
@@ -80,10 +80,10 @@ impl<'a> InFlight<'a> {
 
     /// Whether a running call is to stop, or to leave its flight.
     fn is_to_stop(self) -> bool {
-        let aside = self.slot().aside();
+        let rare = self.slot().rare();
         let unwanted =
-            self.batch.cancelled.load(Ordering::SeqCst) || aside.is_some_and(Aside::is_call_cancelled);
-        unwanted && !aside.is_some_and(Aside::is_detached) || aside.is_some_and(Aside::is_stop_requested)
+            self.batch.cancelled.load(Ordering::SeqCst) || rare.is_some_and(Rare::is_call_cancelled);
+        unwanted && !rare.is_some_and(Rare::is_detached) || rare.is_some_and(Rare::is_stop_requested)
     }
 
     /// Why a call must not go on, if it must not.
@@ -94,11 +94,11 @@ impl<'a> InFlight<'a> {
 
     /// Why the handler of a running call has been told to stop, if it has.
     pub(crate) fn cancelled(self) -> Option<Stop> {
-        let aside = self.slot().aside();
-        let is_stop_requested = match aside {
-            Some(aside) if aside.is_stop_requested() => true,
+        let rare = self.slot().rare();
+        let is_stop_requested = match rare {
+            Some(rare) if rare.is_stop_requested() => true,
             // The batch is only one of the flight's callers.
-            Some(aside) if aside.flight().is_some() => false,
+            Some(rare) if rare.flight().is_some() => false,
             _ => self.batch.cancelled.load(Ordering::SeqCst),
         };
         is_stop_requested.then(|| self.batch.stopped.get().copied().unwrap_or(Stop::Cancelled))

@@ -102,7 +102,7 @@ impl<'a> InFlight<'a> {
     /// The flight that this call leads or has joined, if any.
     #[inline]
     pub(crate) fn flight(self) -> Option<&'a Arc<Flight>> {
-        self.slot().aside()?.flight()
+        self.slot().rare()?.flight()
     }
 
     /// Whether a call has joined a flight whose handler has started: a drain waits for it as for a running call.

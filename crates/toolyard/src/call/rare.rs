@@ -30,7 +30,7 @@ use toolyard_core::Grant;
 
 /// The part of a call's state that is outside its slot.
 #[derive(Default)]
-pub(crate) struct Aside {
+pub(crate) struct Rare {
     /// What its handler holds while it awaits calls of its own; created by the first of them.
     pub(crate) nest: OnceLock<Box<Nest>>,
     /// Fires when the call is cancelled; created when its handler asks for it.
@@ -53,7 +53,7 @@ pub(crate) struct Aside {
     span: Mutex<Option<Box<tracing::Span>>>,
 }
 
-impl Aside {
+impl Rare {
     /// Its token, created by `make` on first use.
     pub(crate) fn token(&self, make: impl FnOnce() -> CancellationToken) -> &CancellationToken {
         let token = self.token.get_or_init(make);

@@ -59,7 +59,7 @@ impl<'a> InFlight<'a> {
     /// Gives a call that an older policy had let through the grant of the policy in force.
     pub(crate) fn grant_anew(self, allowed: Allowed) -> Result<(), CallError> {
         let Allowed { grant, policy } = allowed;
-        if grant != *self.grant() && !self.slot().make_aside().regrant(grant) {
+        if grant != *self.grant() && !self.slot().make_rare().regrant(grant) {
             return Err(Refusal::ChangedTwice.error());
         }
         self.work().allowed_by(policy);
@@ -74,7 +74,7 @@ impl<'a> InFlight<'a> {
 
     /// Where a call executes, and within which limits.
     pub(crate) fn grant(self) -> &'a Grant {
-        let since = self.slot().aside().and_then(|aside| aside.grant());
+        let since = self.slot().rare().and_then(|rare| rare.grant());
         since.unwrap_or_else(|| self.work().grant_at_gate())
     }
 

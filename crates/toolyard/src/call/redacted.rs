@@ -40,7 +40,7 @@ impl InFlight<'_> {
         if !self.engine().bus.is_listening() {
             return;
         }
-        let mut streamed = self.slot().make_aside().streamed();
+        let mut streamed = self.slot().make_rare().streamed();
         let streamed = match &mut *streamed {
             Some(streamed) if streamed.attempt == attempt => streamed,
             other => other.insert(Box::new(Streamed { attempt, stream: Stream::default() })),
@@ -54,8 +54,8 @@ impl InFlight<'_> {
     #[inline(always)]
     pub(crate) fn stream_ends(self) {
         let Some(redactor) = &self.engine().redactor else { return };
-        let Some(aside) = self.slot().aside() else { return };
-        let Some(streamed) = aside.streamed().take() else { return };
+        let Some(rare) = self.slot().rare() else { return };
+        let Some(streamed) = rare.streamed().take() else { return };
         let Streamed { attempt, stream } = *streamed;
         if let Some(text) = stream.finish(redactor) {
             self.emit(Some(attempt), || EventKind::OutputDelta { text });

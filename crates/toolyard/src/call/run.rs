@@ -36,7 +36,7 @@ const OPEN: u64 = 1 << 32;
 const ACTIVE: u64 = 1;
 
 /// A run of the batch. Its counts are sequentially consistent, because wake-ups are sent only to a driver or a drain
-/// that waits (see `Bell` and `BatchEnds`).
+/// that waits (see `DriverWaker` and `BatchEnds`).
 pub(crate) struct Run {
     calls: Range<usize>,
     /// Two counts in one word, so that a call which ends and becomes quiescent at once is counted down in one step.

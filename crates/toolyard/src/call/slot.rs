@@ -8,7 +8,7 @@ use crate::{
         ending::Ending,
         life::{Life, RunningCall, Started},
         nested::Nest,
-        rare::Aside,
+        rare::Rare,
     },
     gate::Cleared,
 };
@@ -30,7 +30,7 @@ pub(crate) struct Slot {
     /// Whether the engine has a tool of this name: only such names appear in events (OB-4).
     pub(crate) known: bool,
     life: Mutex<Life>,
-    aside: OnceBox<Aside>,
+    rare: OnceBox<Rare>,
     nesting: AtomicU8,
     /// Whether it has reserved budget, which is refunded if it ends without having started (RT-11).
     reserved: AtomicBool,
@@ -67,7 +67,7 @@ impl Slot {
             work,
             known,
             life: Mutex::new(Life::new()),
-            aside: OnceBox::new(),
+            rare: OnceBox::new(),
             nesting: AtomicU8::new(ALONE),
             reserved: AtomicBool::new(false),
         }
@@ -76,7 +76,7 @@ impl Slot {
     /// The call's nest, created if its handler runs and has none.
     pub(crate) fn open_nest(&self) -> Option<&Nest> {
         let held = self.started()?.held;
-        let nest = self.make_aside().nest.get_or_init(|| Box::new(Nest::new(held)));
+        let nest = self.make_rare().nest.get_or_init(|| Box::new(Nest::new(held)));
         let was = self.nesting.compare_exchange(ALONE, NESTED, Ordering::AcqRel, Ordering::Acquire);
         (was != Err(CLOSED)).then_some(nest)
     }
@@ -102,21 +102,21 @@ impl Slot {
         if let Some(running) = life.running() {
             return Some(look(running));
         }
-        if life.is_ended() { self.aside()?.with_detached_run(look) } else { None }
+        if life.is_ended() { self.rare()?.with_detached_run(look) } else { None }
     }
 
     /// The call's nest, if it has one.
     pub(crate) fn nest(&self) -> Option<&Nest> {
         (self.nesting.load(Ordering::Acquire) == NESTED)
-            .then(|| self.aside()?.nest.get())
+            .then(|| self.rare()?.nest.get())
             .flatten()
             .map(Box::as_ref)
     }
 
     /// Notes that the handler is over, and returns its nest. A call without one cannot get one any more.
     pub(crate) fn close_nest(&self) -> Option<&Nest> {
-        if let Some(aside) = self.aside() {
-            aside.handler_over();
+        if let Some(rare) = self.rare() {
+            rare.handler_over();
         }
         match self.nesting.compare_exchange(ALONE, CLOSED, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => None,
@@ -138,13 +138,13 @@ impl Slot {
         reserved
     }
 
-    /// The call's [`Aside`], created if it has none yet.
-    pub(crate) fn make_aside(&self) -> &Aside {
-        self.aside.get_or_init(Box::default)
+    /// The call's [`Rare`], created if it has none yet.
+    pub(crate) fn make_rare(&self) -> &Rare {
+        self.rare.get_or_init(Box::default)
     }
 
-    pub(crate) fn aside(&self) -> Option<&Aside> {
-        self.aside.get()
+    pub(crate) fn rare(&self) -> Option<&Rare> {
+        self.rare.get()
     }
 
     /// Allows a nest for the next attempt. No attempt so far has dispatched anything.

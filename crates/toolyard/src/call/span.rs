@@ -99,17 +99,17 @@ fn signed(number: u64) -> i64 {
 impl InFlight<'_> {
     /// Keeps the span in which the handler of this call runs.
     pub(crate) fn keep_span(self, span: &Span) {
-        self.slot().make_aside().set_span(Some(span.clone()));
+        self.slot().make_rare().set_span(Some(span.clone()));
     }
 
     /// Forgets the span of a handler that is over, and returns it: a span is only closed when nothing holds it.
     #[inline]
     pub(crate) fn forget_span(self) -> Option<Span> {
-        self.slot().aside()?.set_span(None).map(|span| *span)
+        self.slot().rare()?.set_span(None).map(|span| *span)
     }
 
     /// The span of a running call; none if no subscriber listens.
     pub(crate) fn span_of(self) -> Span {
-        self.slot().aside().map_or_else(Span::none, |aside| aside.span())
+        self.slot().rare().map_or_else(Span::none, |rare| rare.span())
     }
 }

@@ -61,8 +61,7 @@ impl BatchState {
     /// The batches that handlers of this one have in flight.
     fn below(&self) -> Vec<Arc<Self>> {
         // A flight is stopped by the last of its callers.
-        let alone =
-            self.slots.iter().filter(|slot| slot.aside().is_none_or(|aside| aside.flight().is_none()));
+        let alone = self.slots.iter().filter(|slot| slot.rare().is_none_or(|rare| rare.flight().is_none()));
         alone.filter_map(Slot::nest).flat_map(Nest::children).collect()
     }
 }
@@ -80,7 +79,7 @@ impl InFlight<'_> {
         }
         match self.flight() {
             None => {
-                self.recall();
+                self.tell_to_stop();
                 self.stop_below();
             }
             // Other calls may wait for its result.

@@ -64,7 +64,7 @@ impl<'a> InFlight<'a> {
         let error = loop {
             match keys.reserve(&tool, &key.key, key.fingerprint, now, mutating, lead) {
                 Reserved::Lead(flight) => {
-                    self.slot().make_aside().set_flight(flight);
+                    self.slot().make_rare().set_flight(flight);
                     return Some(life);
                 }
                 Reserved::Unkept => return Some(life),
@@ -77,7 +77,7 @@ impl<'a> InFlight<'a> {
                     if joined {
                         self.set_deadline_alarm(now);
                         life.follows(now);
-                        self.slot().make_aside().set_flight(flight);
+                        self.slot().make_rare().set_flight(flight);
                         return None;
                     }
                     // The flight has just ended; its key is about to be updated.

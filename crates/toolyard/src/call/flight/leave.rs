@@ -38,12 +38,12 @@ impl InFlight<'_> {
                     Ending::shared(Err(Box::new(error)), attempts, now.saturating_duration_since(ready_at));
                 self.share(life, ending, Step::Ended);
                 if flight.machine().is_deserted() {
-                    recall(&flight);
+                    tell_to_stop(&flight);
                 }
             }
             Leaving::Stays => {
                 drop(life);
-                recall(&flight);
+                tell_to_stop(&flight);
                 return false;
             }
             Leaving::ResultComing => return false,
@@ -57,7 +57,7 @@ impl InFlight<'_> {
         if !self.flight_run_by().is_some_and(|flight| flight.machine().detach()) {
             return false;
         }
-        self.slot().make_aside().detach(self.started());
+        self.slot().make_rare().detach(self.started());
         let ending = ending();
         self.spawn_end_hook(&ending);
         self.end(self.slot().life(), End::Ran(ending, Step::Ended));
@@ -66,9 +66,9 @@ impl InFlight<'_> {
 }
 
 /// Tells the handler of a flight to stop: no call waits for its result, or the last one leaves.
-fn recall(flight: &Flight) {
+fn tell_to_stop(flight: &Flight) {
     if let Some(call) = flight.runs_in() {
-        call.at().recall();
+        call.at().tell_to_stop();
         call.at().stop_below();
     }
 }

@@ -29,7 +29,7 @@ impl BatchState {
             self.announce_end();
         }
         if counted.ended || counted.quiescent {
-            self.bell.ring();
+            self.driver.wake();
         }
     }
 
@@ -91,13 +91,13 @@ impl BatchState {
         self.until(|| self.runs[run].is_settled()).await;
     }
 
-    /// Waits until `is_so`. Only the driver of the batch may call this, because the bell has one waker.
+    /// Waits until `is_so`. Only the driver of the batch may call this, because it has one waker.
     pub(crate) async fn until(&self, is_so: impl Fn() -> bool) {
         poll_fn(|cx| {
             if is_so() {
                 return Poll::Ready(());
             }
-            self.bell.register(cx.waker());
+            self.driver.register(cx.waker());
             // It may have become true before the waker was registered.
             if is_so() { Poll::Ready(()) } else { Poll::Pending }
         })
@@ -139,7 +139,7 @@ impl<'a> InFlight<'a> {
                     nested.has_zombies.store(true, Ordering::Release);
                 }
                 run.list();
-                self.batch.bell.ring();
+                self.batch.driver.wake();
                 Counted { ended: false, quiescent: false }
             }
             Report::Quiescent => run.count_down(Step::Quiescent),

@@ -8,34 +8,34 @@ use std::{
 
 /// Wakes the driver of a batch, the only task that waits for it.
 ///
-/// A ringer changes what the driver waits for and then looks at `looking`; the driver clears `looking` and then looks
-/// at what it waits for. All of this is sequentially consistent, so a ringer that skips the wake-up has made its
-/// change in time for the driver to see it.
+/// Whoever wakes it changes what the driver waits for and then looks at `is_running`; the driver clears `is_running`
+/// and then looks at what it waits for. All of this is sequentially consistent, so one that skips the wake-up has made
+/// its change in time for the driver to see it.
 #[derive(Default)]
-pub(crate) struct Bell {
+pub(crate) struct DriverWaker {
     driver: AtomicWaker,
     /// The driver is running, in this batch or in the stream that the batch is a piece of.
-    looking: AtomicBool,
+    is_running: AtomicBool,
 }
 
-impl Bell {
+impl DriverWaker {
     /// Suppresses wake-ups while the driver runs: it checks again before it waits, and has polled the in-place calls
     /// by then.
-    pub(crate) fn look(&self) {
-        self.looking.store(true, Ordering::Relaxed);
+    pub(crate) fn runs(&self) {
+        self.is_running.store(true, Ordering::Relaxed);
     }
 
     /// Registers the driver's waker. The driver must check once more afterwards, before it waits.
     pub(crate) fn register(&self, driver: &Waker) {
-        if self.looking.load(Ordering::Relaxed) {
-            self.looking.store(false, Ordering::SeqCst);
+        if self.is_running.load(Ordering::Relaxed) {
+            self.is_running.store(false, Ordering::SeqCst);
         }
         self.driver.register(driver);
     }
 
     /// Wakes the driver, because what it waits for may have happened.
-    pub(crate) fn ring(&self) {
-        if !self.looking.load(Ordering::SeqCst) {
+    pub(crate) fn wake(&self) {
+        if !self.is_running.load(Ordering::SeqCst) {
             self.driver.wake();
         }
     }
@@ -48,29 +48,29 @@ mod tests {
     use std::sync::{Arc, atomic::AtomicUsize};
 
     #[derive(Default)]
-    struct Rings(AtomicUsize);
+    struct Wakes(AtomicUsize);
 
-    impl ArcWake for Rings {
-        fn wake_by_ref(rings: &Arc<Self>) {
-            rings.0.fetch_add(1, Ordering::Relaxed);
+    impl ArcWake for Wakes {
+        fn wake_by_ref(wakes: &Arc<Self>) {
+            wakes.0.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     #[test]
     fn a_driver_that_looks_for_itself_is_left_alone_until_it_waits() {
-        let (rings, bell) = (Arc::new(Rings::default()), Bell::default());
-        let driver = waker(rings.clone());
-        let woken = || rings.0.swap(0, Ordering::Relaxed);
+        let (wakes, driver) = (Arc::new(Wakes::default()), DriverWaker::default());
+        let task = waker(wakes.clone());
+        let woken = || wakes.0.swap(0, Ordering::Relaxed);
         for _ in 0..2 {
-            bell.look();
-            bell.ring();
+            driver.runs();
+            driver.wake();
             assert_eq!(woken(), 0, "it looks for itself");
-            bell.register(&driver);
-            bell.ring();
+            driver.register(&task);
+            driver.wake();
             assert_eq!(woken(), 1, "it waits");
-            bell.ring();
+            driver.wake();
             assert_eq!(woken(), 0, "once for each time it waits");
-            bell.register(&driver);
+            driver.register(&task);
         }
     }
 }
