@@ -182,7 +182,7 @@ impl rate::Waiter for BatchState {
         }
     }
 
-    fn end_in_lost_line(&self, index: u32) {
+    fn loses_line(&self, index: u32) {
         self.at(index).refuse(|| vanished(0));
     }
 }

@@ -44,7 +44,7 @@ pub(crate) trait Waiter: Send + Sync {
     fn has_no_token(&self, index: u32, retry_after: Duration);
 
     /// Ends call `index`, whose line is no longer driven because its runtime was shut down.
-    fn end_in_lost_line(&self, index: u32);
+    fn loses_line(&self, index: u32);
 }
 
 /// A call in line: its batch, and its index there.

@@ -73,7 +73,7 @@ impl Attempt {
         let next = self.ends_soon().then(|| Next::of(self.engine()));
         let Some((ending, still_running)) = self.conclude(executed, span) else { return Ok(next) };
         if self.engine().hooks.is_some() {
-            return Err(Box::pin(self.end_with_hook(ending, still_running)));
+            return Err(Box::pin(self.finish_with_hook(ending, still_running)));
         }
         self.finish(ending, still_running);
         Ok(next)
@@ -87,7 +87,7 @@ impl Attempt {
         engine.redactor.is_none() && !engine.bus.is_kept() && engine.hooks.is_none()
     }
 
-    async fn end_with_hook(&mut self, mut ending: Ending, still_running: Option<HandlerStopped>) {
+    async fn finish_with_hook(&mut self, mut ending: Ending, still_running: Option<HandlerStopped>) {
         // For a detached call the hook has already run.
         if !self.at().is_detached() {
             ending = self.run_end_hook(ending).await;

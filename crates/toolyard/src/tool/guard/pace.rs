@@ -63,6 +63,6 @@ impl Drop for Pacer {
         }
         // In this order, so that a call that joins from now on starts another task.
         self.guard.pacing.store(false, Ordering::Release);
-        self.guard.line.clear().iter().for_each(|call| call.waiter.end_in_lost_line(call.index));
+        self.guard.line.clear().iter().for_each(|call| call.waiter.loses_line(call.index));
     }
 }
