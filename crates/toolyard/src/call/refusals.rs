@@ -34,9 +34,9 @@ pub(crate) enum Refusal {
     KeysFull,
     /// A budget does not cover it (RT-11).
     BudgetSpent(Spent),
-    /// Events are written too slowly (OB-7).
+    /// Events are written too slowly (OB-3).
     SinksFull,
-    /// Events cannot be written at all (OB-7).
+    /// Events cannot be written at all (OB-3).
     SinksBroken,
     /// Results hold as much memory as they may.
     ResultsFull { whose: &'static str, max: usize },
