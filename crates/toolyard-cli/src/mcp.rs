@@ -11,7 +11,7 @@ use crate::{
 use std::{sync::Arc, time::Duration};
 use tokio::time::timeout;
 use toolyard::{Engine, Session, ToolEntry, ToolFactory};
-use toolyard_mcp::{ServerStatus, Servers, State};
+use toolyard_mcp::{ServerState, ServerStatus, Servers};
 
 /// How long servers may take to shut down after the program was interrupted.
 const INTERRUPTED_GRACE: Duration = Duration::from_secs(1);
@@ -76,7 +76,7 @@ impl Setup {
         servers.into_iter().any(|(config, status)| {
             let is_refused = status.refused.iter().any(|refused| refused.tool == tool);
             let has = status.tools.iter().any(|(name, _)| name == tool);
-            is_refused || (!has && status.state != State::Ready && config.may_have(tool))
+            is_refused || (!has && status.state != ServerState::Ready && config.may_have(tool))
         })
     }
 
@@ -90,8 +90,10 @@ pub(crate) fn states(setup: &Setup) -> Vec<(String, String)> {
     let state = |status: ServerStatus| {
         let tools = status.tools.len();
         let text = match status.state {
-            State::Ready => format!("{tools} tools"),
-            State::Down { why } | State::GivenUp { why } => format!("not available: {}", redacted(&why)),
+            ServerState::Ready => format!("{tools} tools"),
+            ServerState::Down { why } | ServerState::GivenUp { why } => {
+                format!("not available: {}", redacted(&why))
+            }
             _ => "starting".to_owned(),
         };
         (status.name, text)

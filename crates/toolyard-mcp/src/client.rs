@@ -18,4 +18,4 @@ mod tools;
 pub use config::{Pinning, ServerConfig};
 pub use process::is_inherited;
 pub use servers::{ServerStatus, Servers, StartError};
-pub use tools::{Refused, State};
+pub use tools::{Refused, ServerState};

@@ -17,7 +17,9 @@ mod frame;
 pub mod gateway;
 mod out;
 
-pub use client::{Pinning, Refused, ServerConfig, ServerStatus, Servers, StartError, State, is_inherited};
+pub use client::{
+    Pinning, Refused, ServerConfig, ServerState, ServerStatus, Servers, StartError, is_inherited,
+};
 pub use gateway::{ClientLimits, Clients, Gateway, HttpError, HttpOptions, ServeError};
 
 /// The log filter that shows everything that servers write to stderr. An error that quotes only some of it names this.

@@ -29,8 +29,8 @@ mod answer;
 mod arguments;
 mod containment;
 mod deltas;
+mod ends;
 mod group;
-mod kept;
 mod launch;
 #[cfg(target_os = "linux")]
 mod processes;

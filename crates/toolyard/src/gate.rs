@@ -1,7 +1,7 @@
 //! Everything a call passes before it may ask for a permit (V1).
 //!
 //! ```text
-//!   call ─► id ─► size ─► hook ─► lookup ─► capability ─► parse ─► policy ─► schema ─► reach ─► consent ─► Cleared
+//!   call ─► id ─► size ─► hook ─► lookup ─► capability ─► parse ─► policy ─► schema ─► paths ─► consent ─► Cleared
 //!           └──────┴───────┴────────┴───────────┴───────────┴────────┴─────────┴─────────┴─────────┴─► CallError
 //! ```
 //!
@@ -12,20 +12,20 @@
 mod desk;
 
 mod arguments;
+mod capability_check;
 mod consent;
 mod hooks;
 mod lengthy;
 mod preview;
-mod reach;
 
 pub use desk::{AnswerError, ApprovalDesk};
 
 pub(crate) use arguments::Args;
+pub(crate) use capability_check::{NamedPath, lead_as_before};
 use consent::consent;
 pub(crate) use consent::{ApprovalSubject, Consent, nobody_to_ask, request, too_long_to_ask, user_denied};
 pub(crate) use hooks::{before, ended, starting};
 pub(crate) use lengthy::{Unvalidated, validate_at_length, validations_end};
-pub(crate) use reach::{NamedPath, lead_as_before};
 
 use crate::{
     agent::Agent,
@@ -183,7 +183,7 @@ fn allow<'a>(
     if fit == Fit::Unknown {
         arguments::validate(entry, args)?;
     }
-    reach::check(entry, args, session)?;
+    capability_check::check(entry, args, session)?;
     Ok((entry, parsed, granted))
 }
 

@@ -12,8 +12,8 @@
 
 mod entry;
 mod fingerprint;
-mod kept;
 mod of_call;
+mod retain;
 mod retention;
 mod room;
 
@@ -21,11 +21,11 @@ mod room;
 mod tests;
 
 pub(crate) use fingerprint::Fingerprint;
-pub(crate) use kept::{Ended, Retain};
 pub(crate) use of_call::{KeptResult, KeyOf, already_executed, mismatch};
+pub(crate) use retain::{Ended, Retain};
 
 use dashmap::{DashMap, Entry as Place, OccupiedEntry};
-use entry::{Body, Entry, Found, Name, State};
+use entry::{Body, Entry, Found, KeyState, Name};
 use foldhash::quality::RandomState;
 use parking_lot::Mutex;
 use retention::{Evicted, Removed, Retention};
@@ -244,7 +244,7 @@ impl<F: Clone, B: Clone> Keys<F, B> {
     /// Ends the flight of this key as if it had never been: the next call runs, because this one never started
     /// (ID-5).
     pub(crate) fn forget(&self, tool: &Arc<str>, key: &Arc<str>) {
-        let is_flight = |_: &Name, entry: &Entry<F, B>| matches!(entry.state, State::InFlight(_));
+        let is_flight = |_: &Name, entry: &Entry<F, B>| matches!(entry.state, KeyState::InFlight(_));
         let Some((_, entry)) = self.map().remove_if(&Name::new(tool, key), is_flight) else { return };
         self.room.release(entry.is_lasting);
     }
@@ -256,10 +256,10 @@ impl<F: Clone, B: Clone> Keys<F, B> {
         finished: Finished<B>,
         now: Instant,
         retention: &mut Retention,
-    ) -> Option<State<F, B>> {
+    ) -> Option<KeyState<F, B>> {
         let Place::Occupied(mut place) = self.map().entry(name.clone()) else { return None };
         let entry = place.get_mut();
-        if !matches!(entry.state, State::InFlight(_)) {
+        if !matches!(entry.state, KeyState::InFlight(_)) {
             return None;
         }
         let is_lasting = entry.is_lasting && !matches!(finished, Finished::Keep { idempotent: true, .. });
@@ -271,11 +271,11 @@ impl<F: Clone, B: Clone> Keys<F, B> {
             Finished::Keep { body, bytes, .. } if bytes <= self.bounds.bytes_max => {
                 let until = now + self.bounds.keep;
                 let number = retention.note(name, until, bytes);
-                State::Kept(Box::new(Body { body, until, number }))
+                KeyState::Kept(Box::new(Body { body, until, number }))
             }
             Finished::Keep { .. } if is_lasting => {
                 self.room.release_live();
-                State::Tombstone
+                KeyState::Tombstone
             }
             _ => {
                 self.room.release(is_lasting);

@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod approvals;
+mod capabilities;
 mod desk;
 mod hooks;
 mod policy;
-mod reach;
 mod schemas;
 mod shared_questions;
 mod visibility;

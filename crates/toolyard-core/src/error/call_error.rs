@@ -210,7 +210,7 @@ impl CallError {
     /// Adds the output that the tool produced, kept whole (V5). An empty output is dropped.
     #[must_use]
     pub fn with_output(mut self, output: ToolOutput) -> Self {
-        self.output = of_error::kept(output);
+        self.output = of_error::unless_empty(output);
         self
     }
 

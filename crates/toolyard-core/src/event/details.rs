@@ -42,7 +42,8 @@ impl CallDetails {
         let was_stopped =
             matches!(error.kind, ErrorKind::Cancelled | ErrorKind::Timeout | ErrorKind::DeadlineExceeded);
         let partial_output = Some(output).filter(|_| was_stopped).map(ToolOutput::to_text);
-        Self { partial_output: partial_output.filter(|text| !text.is_empty()), ..Self::told(output) }.kept()
+        Self { partial_output: partial_output.filter(|text| !text.is_empty()), ..Self::told(output) }
+            .unless_empty()
     }
 
     fn told(output: &ToolOutput) -> Self {
@@ -54,7 +55,7 @@ impl CallDetails {
         }
     }
 
-    fn kept(self) -> Option<Box<Self>> {
+    fn unless_empty(self) -> Option<Box<Self>> {
         (self != Self::default()).then(|| Box::new(self))
     }
 
@@ -96,7 +97,7 @@ pub(super) fn serialize<S: Serializer>(details: &Option<Box<CallDetails>>, to: S
 }
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<CallDetails>>, D::Error> {
-    Ok(CallDetails::deserialize(from)?.kept())
+    Ok(CallDetails::deserialize(from)?.unless_empty())
 }
 
 #[cfg(test)]

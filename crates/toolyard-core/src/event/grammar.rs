@@ -5,7 +5,7 @@ use crate::Dedupe;
 
 /// The state of a call, according to its events so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum CallState {
     New,
     Received,
     Asked,
@@ -37,12 +37,12 @@ pub struct GrammarError {
 /// ```
 #[derive(Debug, Clone)]
 pub struct CallGrammar {
-    state: State,
+    state: CallState,
 }
 
 impl Default for CallGrammar {
     fn default() -> Self {
-        Self { state: State::New }
+        Self { state: CallState::New }
     }
 }
 
@@ -63,13 +63,13 @@ impl CallGrammar {
 
     /// Whether the call has ended.
     pub fn is_ended(&self) -> bool {
-        matches!(self.state, State::Ended | State::Late)
+        matches!(self.state, CallState::Ended | CallState::Late)
     }
 }
 
-fn step(state: State, event: &EventKind) -> Option<State> {
+fn step(state: CallState, event: &EventKind) -> Option<CallState> {
+    use CallState as S;
     use EventKind as E;
-    use State as S;
     Some(match (state, event) {
         (S::New, E::Received { .. }) => S::Received,
         (S::Received, E::InputInvalid(_) | E::Denied(_) | E::Failed(_)) => S::Ended,
@@ -92,18 +92,18 @@ fn step(state: State, event: &EventKind) -> Option<State> {
     })
 }
 
-const fn place(state: State) -> &'static str {
+const fn place(state: CallState) -> &'static str {
     match state {
-        State::New => "was not received",
-        State::Received => "was received",
-        State::Asked => "waits for an answer",
-        State::Answered { approved: true } => "was approved",
-        State::Answered { approved: false } => "was refused",
-        State::Called => "was called",
-        State::Attempting => "is in an attempt",
-        State::Retrying => "waits for its next attempt",
-        State::Ended => "has ended",
-        State::Late => "has ended and had its late result",
+        CallState::New => "was not received",
+        CallState::Received => "was received",
+        CallState::Asked => "waits for an answer",
+        CallState::Answered { approved: true } => "was approved",
+        CallState::Answered { approved: false } => "was refused",
+        CallState::Called => "was called",
+        CallState::Attempting => "is in an attempt",
+        CallState::Retrying => "waits for its next attempt",
+        CallState::Ended => "has ended",
+        CallState::Late => "has ended and had its late result",
     }
 }
 

@@ -21,7 +21,7 @@ struct Read {
 }
 
 /// An output as an error keeps it; `None` if it is empty.
-pub(crate) fn kept(output: ToolOutput) -> Option<Box<ToolOutput>> {
+pub(crate) fn unless_empty(output: ToolOutput) -> Option<Box<ToolOutput>> {
     let extras = output.extras.filter(|extras| !extras.is_empty());
     let is_empty = output.content.is_empty() && extras.is_none();
     (!is_empty).then(|| Box::new(ToolOutput { success: false, content: output.content, extras }))
@@ -36,7 +36,7 @@ pub(crate) fn serialize<S: Serializer>(output: &Option<Box<ToolOutput>>, to: S) 
 
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<ToolOutput>>, D::Error> {
     let Read { content, extras } = Read::deserialize(from)?;
-    Ok(kept(ToolOutput { success: false, content, extras: Some(Box::new(extras)) }))
+    Ok(unless_empty(ToolOutput { success: false, content, extras: Some(Box::new(extras)) }))
 }
 
 #[cfg(test)]

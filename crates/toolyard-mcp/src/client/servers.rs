@@ -4,7 +4,7 @@ use crate::client::{
     config::ServerConfig,
     process::{Group, StartRequest, Starter, Supervisor},
     protocol::Intake,
-    tools::{Definitions, Pins, Refused, Roster, Shared, State},
+    tools::{Definitions, Pins, Refused, Roster, ServerState, Shared},
 };
 use std::{
     collections::BTreeMap,
@@ -57,7 +57,7 @@ pub struct ServerStatus {
     /// Its name.
     pub name: String,
     /// Its state.
-    pub state: State,
+    pub state: ServerState,
     /// The names of its tools in the engine, each with the reason for its class.
     pub tools: Vec<(String, &'static str)>,
     /// The tools that it lists and the engine refuses.

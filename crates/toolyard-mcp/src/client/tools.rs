@@ -15,5 +15,5 @@ pub use definition::Refused;
 pub(crate) use listing::ListError;
 pub(crate) use pins::Pins;
 pub(crate) use roster::Roster;
+pub use shared::ServerState;
 pub(crate) use shared::Shared;
-pub use shared::State;

@@ -4,7 +4,7 @@ use crate::{server::odd, yard::Yard};
 use serde_json::json;
 use std::fs;
 use toolyard::{Call, Effect, ErrorKind, Outcome};
-use toolyard_mcp::{StartError, State};
+use toolyard_mcp::{ServerState, StartError};
 
 /// The number of calls that the good server gets beside the bad one's.
 const BESIDE: u32 = 8;
@@ -22,7 +22,7 @@ fn are_answered(outcomes: Vec<Outcome>) {
 /// Checks that the good server is ready with all its tools, and answers.
 async fn is_well(yard: &Yard) {
     let status = yard.servers.status().into_iter().find(|one| one.name == "good").unwrap();
-    assert_eq!((status.state, status.refused.len()), (State::Ready, 0));
+    assert_eq!((status.state, status.refused.len()), (ServerState::Ready, 0));
     assert!(status.tools.iter().all(|(tool, _)| yard.engine.registry().has(tool)));
     are_answered(yard.all((0..BESIDE).map(echo).collect()).await);
 }

@@ -4,7 +4,7 @@ use crate::{server::odd, yard::Yard};
 use serde_json::json;
 use std::{num::NonZeroU32, time::Duration};
 use toolyard::{BreakerOf, BreakerPolicy, Call, Effect, ErrorKind, EventKind, RetryPolicy};
-use toolyard_mcp::{Servers, StartError, State};
+use toolyard_mcp::{ServerState, Servers, StartError};
 
 /// V4, V5: the death of a server during calls is transient for each, their outcome unknown, and nothing runs twice. The
 /// restarted server answers the next calls.
@@ -68,7 +68,7 @@ async fn a_call_of_a_server_that_is_gone_says_so() {
 #[tokio::test]
 async fn a_server_of_the_older_way_is_greeted_so() {
     let yard = Yard::open(vec![odd("s", "old")]).await;
-    assert_eq!(yard.servers.status()[0].state, State::Ready);
+    assert_eq!(yard.servers.status()[0].state, ServerState::Ready);
     assert_eq!(yard.text("s__echo", json!({"text": "x"})).await, "x");
     yard.servers.shutdown().await;
 }
@@ -122,7 +122,7 @@ async fn a_server_that_was_given_up_is_started_when_it_is_asked_for() {
     let yard = Yard::open(vec![shut]).await;
     let state = || yard.servers.status().remove(0).state;
     for _ in 0..2 {
-        assert!(matches!(state(), State::GivenUp { .. }) && yard.names().is_empty(), "{:?}", state());
+        assert!(matches!(state(), ServerState::GivenUp { .. }) && yard.names().is_empty(), "{:?}", state());
         let Err(StartError::Server { server, why }) = yard.servers.restart("s").await else {
             panic!("it is shut")
         };
@@ -130,7 +130,7 @@ async fn a_server_that_was_given_up_is_started_when_it_is_asked_for() {
     }
     std::fs::write(&key, "").unwrap();
     yard.servers.restart("s").await.unwrap();
-    assert_eq!(state(), State::Ready);
+    assert_eq!(state(), ServerState::Ready);
     assert_eq!(yard.text("s__echo", json!({"text": "x"})).await, "x");
     assert_eq!(yard.servers.restart("t").await, Err(StartError::Unknown("t".into())));
     yard.servers.shutdown().await;

@@ -20,7 +20,7 @@ use tokio::{
     time::{Instant, advance, pause, resume, sleep, sleep_until, timeout},
 };
 use toolyard::{BreakerPolicy, Effect, ErrorKind, RetryPolicy};
-use toolyard_mcp::State;
+use toolyard_mcp::ServerState;
 
 /// The waits before a server is restarted.
 const WAITS_MS: [u64; 5] = [250, 1000, 4000, 16_000, 30_000];
@@ -92,7 +92,7 @@ struct Dying {
 }
 
 impl Dying {
-    fn state(&self) -> State {
+    fn state(&self) -> ServerState {
         self.yard.servers.status().remove(0).state
     }
 
@@ -104,7 +104,7 @@ impl Dying {
         // Makes the periodic check of the process run again.
         advance(LOOKS).await;
         let is_over = || match self.state() {
-            State::Down { why } | State::GivenUp { why } => why.contains("SIGKILL"),
+            ServerState::Down { why } | ServerState::GivenUp { why } => why.contains("SIGKILL"),
             _ => false,
         };
         still.until("its death is reported", is_over).await;
@@ -145,12 +145,12 @@ async fn a_server_that_dies_is_started_again_after_waits_that_grow() {
         sleep_until(died + wait).await;
         still = Still::hold();
         still.until("it is started again", || alive().is_some()).await;
-        still.until("it takes calls", || server.state() == State::Ready).await;
+        still.until("it takes calls", || server.state() == ServerState::Ready).await;
     }
     assert_eq!(waits(&server.log), WAITS);
 
     server.kill(&still).await;
-    assert!(matches!(server.state(), State::GivenUp { .. }));
+    assert!(matches!(server.state(), ServerState::GivenUp { .. }));
     let (message, retry_after) = server.failure().await;
     assert!(message.contains("the server 's' is not available: it was given up: "), "{message}");
     assert!(message.contains("SIGKILL") && retry_after.is_none(), "{message}");
@@ -191,7 +191,9 @@ async fn a_server_that_cannot_be_started_again_is_given_up() {
     let most = Duration::from_millis(WAITS_MS.iter().sum()) + LOOKS;
     assert!(took >= Duration::from_millis(last) && took <= most, "{took:?}");
     assert_eq!((waits(&log), log.of("s", GIVEN_UP).len()), (WAITS.map(str::to_owned).to_vec(), 1));
-    let State::GivenUp { why } = yard.servers.status().remove(0).state else { panic!("it is not given up") };
+    let ServerState::GivenUp { why } = yard.servers.status().remove(0).state else {
+        panic!("it is not given up")
+    };
     assert!(why.contains("cannot be started: No such file"), "{why}");
     resume();
 

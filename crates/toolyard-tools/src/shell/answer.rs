@@ -1,7 +1,7 @@
 //! Words the result of a command.
 
 use super::{
-    kept::Kept,
+    ends::Ends,
     report::{End, Report},
 };
 use serde_json::Value;
@@ -26,7 +26,7 @@ pub(super) struct Finished<'a> {
     pub(super) report: Report,
     pub(super) stopped: Option<Stopped>,
     pub(super) elapsed: Duration,
-    pub(super) kept: Kept,
+    pub(super) ends: Ends,
 }
 
 impl Finished<'_> {
@@ -63,9 +63,9 @@ impl Finished<'_> {
 
     /// The output of a text, with what is known of the command.
     fn told(self, of: impl FnOnce(String) -> ToolOutput) -> ToolOutput {
-        let Self { command, report, elapsed, kept, .. } = self;
-        let bytes = kept.total();
-        let output = of(text(kept, &report));
+        let Self { command, report, elapsed, ends, .. } = self;
+        let bytes = ends.total();
+        let output = of(text(ends, &report));
         let output = match report.end {
             Some(End::Exited(code)) => output.with_metadata("exit_code", code),
             Some(End::Killed(signal)) => output.with_metadata("signal", signal),
@@ -90,8 +90,8 @@ fn failure(end: End) -> Option<String> {
 }
 
 /// The output, with a note about processes that the command left behind, if any.
-fn text(kept: Kept, report: &Report) -> String {
-    let mut text = kept.into_text();
+fn text(ends: Ends, report: &Report) -> String {
+    let mut text = ends.into_text();
     if text.is_empty() {
         text = NO_OUTPUT.to_owned();
     }

@@ -4,7 +4,7 @@ use super::{
     answer::{Finished, Stopped},
     arguments::Arguments,
     deltas::Deltas,
-    kept::Kept,
+    ends::Ends,
     launch::Launched,
     report::Report,
 };
@@ -70,7 +70,7 @@ impl Running {
         let report = report.map_err(|lost| ToolError::from(io::Error::other(lost)))?;
         self.output.drain(&mut piece, cx);
         let elapsed = self.started_at.elapsed();
-        Finished { command: args.command, report, stopped, elapsed, kept: self.output.kept }.answer()
+        Finished { command: args.command, report, stopped, elapsed, ends: self.output.ends }.answer()
     }
 }
 
@@ -78,13 +78,13 @@ impl Running {
 struct Output {
     pipe: pipe::Receiver,
     at_end: bool,
-    kept: Kept,
+    ends: Ends,
     deltas: Deltas,
 }
 
 impl Output {
     fn new(pipe: pipe::Receiver, bytes_max: usize) -> Self {
-        Self { pipe, at_end: false, kept: Kept::new(bytes_max), deltas: Deltas::default() }
+        Self { pipe, at_end: false, ends: Ends::new(bytes_max), deltas: Deltas::default() }
     }
 
     async fn read(&mut self, piece: &mut [u8], cx: &ToolContext) {
@@ -96,8 +96,8 @@ impl Output {
 
     /// Reads the rest of the pipe, without waiting.
     fn drain(&mut self, piece: &mut [u8], cx: &ToolContext) {
-        let most = self.kept.total() + DRAIN_BYTES_MAX as u64;
-        while !self.at_end && self.kept.total() < most {
+        let most = self.ends.total() + DRAIN_BYTES_MAX as u64;
+        while !self.at_end && self.ends.total() < most {
             match self.pipe.try_read(piece) {
                 Ok(0) | Err(_) => self.at_end = true,
                 Ok(length) => self.push(&piece[..length], cx),
@@ -107,7 +107,7 @@ impl Output {
     }
 
     fn push(&mut self, bytes: &[u8], cx: &ToolContext) {
-        self.kept.push(bytes);
+        self.ends.push(bytes);
         self.deltas.push(bytes, |text| cx.emit(text));
     }
 }

@@ -32,11 +32,11 @@ pub(crate) enum Remembered {
 pub(crate) struct Approvals {
     /// Whether anything is remembered. Most sessions have nothing to look up.
     any: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<ByPattern>,
 }
 
 #[derive(Default)]
-struct State {
+struct ByPattern {
     remembered: Option<HashMap<CallDigest, Remembered>>,
     /// The questions that wait, with their patterns.
     waiting: Slab<(CallDigest, oneshot::Sender<Remembered>)>,

@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 use std::{sync::Barrier, thread};
 
-fn draws<'a>(turn: &'a Arc<Allowance>, tool: Option<&'a Arc<Allowance>>) -> CallAllowances<'a> {
+fn accounts<'a>(turn: &'a Arc<Allowance>, tool: Option<&'a Arc<Allowance>>) -> CallAllowances<'a> {
     CallAllowances { turn: Some(turn), tool: tool.map(Arc::as_ref) }
 }
 
@@ -20,7 +20,7 @@ fn of_fifty_at_once_ten_start() {
     let results: Vec<_> = thread::scope(|scope| {
         let come = || {
             start.wait();
-            draws(&turn, None).reserve(0)
+            accounts(&turn, None).reserve(0)
         };
         let threads: Vec<_> = (0..50).map(|_| scope.spawn(come)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -30,7 +30,7 @@ fn of_fifty_at_once_ten_start() {
     assert_eq!((started.len(), refused.len()), (10, 40));
     assert!(refused.iter().all(|result| result.as_ref().err() == Some(&spent)));
     assert_eq!((tree.left().calls, turn.left().calls), (Some(0), Some(30)));
-    (0..3).for_each(|_| draws(&turn, None).refund(0));
+    (0..3).for_each(|_| accounts(&turn, None).refund(0));
     assert_eq!((tree.left().calls, turn.left().calls), (Some(3), Some(33)));
 }
 
@@ -38,9 +38,9 @@ fn of_fifty_at_once_ten_start() {
 #[test]
 fn a_call_that_never_started_costs_nothing() {
     let tree = open(Budget::calls(3).with_cost(10), None);
-    assert_eq!(draws(&tree, None).reserve(4), Ok(true));
-    assert_eq!(draws(&tree, None).reserve(6), Ok(true));
-    draws(&tree, None).refund(6);
+    assert_eq!(accounts(&tree, None).reserve(4), Ok(true));
+    assert_eq!(accounts(&tree, None).reserve(6), Ok(true));
+    accounts(&tree, None).refund(6);
     assert_eq!(tree.left(), Budget::calls(2).with_cost(6));
 }
 
@@ -53,7 +53,7 @@ fn all_or_nothing_is_taken() {
     let turn = books.open(BudgetOwner::Turn, Budget::calls(3).with_cost(50), Some(&session)).unwrap();
     let tool = books.open(BudgetOwner::Tool, Budget::calls(1), None).unwrap();
     let all = || [&tree, &session, &turn, &tool].map(|allowance| allowance.left());
-    let drawn = draws(&turn, Some(&tool));
+    let drawn = accounts(&turn, Some(&tool));
     assert_eq!(drawn.reserve(10), Ok(true));
     assert_eq!(all(), [Budget::cost(90), Budget::calls(4), Budget::calls(2).with_cost(40), Budget::calls(0)]);
     let before = all();
@@ -61,7 +61,7 @@ fn all_or_nothing_is_taken() {
     assert_eq!(spent, Spent { owner: BudgetOwner::Tool, unit: Unit::Calls, limit: 1, left: 0 });
     assert_eq!(spent.to_string(), "the budget of this tool does not cover this call: 0 of 1 calls left");
     assert_eq!(all(), before);
-    let spent = draws(&turn, None).reserve(41).unwrap_err();
+    let spent = accounts(&turn, None).reserve(41).unwrap_err();
     assert_eq!(spent, Spent { owner: BudgetOwner::Turn, unit: Unit::Cost, limit: 50, left: 40 });
     assert_eq!(all(), before);
     drawn.refund(10);
@@ -71,11 +71,11 @@ fn all_or_nothing_is_taken() {
 /// RT-11: a budget of zero lets no call start, and a call without cost starts even if no cost is left.
 #[test]
 fn zero_is_a_bound() {
-    assert!(draws(&open(Budget::calls(0), None), None).reserve(0).is_err());
+    assert!(accounts(&open(Budget::calls(0), None), None).reserve(0).is_err());
     let free = open(Budget::cost(0), None);
-    assert!(draws(&free, None).reserve(1).is_err());
-    assert!(draws(&free, None).reserve(0).is_ok());
-    assert!(draws(&open(Budget::cost(5), None), None).reserve(u64::MAX).is_err());
+    assert!(accounts(&free, None).reserve(1).is_err());
+    assert!(accounts(&free, None).reserve(0).is_ok());
+    assert!(accounts(&open(Budget::cost(5), None), None).reserve(u64::MAX).is_err());
 }
 
 /// RT-11: without any bound there is no allowance.
@@ -97,11 +97,11 @@ fn nobody_is_refused_for_what_is_given_back() {
     let turn = books.open(BudgetOwner::Turn, Budget::calls(1), None).unwrap();
     let spent = books.open(BudgetOwner::Tool, Budget::calls(0), None).unwrap();
     thread::scope(|scope| {
-        scope.spawn(|| (0..5_000).for_each(|_| assert!(draws(&turn, Some(&spent)).reserve(0).is_err())));
+        scope.spawn(|| (0..5_000).for_each(|_| assert!(accounts(&turn, Some(&spent)).reserve(0).is_err())));
         scope.spawn(|| {
             for _ in 0..5_000 {
-                assert_eq!(draws(&turn, None).reserve(0), Ok(true));
-                draws(&turn, None).refund(0);
+                assert_eq!(accounts(&turn, None).reserve(0), Ok(true));
+                accounts(&turn, None).refund(0);
             }
         });
     });
@@ -119,13 +119,13 @@ fn trees_that_meet_count_every_call() {
     let agent = open(&there, plenty(BudgetOwner::Session), Some(&turn));
     let [tool_here, tool_there] = [&here, &there].map(|books| open(books, plenty(BudgetOwner::Tool), None));
     let drawn = [
-        draws(&turn, Some(&tool_here)),
-        draws(&agent, Some(&tool_there)),
-        draws(&turn, Some(&tool_there)),
+        accounts(&turn, Some(&tool_here)),
+        accounts(&agent, Some(&tool_there)),
+        accounts(&turn, Some(&tool_there)),
         CallAllowances { turn: None, tool: Some(&*tool_there) },
         // The calls of an agent whose own tree has no bound.
-        draws(&turn, None),
-        draws(&agent, Some(&tool_here)),
+        accounts(&turn, None),
+        accounts(&agent, Some(&tool_here)),
     ];
     let start = Barrier::new(drawn.len());
     thread::scope(|scope| {

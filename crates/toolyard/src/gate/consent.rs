@@ -1,8 +1,8 @@
 //! Whether a call needs approval, and what the approval request says (PO-3, PO-4).
 
 use super::{
+    capability_check::{self, NamedPath},
     preview::PreviewOf,
-    reach::{self, NamedPath},
 };
 use crate::{
     agent::{Agent, Remembered},
@@ -78,7 +78,7 @@ pub(super) fn consent(
         ConfirmationMode::Prompt => false,
         ConfirmationMode::PromptOnce => true,
     };
-    let paths = reach::named_paths(entry, args, session)?;
+    let paths = capability_check::named_paths(entry, args, session)?;
     let pattern = || ApprovalPattern::of(entry.spec(), args, &session.id).leading(&links(&paths)).key();
     match session.approvals().remembered(pattern) {
         Some(Remembered::Allowed) => return Ok((Consent::Remembered, paths)),

@@ -64,12 +64,12 @@ pub struct ApprovalDesk {
 
 #[derive(Default)]
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<OpenQuestions>,
     new_question: Notify,
 }
 
 #[derive(Default)]
-struct State {
+struct OpenQuestions {
     pending: BTreeMap<RequestId, Pending>,
     /// Settled questions, oldest first, and whether they were answered.
     settled: VecDeque<(RequestId, bool)>,
@@ -83,7 +83,7 @@ struct Pending {
     taken: bool,
 }
 
-impl State {
+impl OpenQuestions {
     /// Remembers that a question is settled.
     fn settle(&mut self, id: RequestId, answered: bool) {
         if self.settled.len() == SETTLED_MAX {
@@ -94,7 +94,7 @@ impl State {
 }
 
 impl ApprovalDesk {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, OpenQuestions> {
         self.shared.state.lock()
     }
 

@@ -34,12 +34,12 @@ pub(super) struct Entry<F, B> {
     /// Whether it leaves a tombstone in the end, as far as is known now: what a mutating call did must not be done
     /// twice.
     pub(super) is_lasting: bool,
-    pub(super) state: State<F, B>,
+    pub(super) state: KeyState<F, B>,
 }
 
 /// How far the key's call has come.
 #[derive(Debug)]
-pub(super) enum State<F, B> {
+pub(super) enum KeyState<F, B> {
     /// It is in flight: it runs, or waits to.
     InFlight(F),
     /// It has ended, and its result is kept. Boxed because there may be ten times as many tombstones.
@@ -72,19 +72,19 @@ pub(super) enum Found<'e, F, B> {
 
 impl<F, B> Entry<F, B> {
     pub(super) fn in_flight(fingerprint: Fingerprint, mutating: bool, flight: F) -> Self {
-        Self { fingerprint, is_lasting: mutating, state: State::InFlight(flight) }
+        Self { fingerprint, is_lasting: mutating, state: KeyState::InFlight(flight) }
     }
 
     /// What a call with this fingerprint finds at `now` (ID-2, ID-6).
     pub(super) fn find(&self, fingerprint: Fingerprint, now: Instant) -> Found<'_, F, B> {
         let body = match &self.state {
-            State::Kept(body) if body.until > now => Some(&body.body),
-            State::Kept(_) if !self.is_lasting => return Found::Gone,
+            KeyState::Kept(body) if body.until > now => Some(&body.body),
+            KeyState::Kept(_) if !self.is_lasting => return Found::Gone,
             _ => None,
         };
         match (&self.state, body) {
             _ if self.fingerprint != fingerprint => Found::Mismatch,
-            (State::InFlight(flight), _) => Found::InFlight(flight),
+            (KeyState::InFlight(flight), _) => Found::InFlight(flight),
             (_, Some(body)) => Found::Replay(body),
             (_, None) => Found::AlreadyExecuted,
         }
@@ -92,6 +92,6 @@ impl<F, B> Entry<F, B> {
 
     /// Whether the retention record with this number belongs to it.
     pub(super) fn is_body(&self, number: u64) -> bool {
-        matches!(&self.state, State::Kept(body) if body.number == number)
+        matches!(&self.state, KeyState::Kept(body) if body.number == number)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Map,
-    entry::{Name, State},
+    entry::{KeyState, Name},
     room::Room,
 };
 use dashmap::Entry as Place;
@@ -28,7 +28,7 @@ pub(super) struct Retention {
 
 /// States removed from the map, to be dropped when no lock is held: their drop may take long and run an embedder's
 /// code.
-pub(super) type Removed<F, B> = Vec<State<F, B>>;
+pub(super) type Removed<F, B> = Vec<KeyState<F, B>>;
 
 impl Retention {
     /// Records a result. Returns the number that its entry must have.
@@ -73,7 +73,7 @@ impl Retention {
             return Evicted::Stale;
         }
         removed.push(match place.get().is_lasting {
-            true => std::mem::replace(&mut place.get_mut().state, State::Tombstone),
+            true => std::mem::replace(&mut place.get_mut().state, KeyState::Tombstone),
             false => place.remove().state,
         });
         room.release_live();

@@ -39,11 +39,11 @@ pub struct Turn {
     allowance: Option<Arc<Allowance>>,
     /// Whether it keeps the results of its batches.
     keeps: bool,
-    state: Mutex<State>,
+    state: Mutex<TurnBatches>,
 }
 
 #[derive(Default)]
-struct State {
+struct TurnBatches {
     cancelled: bool,
     /// The batches of this turn. Their results are kept as long as the turn, unless it keeps none.
     batches: Vec<Arc<BatchState>>,

@@ -7,7 +7,7 @@
 //!   end of the attempt ──────► record          counted by the breakers
 //! ```
 
-mod pace;
+mod rate_driver;
 
 use super::{
     breaker::{OpenFor, SharedBreaker, Slot, Transition},
@@ -82,7 +82,7 @@ impl Guards {
             backend: spec.backend.as_ref().map(backend),
             line: RateLine::new(spec.rate, rate::WAIT_MAX, self.epoch),
             rate: spec.rate,
-            pacing: AtomicBool::new(false),
+            is_driven: AtomicBool::new(false),
             changed: Notify::new(),
             zombies: AtomicUsize::new(0),
             released: Notify::new(),
@@ -121,7 +121,7 @@ pub(crate) struct Guard {
     /// The calls that wait for a rate token, or for the end of a pause.
     pub(crate) line: RateLine<rate::Place>,
     /// Whether a task drives the line at present.
-    pacing: AtomicBool,
+    is_driven: AtomicBool,
     /// Wakes that task when the line has changed.
     changed: Notify,
     /// Handlers that were abandoned and still run.
@@ -180,9 +180,11 @@ impl Guard {
     #[cold]
     fn look(&self, tool: &str, now: impl Fn() -> Instant) -> Result<(), CallError> {
         self.check_zombies(tool)?;
-        self.breaker.peek(&now).map_err(|open| is_open(tool, open))?;
+        self.breaker.peek(&now).map_err(|open| circuit_open_error(tool, open))?;
         match &self.backend {
-            Some(backend) => backend.breaker.peek(&now).map_err(|open| is_open(&backend.name, open)),
+            Some(backend) => {
+                backend.breaker.peek(&now).map_err(|open| circuit_open_error(&backend.name, open))
+            }
             None => Ok(()),
         }
     }
@@ -233,10 +235,10 @@ impl Guard {
         let backend = match &self.backend {
             None => None,
             Some(backend) => {
-                Some(admit(&backend.breaker, true).map_err(|open| is_open(&backend.name, open))?)
+                Some(admit(&backend.breaker, true).map_err(|open| circuit_open_error(&backend.name, open))?)
             }
         };
-        let tool = admit(&self.breaker, false).map_err(|open| is_open(tool, open))?;
+        let tool = admit(&self.breaker, false).map_err(|open| circuit_open_error(tool, open))?;
         Ok(Slots { tool, backend })
     }
 
@@ -340,7 +342,7 @@ fn of_transport(error: Option<ErrorKind>) -> BreakerVerdict {
     }
 }
 
-fn is_open(what: &str, open: OpenFor) -> CallError {
+fn circuit_open_error(what: &str, open: OpenFor) -> CallError {
     let OpenFor { state, retry_after } = open;
     let span = wording::Span(retry_after);
     let message = format!("'{what}' is failing often; its circuit is {}, retry in {span}", state.as_str());

@@ -18,11 +18,11 @@ type Work = Box<dyn FnOnce() + Send>;
 /// Threads that exist while there is work for them.
 #[derive(Default)]
 pub(crate) struct Lengthy {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<Workload>>,
 }
 
 #[derive(Default)]
-struct State {
+struct Workload {
     waiting: VecDeque<Work>,
     threads: usize,
 }
@@ -47,7 +47,7 @@ impl Lengthy {
 }
 
 /// Does this work, and what waits.
-fn work_on(state: &Mutex<State>, first: Work) {
+fn work_on(state: &Mutex<Workload>, first: Work) {
     let mut next = Some(first);
     while let Some(work) = next {
         if let Err(panic) = caught(work) {

@@ -24,33 +24,33 @@ const SHOWN_MAX: usize = 300;
 
 /// The last lines on a server's standard error.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct LastLines(Arc<Mutex<Kept>>);
+pub(crate) struct LastLines(Arc<Mutex<Recent>>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Recent {
     lines: VecDeque<String>,
     /// How many lines there were in all.
     count: usize,
 }
 
 impl LastLines {
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn recent(&self) -> MutexGuard<'_, Recent> {
         self.0.lock()
     }
 
     fn push(&self, line: String) {
-        let mut kept = self.kept();
-        kept.count += 1;
-        if kept.lines.len() == LINES_MAX {
-            kept.lines.pop_front();
+        let mut recent = self.recent();
+        recent.count += 1;
+        if recent.lines.len() == LINES_MAX {
+            recent.lines.pop_front();
         }
-        kept.lines.push_back(line);
+        recent.lines.push_back(line);
     }
 
     /// What explains the server's end, on one line, and where the other lines are; `None` if there was none.
     pub(crate) fn explain(&self) -> Option<String> {
-        let mut kept = self.kept();
-        let lines = kept.lines.make_contiguous();
+        let mut recent = self.recent();
+        let lines = recent.lines.make_contiguous();
         let mut picked = complaint::pick(lines);
         if picked.is_empty() {
             picked.extend(lines.last().map(String::as_str));
@@ -58,7 +58,7 @@ impl LastLines {
         let picked_count = picked.len();
         let shown: Vec<String> = picked.iter().map(|line| clean::text(line, SHOWN_MAX)).collect();
         let shown = (!shown.is_empty()).then(|| format!("on stderr: {}", shown.join(" / ")))?;
-        Some(match kept.count - picked_count {
+        Some(match recent.count - picked_count {
             0 => shown,
             1 => format!("{shown} (1 more line is logged by {LOG})"),
             more => format!("{shown} ({more} more lines are logged by {LOG})"),

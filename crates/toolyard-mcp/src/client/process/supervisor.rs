@@ -15,7 +15,7 @@ use super::{
     restarts::{Next, RestartPolicy},
     start::{Started, Starter, with_end},
 };
-use crate::client::tools::{Definitions, Roster, State};
+use crate::client::tools::{Definitions, Roster, ServerState};
 use std::sync::Arc;
 use tokio::{
     sync::{mpsc, oneshot},
@@ -51,7 +51,7 @@ impl Supervisor {
     /// Dropping the future kills the server's processes.
     pub(crate) async fn run(mut self, first: StartRequest) {
         self.drive(first).await;
-        self.starter.shared.down(State::GivenUp { why: "it was stopped".to_owned() }, None);
+        self.starter.shared.down(ServerState::GivenUp { why: "it was stopped".to_owned() }, None);
         // Breaks the cycle: the tools hold the shared state, which held the tools.
         self.starter.shared.define(Definitions::default());
         self.roster.detach();
@@ -117,7 +117,7 @@ impl Supervisor {
 
     /// Waits for the next start: until this instant or, if the server is given up, until a start is requested.
     async fn wait_for_start(&mut self, until: Option<Instant>, why: String) -> Step {
-        let state = if until.is_some() { State::Down { why } } else { State::GivenUp { why } };
+        let state = if until.is_some() { ServerState::Down { why } } else { ServerState::GivenUp { why } };
         self.starter.shared.down(state, until);
         let waited = async {
             match until {
@@ -129,7 +129,7 @@ impl Supervisor {
             biased;
             () = self.stop.cancelled() => Step::End,
             Some(request) = self.requests.recv() => {
-                self.starter.shared.down(State::Starting, None);
+                self.starter.shared.down(ServerState::Starting, None);
                 Step::Start(Some(request))
             }
             () = waited => Step::Start(None),
@@ -153,10 +153,10 @@ impl Supervisor {
             never = follow(&self.starter, &self.roster, &connection, handler) => match never {},
         };
         let (state, why) = match &step {
-            Step::Start(_) => (State::Starting, "it is being restarted"),
+            Step::Start(_) => (ServerState::Starting, "it is being restarted"),
             _ => {
                 let why = disconnect.why().unwrap_or("it ended");
-                (State::Down { why: why.to_owned() }, why)
+                (ServerState::Down { why: why.to_owned() }, why)
             }
         };
         self.starter.shared.down(state, None);

@@ -123,20 +123,20 @@ fn unsent(server: &str, error: &DynamicTransportError) -> ToolError {
 
 fn output(result: CallToolResult) -> ToolOutput {
     let parts = result.content.iter().enumerate().filter(|(_, part)| !is_plain(part));
-    let kept: Vec<Value> = parts.filter_map(|(at, part)| kept(at, part)).collect();
+    let originals: Vec<Value> = parts.filter_map(|(at, part)| original(at, part)).collect();
     let mut output = ToolOutput::parts(result.content.into_iter().map(part).collect());
     output.success = result.is_error != Some(true);
     if let Some(structured) = result.structured_content {
         output = output.with_structured(structured);
     }
-    if !kept.is_empty() {
-        output = output.with_metadata(PARTS, kept);
+    if !originals.is_empty() {
+        output = output.with_metadata(PARTS, originals);
     }
     output
 }
 
 /// A part as it came, with its place among the others.
-fn kept(at: usize, part: &ContentBlock) -> Option<Value> {
+fn original(at: usize, part: &ContentBlock) -> Option<Value> {
     Some(json!({"at": at, "part": serde_json::to_value(part).ok()?}))
 }
 

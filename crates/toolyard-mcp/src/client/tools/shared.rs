@@ -9,7 +9,7 @@ use toolyard::ToolError;
 /// The state of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum State {
+pub enum ServerState {
     /// It is being started.
     Starting,
     /// It takes calls.
@@ -34,7 +34,7 @@ pub(crate) struct Shared {
 }
 
 struct Current {
-    state: State,
+    state: ServerState,
     restart_at: Option<Instant>,
     connection: Option<Arc<Connection>>,
     definitions: Definitions,
@@ -43,7 +43,7 @@ struct Current {
 impl Shared {
     pub(crate) fn new(name: &str) -> Self {
         let current = Current {
-            state: State::Starting,
+            state: ServerState::Starting,
             restart_at: None,
             connection: None,
             definitions: Definitions::default(),
@@ -51,7 +51,7 @@ impl Shared {
         Self { name: name.to_owned(), current: Mutex::new(current), changed: Notify::new() }
     }
 
-    pub(crate) fn state(&self) -> State {
+    pub(crate) fn state(&self) -> ServerState {
         self.current.lock().state.clone()
     }
 
@@ -66,7 +66,7 @@ impl Shared {
     /// Records that it takes calls.
     pub(crate) fn ready(&self, connection: Arc<Connection>) {
         let mut current = self.current.lock();
-        current.state = State::Ready;
+        current.state = ServerState::Ready;
         current.connection = Some(connection);
         self.changed.notify_waiters();
     }
@@ -79,8 +79,8 @@ impl Shared {
         loop {
             let changed = self.changed.notified();
             let is_ready = match self.state() {
-                State::Ready => self.connection().is_ok(),
-                state => matches!(state, State::GivenUp { .. }),
+                ServerState::Ready => self.connection().is_ok(),
+                state => matches!(state, ServerState::GivenUp { .. }),
             };
             if is_ready {
                 return;
@@ -90,7 +90,7 @@ impl Shared {
     }
 
     /// Records that it takes no calls, and when it is restarted, if it is.
-    pub(crate) fn down(&self, state: State, restart_at: Option<Instant>) {
+    pub(crate) fn down(&self, state: ServerState, restart_at: Option<Instant>) {
         let mut current = self.current.lock();
         current.state = state;
         current.restart_at = restart_at;
@@ -105,9 +105,9 @@ impl Shared {
             return Ok(connection.clone());
         }
         let why = match &current.state {
-            State::Starting | State::Ready => "it is being started".to_owned(),
-            State::Down { why } => format!("it is being restarted: {why}"),
-            State::GivenUp { why } => format!("it was given up: {why}"),
+            ServerState::Starting | ServerState::Ready => "it is being started".to_owned(),
+            ServerState::Down { why } => format!("it is being restarted: {why}"),
+            ServerState::GivenUp { why } => format!("it was given up: {why}"),
         };
         let error = ToolError::transient(format!("the server '{}' is not available: {why}", self.name));
         let error = error.no_side_effect();

@@ -53,7 +53,7 @@ fn counts_come_out_even() {
         }
     });
     let map = tree.keys.map();
-    let live = map.iter().filter(|entry| !matches!(entry.state, State::Tombstone)).count();
+    let live = map.iter().filter(|entry| !matches!(entry.state, KeyState::Tombstone)).count();
     let lasting = map.iter().filter(|entry| entry.is_lasting).count();
     let (held_live, held_lasting, bytes) = tree.held();
     assert_eq!((held_live, held_lasting), (live, lasting));

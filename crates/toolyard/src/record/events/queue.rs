@@ -20,7 +20,7 @@ const STARTS_MAX: usize = 3;
 pub(crate) struct Queue(Arc<Shared>);
 
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<QueuedEvents>,
     /// Locked only by the pump.
     writer: Mutex<Contained<Box<dyn EventWriter>>>,
     capacity: usize,
@@ -33,7 +33,7 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct State {
+struct QueuedEvents {
     waiting: VecDeque<Arc<Event>>,
     /// How many were taken from `waiting` and are not written yet.
     being_written: usize,
@@ -114,7 +114,7 @@ impl Queue {
     }
 }
 
-impl State {
+impl QueuedEvents {
     fn len(&self) -> usize {
         self.waiting.len() + self.being_written
     }
@@ -204,7 +204,7 @@ impl Shared {
         self.hold.mark_broken();
         let mut state = self.state.lock();
         let full = state.full;
-        *state = State { broken: true, closed: state.closed, ..State::default() };
+        *state = QueuedEvents { broken: true, closed: state.closed, ..QueuedEvents::default() };
         drop(state);
         if full {
             self.hold.emptied();

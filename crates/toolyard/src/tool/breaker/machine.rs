@@ -39,11 +39,11 @@ pub(crate) struct Breaker {
     in_a_row: u32,
     /// Advances at every transition, every reset and every probe.
     generation: Generation,
-    state: State,
+    state: Circuit,
 }
 
 #[derive(Debug)]
-enum State {
+enum Circuit {
     Closed,
     Open { until: Duration, opens: u32 },
     HalfOpen { opens: u32, probe: Option<Probe> },
@@ -67,20 +67,20 @@ impl Breaker {
             window: Window::default(),
             in_a_row: 0,
             generation: Generation::default(),
-            state: State::Closed,
+            state: Circuit::Closed,
         }
     }
 
     /// Whether a call would be admitted now; changes nothing (CB-7).
     pub(crate) fn peek(&self, now: Duration) -> Result<(), OpenFor> {
         let retry_after = match &self.state {
-            State::Closed | State::ForcedClosed => return Ok(()),
-            State::Open { until, .. } => until.saturating_sub(now),
-            State::HalfOpen { probe: None, .. } => return Ok(()),
-            State::HalfOpen { probe: Some(probe), .. } => {
+            Circuit::Closed | Circuit::ForcedClosed => return Ok(()),
+            Circuit::Open { until, .. } => until.saturating_sub(now),
+            Circuit::HalfOpen { probe: None, .. } => return Ok(()),
+            Circuit::HalfOpen { probe: Some(probe), .. } => {
                 probe.expires_at.saturating_sub(now).min(PROBE_WAIT)
             }
-            State::ForcedOpen => return Err(self.refuse(self.policy.open_for())),
+            Circuit::ForcedOpen => return Err(self.refuse(self.policy.open_for())),
         };
         if retry_after.is_zero() { Ok(()) } else { Err(self.refuse(retry_after)) }
     }
@@ -96,15 +96,17 @@ impl Breaker {
             return (Err(open), None);
         }
         let (opens, moved) = match self.state {
-            State::Open { opens, .. } => (opens, Some(self.move_to(State::HalfOpen { opens, probe: None }))),
-            State::HalfOpen { opens, .. } => (opens, None),
-            State::Closed | State::ForcedClosed | State::ForcedOpen => {
+            Circuit::Open { opens, .. } => {
+                (opens, Some(self.move_to(Circuit::HalfOpen { opens, probe: None })))
+            }
+            Circuit::HalfOpen { opens, .. } => (opens, None),
+            Circuit::Closed | Circuit::ForcedClosed | Circuit::ForcedOpen => {
                 return (Ok(Admission { generation: self.generation, is_probe: false }), None);
             }
         };
         self.generation.pass();
         let probe = Probe { generation: self.generation, expires_at: now.saturating_add(attempt_timeout) };
-        self.state = State::HalfOpen { opens, probe: Some(probe) };
+        self.state = Circuit::HalfOpen { opens, probe: Some(probe) };
         (Ok(Admission { generation: self.generation, is_probe: true }), moved)
     }
 
@@ -132,11 +134,13 @@ impl Breaker {
             return None;
         }
         match (&self.state, verdict) {
-            (State::Closed, BreakerVerdict::Failure) if self.should_open() => Some(self.open(now, 1, chance)),
-            (State::HalfOpen { opens, .. }, BreakerVerdict::Failure) => {
+            (Circuit::Closed, BreakerVerdict::Failure) if self.should_open() => {
+                Some(self.open(now, 1, chance))
+            }
+            (Circuit::HalfOpen { opens, .. }, BreakerVerdict::Failure) => {
                 Some(self.open(now, opens.saturating_add(1), chance))
             }
-            (State::HalfOpen { .. }, BreakerVerdict::Success) => Some(self.close()),
+            (Circuit::HalfOpen { .. }, BreakerVerdict::Success) => Some(self.close()),
             _ => None,
         }
     }
@@ -144,7 +148,7 @@ impl Breaker {
     /// Releases the slot of a probe that will have no result; the next call becomes the probe (CB-5).
     pub(crate) fn give_back(&mut self, admission: Admission) {
         if self.is_current(admission)
-            && let State::HalfOpen { probe, .. } = &mut self.state
+            && let Circuit::HalfOpen { probe, .. } = &mut self.state
         {
             *probe = None;
         }
@@ -152,12 +156,12 @@ impl Breaker {
 
     /// Refuses every call until reset or forced closed.
     pub(crate) fn force_open(&mut self) -> Option<Transition> {
-        (!matches!(self.state, State::ForcedOpen)).then(|| self.move_to(State::ForcedOpen))
+        (!matches!(self.state, Circuit::ForcedOpen)).then(|| self.move_to(Circuit::ForcedOpen))
     }
 
     /// Admits every call until reset or forced open.
     pub(crate) fn force_closed(&mut self) -> Option<Transition> {
-        (!matches!(self.state, State::ForcedClosed)).then(|| self.move_to(State::ForcedClosed))
+        (!matches!(self.state, Circuit::ForcedClosed)).then(|| self.move_to(Circuit::ForcedClosed))
     }
 
     /// Closes the breaker and clears its counts. Returns the transitions that takes, in order: CB-10 has none from
@@ -170,7 +174,7 @@ impl Breaker {
             }
             BreakerState::ForcedOpen | BreakerState::ForcedClosed => vec![self.close()],
             BreakerState::Open | BreakerState::HalfOpen => {
-                vec![self.move_to(State::ForcedClosed), self.close()]
+                vec![self.move_to(Circuit::ForcedClosed), self.close()]
             }
         }
     }
@@ -178,11 +182,11 @@ impl Breaker {
     /// Its state.
     pub(crate) fn state(&self) -> BreakerState {
         match self.state {
-            State::Closed => BreakerState::Closed,
-            State::Open { .. } => BreakerState::Open,
-            State::HalfOpen { .. } => BreakerState::HalfOpen,
-            State::ForcedOpen => BreakerState::ForcedOpen,
-            State::ForcedClosed => BreakerState::ForcedClosed,
+            Circuit::Closed => BreakerState::Closed,
+            Circuit::Open { .. } => BreakerState::Open,
+            Circuit::HalfOpen { .. } => BreakerState::HalfOpen,
+            Circuit::ForcedOpen => BreakerState::ForcedOpen,
+            Circuit::ForcedClosed => BreakerState::ForcedClosed,
         }
     }
 
@@ -194,7 +198,7 @@ impl Breaker {
 
     /// Its generation, if every call passes.
     pub(crate) fn passing(&self) -> Option<Generation> {
-        matches!(self.state, State::Closed | State::ForcedClosed).then_some(self.generation)
+        matches!(self.state, Circuit::Closed | Circuit::ForcedClosed).then_some(self.generation)
     }
 
     /// Adds successes that cause no transition.
@@ -211,7 +215,7 @@ impl Breaker {
     /// CB-6: whether the attempt's result may change the state.
     fn is_current(&self, admission: Admission) -> bool {
         match &self.state {
-            State::HalfOpen { probe, .. } => {
+            Circuit::HalfOpen { probe, .. } => {
                 probe.as_ref().is_some_and(|probe| probe.generation == admission.generation)
             }
             _ => admission.generation == self.generation,
@@ -234,13 +238,13 @@ impl Breaker {
         let time = self.policy.open_for().saturating_mul(doublings).min(self.policy.open_max());
         let share = 1.0 + self.policy.jitter() * (2.0 * chance - 1.0);
         let time = Duration::try_from_secs_f64(time.as_secs_f64() * share).unwrap_or(time);
-        self.move_to(State::Open { until: now.saturating_add(time), opens })
+        self.move_to(Circuit::Open { until: now.saturating_add(time), opens })
     }
 
     /// Clears the counts, because failures from before say nothing about a tool that has recovered.
     fn close(&mut self) -> Transition {
         self.forget();
-        self.move_to(State::Closed)
+        self.move_to(Circuit::Closed)
     }
 
     fn forget(&mut self) {
@@ -253,7 +257,7 @@ impl Breaker {
         OpenFor { state: self.state(), retry_after }
     }
 
-    fn move_to(&mut self, to: State) -> Transition {
+    fn move_to(&mut self, to: Circuit) -> Transition {
         let from = self.state();
         self.state = to;
         self.generation.pass();

@@ -15,33 +15,33 @@ impl Guard {
 
     /// Makes the task look at the changed line, and starts it if there is none.
     pub(crate) fn line_changed(self: &Arc<Self>, tasks: &Tasks, clock: Clock) {
-        if self.pacing.swap(true, Ordering::AcqRel) {
+        if self.is_driven.swap(true, Ordering::AcqRel) {
             self.changed.notify_one();
         } else {
-            let pacer = Pacer { guard: self.clone(), done: false };
-            tasks.spawn(async move { pacer.pace(clock).await });
+            let driver = RateDriver { guard: self.clone(), done: false };
+            tasks.spawn(async move { driver.drive(clock).await });
         }
     }
 }
 
 /// Drives a line until no call waits. If its task is dropped, it ends all waiting calls, because nothing else would
 /// (SC-3).
-struct Pacer {
+struct RateDriver {
     guard: Arc<Guard>,
     done: bool,
 }
 
-impl Pacer {
-    async fn pace(mut self, clock: Clock) {
+impl RateDriver {
+    async fn drive(mut self, clock: Clock) {
         let guard = self.guard.clone();
         loop {
             let due = guard.line.due(clock.now());
             due.granted.into_iter().for_each(|call| call.waiter.has_token(call.index));
             due.expired.iter().for_each(|call| call.waiter.has_no_token(call.index, due.retry_after));
             let Some(next) = due.next else {
-                guard.pacing.store(false, Ordering::Release);
+                guard.is_driven.store(false, Ordering::Release);
                 // A call that joined just now found the task still running and started no other.
-                if guard.line.waiting() > 0 && !guard.pacing.swap(true, Ordering::AcqRel) {
+                if guard.line.waiting() > 0 && !guard.is_driven.swap(true, Ordering::AcqRel) {
                     continue;
                 }
                 self.done = true;
@@ -56,13 +56,13 @@ impl Pacer {
     }
 }
 
-impl Drop for Pacer {
+impl Drop for RateDriver {
     fn drop(&mut self) {
         if self.done {
             return;
         }
         // In this order, so that a call that joins from now on starts another task.
-        self.guard.pacing.store(false, Ordering::Release);
+        self.guard.is_driven.store(false, Ordering::Release);
         self.guard.line.clear().iter().for_each(|call| call.waiter.loses_line(call.index));
     }
 }

@@ -14,7 +14,7 @@ use toolyard_core::{
     CallError, Capabilities, ErrorKind, FsMode, Host, LinkedPath, PathEscape, PathScope, resolve_by_name,
 };
 
-/// Checks that everything the call names is within its agent's reach.
+/// Checks that everything the call names is granted to its agent.
 pub(super) fn check(entry: &ToolEntry, args: &Value, session: &Agent) -> Result<(), CallError> {
     paths(entry, args, session)?;
     hosts(entry, args, session)
@@ -38,12 +38,12 @@ fn paths(entry: &ToolEntry, args: &Value, session: &Agent) -> Result<(), CallErr
         };
     };
     for requirement in &spec.requires_fs {
-        let reach = Reach { entry, session, scope, mode: requirement.mode };
+        let of = PathCheck { entry, session, scope, mode: requirement.mode };
         match named(args, &requirement.argument)? {
             // The tool chooses a path within the workspace.
-            NamedValues::Nothing => reach.path(".", "no path")?,
-            NamedValues::One(path) => reach.path(path, path)?,
-            NamedValues::Each(paths) => paths.iter().try_for_each(|path| reach.path(path, path))?,
+            NamedValues::Nothing => of.path(".", "no path")?,
+            NamedValues::One(path) => of.path(path, path)?,
+            NamedValues::Each(paths) => paths.iter().try_for_each(|path| of.path(path, path))?,
         }
     }
     Ok(())
@@ -77,10 +77,10 @@ pub(crate) fn named_paths(
     let Some(scope) = session.scope.as_ref().map(|scope| &***scope) else { return Ok(Vec::new()) };
     let mut paths = Vec::new();
     for requirement in &entry.spec().requires_fs {
-        let reach = Reach { entry, session, scope, mode: requirement.mode };
+        let of = PathCheck { entry, session, scope, mode: requirement.mode };
         let mut name = |path: &str| -> Result<(), CallError> {
-            let leads_to = reach.call_workspace(|| scope.resolve(path))?;
-            let by_name = reach.call_workspace(|| Ok(resolve_by_name(scope.root(), path)))?;
+            let leads_to = of.call_workspace(|| scope.resolve(path))?;
+            let by_name = of.call_workspace(|| Ok(resolve_by_name(scope.root(), path)))?;
             // The name of a root may itself be a link; then only the end of the path says where it should lead.
             let is_link =
                 by_name.map_or_else(|_| !Path::new(path).ends_with(&leads_to), |named| named != leads_to);
@@ -173,14 +173,14 @@ fn named<'a>(args: &'a Value, argument: &str) -> Result<NamedValues<'a>, CallErr
 }
 
 /// Checks the paths of a call.
-struct Reach<'a> {
+struct PathCheck<'a> {
     entry: &'a ToolEntry,
     session: &'a Agent,
     scope: &'a dyn PathScope,
     mode: FsMode,
 }
 
-impl Reach<'_> {
+impl PathCheck<'_> {
     /// Checks one path; `shown` is how the message names it.
     fn path(&self, path: &str, shown: &str) -> Result<(), CallError> {
         self.call_workspace(|| self.scope.check(path))?;

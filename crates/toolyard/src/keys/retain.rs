@@ -27,10 +27,10 @@ pub(crate) struct Ended {
 impl Ended {
     /// Whether the result is kept (V4, ID-5).
     pub(crate) fn retain(self) -> Retain {
-        if self.is_kept() { Retain::Keep } else { Retain::Forget }
+        if self.is_retained() { Retain::Keep } else { Retain::Forget }
     }
 
-    fn is_kept(self) -> bool {
+    fn is_retained(self) -> bool {
         use ErrorKind as E;
         let Some(error) = self.error else { return true };
         match error {
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
     use toolyard_core::error::Ran;
 
-    fn kept(error: Option<ErrorKind>, [started, repeatable, no_side_effect]: [bool; 3]) -> bool {
+    fn retained(error: Option<ErrorKind>, [started, repeatable, no_side_effect]: [bool; 3]) -> bool {
         Ended { error, started, repeatable, no_side_effect }.retain() == Retain::Keep
     }
 
@@ -92,7 +92,7 @@ mod tests {
                 None => [*kind == ErrorKind::Interrupted; 3],
             };
             let is = [[true, true, false], [true, false, false], [true, false, true]];
-            assert_eq!(is.map(|flags| kept(Some(*kind), flags)), expected, "{kind}");
+            assert_eq!(is.map(|flags| retained(Some(*kind), flags)), expected, "{kind}");
             assert!(row.is_none() || kind.ran() != Ran::No, "{kind}");
         }
     }
@@ -100,14 +100,14 @@ mod tests {
     /// V4: an output is kept, whatever the tool.
     #[test]
     fn an_output_is_kept() {
-        assert!(flags().all(|flags| kept(None, flags)));
+        assert!(flags().all(|flags| retained(None, flags)));
     }
 
     /// ID-5: a call that never started is forgotten, except one found unfinished after a crash (ID-9).
     #[test]
     fn what_never_started_is_forgotten() {
         for kind in ErrorKind::ALL {
-            let kept = flags().filter(|flags| !flags[0]).any(|flags| kept(Some(*kind), flags));
+            let kept = flags().filter(|flags| !flags[0]).any(|flags| retained(Some(*kind), flags));
             assert_eq!(kept, *kind == ErrorKind::Interrupted, "{kind}");
         }
     }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 const LINE_MAX: usize = 8 * 1024;
 
 /// The head and the tail of an output of any length.
-pub(super) struct Kept {
+pub(super) struct Ends {
     head: Vec<u8>,
     head_max: usize,
     /// The last bytes after the head.
@@ -17,7 +17,7 @@ pub(super) struct Kept {
     total: u64,
 }
 
-impl Kept {
+impl Ends {
     /// Keeps up to this many bytes, half of them at each end.
     pub(super) fn new(most: usize) -> Self {
         let head_max = most / 2;
@@ -78,46 +78,46 @@ fn text(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn kept(most: usize, pieces: &[&[u8]]) -> String {
-        let mut kept = Kept::new(most);
-        pieces.iter().for_each(|piece| kept.push(piece));
-        kept.into_text()
+    fn ends(most: usize, pieces: &[&[u8]]) -> String {
+        let mut ends = Ends::new(most);
+        pieces.iter().for_each(|piece| ends.push(piece));
+        ends.into_text()
     }
 
     #[test]
     fn what_fits_is_whole() {
-        assert_eq!(kept(8, &[b"abcd", b"efgh"]), "abcdefgh");
-        assert_eq!(kept(9, &[b"a", b"", b"bcdefgh"]), "abcdefgh");
-        assert_eq!(kept(8, &[]), "");
+        assert_eq!(ends(8, &[b"abcd", b"efgh"]), "abcdefgh");
+        assert_eq!(ends(9, &[b"a", b"", b"bcdefgh"]), "abcdefgh");
+        assert_eq!(ends(8, &[]), "");
     }
 
     #[test]
     fn the_middle_is_left_out_and_counted() {
         let expect = "abcd\n[… 2 bytes left out …]\nghij";
-        assert_eq!(kept(8, &[b"abcdefghij"]), expect);
-        assert_eq!(kept(8, &[b"ab", b"cdefg", b"h", b"ij"]), expect);
+        assert_eq!(ends(8, &[b"abcdefghij"]), expect);
+        assert_eq!(ends(8, &[b"ab", b"cdefg", b"h", b"ij"]), expect);
     }
 
     /// I15: a line is not cut in two.
     #[test]
     fn lines_are_left_out_as_a_whole() {
         let output = b"one\ntoken=secret\nthree\ntoken=secret\nfive\n";
-        assert_eq!(kept(24, &[output]), "one\n[… 32 bytes left out …]\nfive\n");
+        assert_eq!(ends(24, &[output]), "one\n[… 32 bytes left out …]\nfive\n");
     }
 
     #[test]
     fn characters_are_whole_across_pieces_and_at_the_cuts() {
         let euro = "€".as_bytes();
-        assert_eq!(kept(64, &[&euro[..1], &euro[1..2], &euro[2..]]), "€");
-        assert_eq!(kept(8, &["€€€€€€".as_bytes()]), "€\n[… 12 bytes left out …]\n€");
-        assert_eq!(kept(8, &[b"a\xFFb"]), "a\u{FFFD}b");
+        assert_eq!(ends(64, &[&euro[..1], &euro[1..2], &euro[2..]]), "€");
+        assert_eq!(ends(8, &["€€€€€€".as_bytes()]), "€\n[… 12 bytes left out …]\n€");
+        assert_eq!(ends(8, &[b"a\xFFb"]), "a\u{FFFD}b");
     }
 
     #[test]
     fn a_flood_is_held_in_what_is_kept() {
-        let mut kept = Kept::new(100);
-        (0..10_000).for_each(|_| kept.push(&[b'x'; 1000]));
-        assert!(kept.head.capacity() <= 128 && kept.tail.capacity() <= 256);
-        assert_eq!(kept.total(), 10_000_000);
+        let mut ends = Ends::new(100);
+        (0..10_000).for_each(|_| ends.push(&[b'x'; 1000]));
+        assert!(ends.head.capacity() <= 128 && ends.tail.capacity() <= 256);
+        assert_eq!(ends.total(), 10_000_000);
     }
 }
