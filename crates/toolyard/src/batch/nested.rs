@@ -1,7 +1,10 @@
 //! Dispatching a handler's own calls.
 
 use super::intake::{Dispatch, Origin};
-use crate::call::{BatchState, CallRef, Entered, vanished};
+use crate::{
+    call::{BatchState, CallRef, Entered, vanished},
+    tasks::OnDrop,
+};
 use std::{pin::pin, sync::Arc, task::Poll};
 use tokio::sync::oneshot;
 use toolyard_core::{Batch, Call, Outcome, Routing};
@@ -63,7 +66,8 @@ pub(crate) async fn dispatch_nested(call: CallRef, dispatch: Dispatch<'_>, batch
 /// Runs a batch on a task of its own, except for its first poll: its calls are queued before the handler releases
 /// what they may need.
 async fn on_its_own(entered: Arc<Entered>, dispatch: Dispatch<'_>, batch: Batch) -> Vec<Outcome> {
-    let mut awaited = LeaveOnDrop { entered: &entered, armed: true };
+    // Dropped before its end, it cancels the dispatch.
+    let leave = OnDrop::new(|| entered.nest().cancel_child(entered.child()));
     let (session, order, turn, span) =
         (dispatch.session.clone(), dispatch.order, dispatch.turn, dispatch.span);
     let calls = batch.calls().to_vec();
@@ -92,25 +96,11 @@ async fn on_its_own(entered: Arc<Entered>, dispatch: Dispatch<'_>, batch: Batch)
             })
         }
     };
-    awaited.armed = false;
+    leave.disarm();
     outcomes
 }
 
 /// The result of a call whose batch was lost with its runtime (SC-3).
 fn vanished_outcome(call: &Call) -> Outcome {
     Outcome::new(call, Routing::ShortCircuit, Err(vanished(1)))
-}
-
-/// Cancels a dispatch whose future is dropped.
-struct LeaveOnDrop<'a> {
-    entered: &'a Entered,
-    armed: bool,
-}
-
-impl Drop for LeaveOnDrop<'_> {
-    fn drop(&mut self) {
-        if self.armed {
-            self.entered.nest().cancel_child(self.entered.child());
-        }
-    }
 }
