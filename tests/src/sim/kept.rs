@@ -378,3 +378,61 @@ fn what_had_no_room_is_told_to_all_callers_of_its_key() {
         assert_eq!(ends, [(10, None), (100, refused), (gap_ms.max(100), refused)]);
     }
 }
+
+/// CC-4: a turn that is dropped lets go of its results, although a call that its handlers left behind runs on.
+#[test]
+fn what_runs_on_keeps_no_room_for_the_results_above_it() {
+    let mut program = program(2, &[&[SERIAL], &[SERIAL]]);
+    program.room = Some(Room { batch: 1_000 << 10, session: 1_000 << 10, engine: 64 << 10 });
+    let mut runs_on = call(2, SERIAL);
+    runs_on.script.steps = vec![Step::Sleep(2_000)];
+    let left = Nested { batch: BatchPlan { calls: vec![runs_on] }, dropped_ms: Some(40) };
+    let first = &mut program.sessions[0].turns[0];
+    first.mode = DispatchMode::OneByOne;
+    (first.batch.calls[0].script.steps, first.batch.calls[0].script.bytes) =
+        (vec![Step::Nest(vec![left])], 18_000);
+    program.sessions[1].turns[0].gap_ms = 600;
+    let report = passes(&program);
+    assert_eq!(end(&report, 1), (610, None));
+}
+
+/// I3: a stream all of whose calls are refused parks nobody, so that its end resumes nobody above a narrower width.
+#[test]
+fn a_stream_of_refused_calls_does_not_resume_its_handler() {
+    let mut program = program(1, &[&[CONCURRENT, CONCURRENT]]);
+    let calls = &mut program.sessions[0].turns[0].batch.calls;
+    calls[0].script.steps = vec![Step::Sleep(5_000)];
+    let refused = |node: u32| call(node, UNKNOWN);
+    let Step::Fork(streamed) = fork(turn_of(DispatchMode::Streamed(50), vec![refused(2), refused(3)])) else {
+        unreachable!("a fork")
+    };
+    let beside = ForkPlan {
+        number: 1,
+        turns: vec![turn_of(DispatchMode::Plain, vec![refused(4)])],
+        ..streamed.clone()
+    };
+    let streamed = ForkPlan { forks: vec![beside], ..streamed };
+    calls[1].script.steps = vec![Step::Sleep(1_000), Step::Fork(streamed)];
+    program.orders.push(Order { at_ms: 10, act: Act::Resize(ToolClass::Concurrent, 1) });
+    passes(&program);
+}
+
+/// CC-7, I11: a serial handler that was given up while it was parked keeps its lease, beside that of the call under it.
+#[test]
+fn a_parked_handler_that_was_given_up_keeps_its_lease() {
+    let mut program = program(1, &[&[SERIAL]]);
+    let blocking = add_blocking(&mut program, ToolClass::Serial);
+    program.tools[blocking].scope = Some(0);
+    let below = CallPlan { timeout_ms: None, deadline_ms: Some(500), ..given_up(2, blocking) };
+    let Step::Fork(agent) = fork(turn_of(DispatchMode::Plain, vec![below])) else { unreachable!("a fork") };
+    let turns = &mut program.sessions[0].turns;
+    let above = &mut turns[0].batch.calls[0];
+    (above.tool, above.deadline_ms, above.script.steps) = (blocking, Some(500), vec![Step::Fork(agent)]);
+    turns[0].overlaps_next = true;
+    turns.push(TurnPlan { gap_ms: 2_700, ..turn_of(DispatchMode::Plain, vec![call(1, SERIAL)]) });
+    for seed in 0..16 {
+        program.chaos = Chaos { seed, yields: 500, naps: 50 };
+        let report = passes(&program);
+        assert_eq!(end(&report, 1).1, None);
+    }
+}

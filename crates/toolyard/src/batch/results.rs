@@ -36,6 +36,14 @@ impl BatchState {
         outcomes
     }
 
+    /// Drops the results that nobody can ask for any more.
+    pub(crate) fn drop_results(&self) {
+        if !self.is_open() {
+            self.slots.iter().for_each(Slot::drop_result);
+            self.release_results();
+        }
+    }
+
     /// The results so far, one place per call.
     pub(crate) fn finished(&self) -> Vec<Option<Outcome>> {
         let mut outcomes: Vec<Option<Outcome>> = self.slots.iter().map(Slot::peek).collect();

@@ -187,6 +187,12 @@ impl Slot {
         self.life().ending().map(|ending| self.outcome(ending.clone()))
     }
 
+    /// Drops the result, if the call has ended.
+    pub(crate) fn drop_result(&self) {
+        let ending = self.life().take();
+        drop(ending); // outside of the lock
+    }
+
     /// Moves the result out; `None` if the call has not ended.
     pub(crate) fn take(&self) -> Option<Outcome> {
         let ending = self.life().take()?;

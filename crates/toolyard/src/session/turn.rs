@@ -157,6 +157,15 @@ impl Turn {
     }
 }
 
+/// A handler that runs on may keep the calls above it, and so their batch; it must not keep their results.
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let batches = std::mem::take(&mut self.state.get_mut().batches);
+        let shared = batches.into_iter().filter_map(|batch| Arc::try_unwrap(batch).err());
+        shared.for_each(|batch| batch.drop_results());
+    }
+}
+
 /// Watches a batch whose calls all run.
 struct FreshBatch<'a>(&'a Turn);
 

@@ -56,6 +56,10 @@ impl Handlers {
         self.all(index).filter(|(state, _)| state.is_active())
     }
 
+    fn has_stream(&self, node: u32) -> bool {
+        self.handlers.get(&node).is_some_and(|it| it.streams > 0)
+    }
+
     /// Applies a step of a handler.
     pub(super) fn apply(&mut self, node: u32, step: HandlerStep) {
         match step {
@@ -101,7 +105,8 @@ pub(super) fn replay(traces: &Traces<'_>, mut on: impl FnMut(&Handlers, u64, &Fa
         let mut starts = None;
         if let Fact::Handler(node, step) = entry.fact {
             handlers.apply(node, step);
-            let resumes = step == HandlerStep::Resumed && parks.may_have_parked(node);
+            let resumes =
+                step == HandlerStep::Resumed && parks.may_have_parked(node, handlers.has_stream(node));
             starts = (step == HandlerStep::Started || resumes).then_some(node);
         }
         handlers.follow(&entry.fact);
@@ -114,7 +119,7 @@ pub(super) fn replay(traces: &Traces<'_>, mut on: impl FnMut(&Handlers, u64, &Fa
 struct Parks {
     /// How many handlers have parked so far.
     count: usize,
-    /// How many had when each handler began to wait.
+    /// How many had when each handler began to wait, or last resumed with a stream open.
     before: BTreeMap<u32, usize>,
 }
 
@@ -122,15 +127,20 @@ impl Parks {
     fn follow(&mut self, fact: &Fact) {
         match fact {
             Fact::Permits(change) if change.what == "park" => self.count += 1,
-            Fact::Handler(node, HandlerStep::Parked) => drop(self.before.entry(*node).or_insert(self.count)),
+            Fact::Handler(node, HandlerStep::Parked | HandlerStep::StreamStarted) => {
+                self.before.entry(*node).or_insert(self.count);
+            }
             Fact::Handler(node, HandlerStep::Started) => drop(self.before.remove(node)),
             _ => {}
         }
     }
 
-    /// Whether one has parked since this one began to wait.
-    fn may_have_parked(&mut self, node: u32) -> bool {
-        self.before.remove(&node).is_none_or(|before| before < self.count)
+    /// Whether one has parked since this one began to wait, or last resumed. One with an open stream waits on: it
+    /// parks with the next call that is taken in.
+    fn may_have_parked(&mut self, node: u32, has_stream: bool) -> bool {
+        let before =
+            if has_stream { self.before.insert(node, self.count) } else { self.before.remove(&node) };
+        before.is_none_or(|before| before < self.count)
     }
 }
 

@@ -27,7 +27,12 @@ impl PermitCheck {
             self.handlers.apply(node, step);
         }
         self.handlers.follow(&entry.fact);
-        if !matches!(entry.fact, Fact::Handler(..) | Fact::Permits(_)) {
+        let may_differ = match &entry.fact {
+            Fact::Handler(..) | Fact::Permits(_) => true,
+            Fact::Event(event) => event.kind.is_terminal(),
+            _ => false,
+        };
+        if !may_differ {
             return Vec::new();
         }
         ToolClass::ALL
