@@ -13,7 +13,7 @@ use std::{
 use tokio::time::Instant;
 use toolyard::{
     BuildError, Call, Drain, Effect, Engine, ErrorKind, Outcome, RegisterError, RetryPolicy, Tool, ToolClass,
-    ToolConfig, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn, tool_fn,
+    ToolContext, ToolError, ToolOutput, ToolSettings, ToolSpec, async_trait, from_fn, tool_fn,
 };
 use toolyard_tests::{call, kinds, scripted, shape, yard};
 
@@ -22,8 +22,8 @@ const SECOND: Duration = Duration::from_secs(1);
 /// T4, first half: a call times out at 30 s ⇒ its result comes at exactly 30 s, the permit is back, the future dropped.
 #[tokio::test(start_paused = true)]
 async fn t4_a_call_times_out_exactly() {
-    let yard =
-        yard(|builder, _| builder.tool_config("serial", ToolConfig::default().timeout(30 * SECOND))).await;
+    let settings = ToolSettings { timeout: Some(30 * SECOND), ..ToolSettings::default() };
+    let yard = yard(|builder, _| builder.tool_config("serial", settings)).await;
     let from = Instant::now();
     let outcome = yard.engine.session("t4").call(call("x", "serial", 0, "deaf")).await;
     assert_eq!(from.elapsed(), 30 * SECOND);
@@ -314,16 +314,16 @@ async fn a_tool_is_removed_while_calls_wait() {
     yard.events.check();
 }
 
-/// `ToolConfig` overrides a tool's settings; an unknown or duplicate name or a bad schema is an error at build time.
+/// `tool_config` overrides a tool's settings; an unknown or duplicate name or a bad schema is an error at build time.
 #[tokio::test(start_paused = true)]
 async fn a_tool_config_overrides_settings() {
-    let promoted =
-        yard(|builder, _| builder.tool_config("serial", ToolConfig::default().concurrent(true))).await;
+    let concurrent = ToolSettings { concurrent: Some(true), ..ToolSettings::default() };
+    let promoted = yard(|builder, _| builder.tool_config("serial", concurrent)).await;
     let batch: Vec<_> = (0..3).map(|n| call(&format!("c{n}"), "serial", 10, "ok")).collect();
     promoted.engine.session("s").dispatch(batch).await;
     assert_eq!(promoted.log.most_at_once(), 3);
 
-    let error = Engine::builder().tool_config("nope", ToolConfig::default()).build().await.unwrap_err();
+    let error = Engine::builder().tool_config("nope", ToolSettings::default()).build().await.unwrap_err();
     assert!(matches!(error, BuildError::UnknownTool { name, .. } if name == "nope"));
     let twice = || tool_fn(ToolSpec::read("a"), |(): (), _: ToolContext| async { Ok(()) });
     let error = Engine::builder().tool(twice()).tool(twice()).build().await.unwrap_err();

@@ -138,7 +138,8 @@ fn warnings(setup: &Setup, engine: &Engine) -> String {
 /// Notes about budgets that let nothing start, or that bound a cost no tool has.
 fn budget_notes(BudgetSettings { turn, session, tree }: &BudgetSettings, engine: &Engine) -> Vec<String> {
     let registry = engine.registry();
-    let costs_nothing = registry.list().iter().all(|entry| entry.spec().cost == 0);
+    let costs_nothing =
+        registry.list().iter().all(|entry| entry.spec().settings.cost.unwrap_or_default() == 0);
     let of_budget = |(name, budget): (&str, &Budget)| match (budget.calls, budget.cost) {
         (Some(0), _) => Some(format!("[budget] {name} is 0 calls: nothing can run")),
         (_, Some(_)) if costs_nothing => {

@@ -136,7 +136,7 @@ impl Setup {
 
     /// The maximum number of attempts, by tool.
     pub(crate) fn attempts_max(&self, registry: &Registry) -> HashMap<String, u32> {
-        let most = |spec: &ToolSpec| spec.retry.unwrap_or(self.config.retry).max_attempts().get();
+        let most = |spec: &ToolSpec| spec.settings.retry.unwrap_or(self.config.retry).max_attempts().get();
         registry.list().iter().map(|entry| (entry.name().to_owned(), most(entry.spec()))).collect()
     }
 

@@ -46,7 +46,7 @@ fn table(setup: &Setup, specs: &[ToolSpec]) -> Table {
 
 /// The class of a tool's calls, with the scope of serial ones if they name one.
 pub(crate) fn class(spec: &ToolSpec) -> String {
-    match &spec.serial_scope {
+    match &spec.settings.serial_scope {
         Some(scope) if spec.class() == ToolClass::Serial => format!("serial ({})", clip(scope, SCOPE_CHARS)),
         _ => spec.class().to_string(),
     }
@@ -54,8 +54,8 @@ pub(crate) fn class(spec: &ToolSpec) -> String {
 
 /// How many calls of a tool run at once, with the scope unless it is one agent.
 pub(crate) fn limit(spec: &ToolSpec) -> String {
-    let Some(most) = spec.max_concurrency else { return "-".to_owned() };
-    match spec.limit_scope {
+    let Some(most) = spec.settings.max_concurrency else { return "-".to_owned() };
+    match spec.settings.limit_scope.unwrap_or_default() {
         LimitScope::Agent => most.to_string(),
         LimitScope::Tree => format!("{most} per tree"),
         LimitScope::Engine => format!("{most} in total"),

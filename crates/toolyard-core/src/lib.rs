@@ -30,6 +30,7 @@ mod policy;
 pub mod resilience;
 mod resources;
 mod scope;
+mod settings;
 mod spec;
 mod tool;
 mod toolset;
@@ -65,7 +66,8 @@ pub use resilience::{
 };
 pub use resources::Resources;
 pub use scope::{FsMode, PathEscape, PathScope, resolve_by_name};
-pub use spec::{FsRequirement, HiddenFrom, KeyConflict, LimitScope, Placement, SchemaOrigin, ToolSpec};
+pub use settings::{HiddenFrom, KeyConflict, LimitScope, ToolSettings};
+pub use spec::{FsRequirement, Placement, SchemaOrigin, ToolSpec};
 pub use tool::{Tool, ToolFactory, from_fn};
 pub use toolset::Toolset;
 

@@ -1,9 +1,12 @@
 //! The declaration of a tool: what the engine knows of it without running it.
 
-use crate::{BreakerPolicy, Budget, FsMode, Rate, RetryPolicy, SideEffects, ToolClass};
+use crate::{
+    BreakerPolicy, Budget, FsMode, KeyConflict, LimitScope, Rate, RetryPolicy, SideEffects, ToolClass,
+    ToolSettings,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, num::NonZeroUsize, sync::Arc, time::Duration};
+use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 /// Where the attempts of a tool run (SC-2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -17,30 +20,6 @@ pub enum Placement {
     Inline,
     /// On a thread for blocking work, apart from the workers that drive tasks.
     Blocking,
-}
-
-/// The scope over which a tool's own limit counts (CL-6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LimitScope {
-    /// One agent: a session, or one fork of it. The default.
-    #[default]
-    Agent,
-    /// A session and all its forks.
-    Tree,
-    /// The whole engine.
-    Engine,
-}
-
-/// What happens to a call whose idempotency key is that of a call in flight (ID-3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum KeyConflict {
-    /// The call shares the result. The default.
-    #[default]
-    Join,
-    /// The call ends as `key_in_progress`.
-    Fail,
 }
 
 /// An argument that names a path (PO-1b).
@@ -61,17 +40,6 @@ pub enum SchemaOrigin {
     Own,
     /// A third party, such as an MCP server: all of JSON Schema, bounded, with references only within the schema.
     Foreign,
-}
-
-/// The agents from which a tool is hidden: for them it is `not_found` (PO-1b).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct HiddenFrom {
-    /// Every sub-agent.
-    #[serde(default)]
-    pub sub_agents: bool,
-    /// Agents in one of these roles.
-    #[serde(default)]
-    pub roles: BTreeSet<Arc<str>>,
 }
 
 /// The declaration of a tool.
@@ -105,55 +73,20 @@ pub struct ToolSpec {
     /// should be asked first (PO-3).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_as: Option<SideEffects>,
-    /// Whether a mutating tool is safe beside other calls, so that its calls use the concurrent pool (CL-1).
-    pub promoted: bool,
     /// Whether the tool spawns sub-agents. Its calls always use the concurrent pool (CL-2), and it has no default
     /// attempt timeout (V3).
     pub recursive: bool,
-    /// Whether running the tool twice with the same arguments has the same effect as running it once.
-    pub idempotent: bool,
     /// Where its attempts run.
     pub placement: Placement,
-    /// The attempt timeout; `None` is the default for its side effects (V3).
-    pub timeout: Option<Duration>,
-    /// How long a handler that exceeded its timeout may continue, with its cancel token fired, before it is dropped;
-    /// `None` drops it at once (SC-5).
-    pub timeout_grace: Option<Duration>,
-    /// How often and when failures are retried; `None` is the engine's policy (RT-1).
-    pub retry: Option<RetryPolicy>,
-    /// When the engine stops calling the tool for a while; `None` is the engine's policy (CB-2).
-    pub breaker: Option<BreakerPolicy>,
-    /// The backend that the tool works through, such as a server. Besides their own breakers, tools with the same
-    /// backend share one that counts transport failures (CB-9).
-    pub backend: Option<Arc<str>>,
-    /// How often its attempts may start; `None` is unlimited (RT-10).
-    pub rate: Option<Rate>,
-    /// The cost of one call, in units that the embedder chooses, counted against budgets (RT-11).
-    pub cost: u64,
-    /// How many calls of the tool one session tree may make, and at what cost (RT-11).
-    pub budget: Budget,
-    /// What happens to a call whose idempotency key is that of a call in flight (ID-3).
-    pub key_conflict: KeyConflict,
-    /// The most calls of the tool at once, per agent unless [`limit_scope`](Self::limit_scope) says otherwise (CL-6).
-    pub max_concurrency: Option<NonZeroUsize>,
-    /// The scope over which `max_concurrency` counts.
-    pub limit_scope: LimitScope,
-    /// The state that its serial calls share with those of other tools and sessions, such as a database. Of all calls
-    /// with the same scope, the engine runs one at a time. `None` is the scope of the session tree (CC-8).
-    pub serial_scope: Option<Arc<str>>,
     /// The arguments that are paths. They are checked against the workspace before anything runs.
     pub requires_fs: Vec<FsRequirement>,
     /// The arguments that are hosts or URLs. They are checked against the agent's grants.
     pub requires_net: Vec<String>,
     /// Whether the tool needs a workspace.
     pub requires_workspace: bool,
-    /// Whether an agent with a list of tools may call this one only if the list names it. `true` by default.
-    pub requires_capability: bool,
-    /// The arguments that do not matter for approval: an answer for all calls of a pattern covers any value of them
-    /// (PO-3).
-    pub approval_ignores: Vec<String>,
-    /// The agents from which the tool is hidden.
-    pub hidden_from: HiddenFrom,
+    /// What an operator may set too: bounds, retries, visibility and the like.
+    #[serde(flatten)]
+    pub settings: ToolSettings,
     /// The version of the tool, which changes when its meaning does.
     pub version: String,
 }
@@ -173,28 +106,12 @@ impl ToolSpec {
             schema_origin: SchemaOrigin::Own,
             side_effects,
             asked_as: None,
-            promoted: false,
             recursive: false,
-            idempotent: false,
             placement: Placement::Task,
-            timeout: None,
-            timeout_grace: None,
-            retry: None,
-            breaker: None,
-            backend: None,
-            rate: None,
-            cost: 0,
-            budget: Budget::UNLIMITED,
-            key_conflict: KeyConflict::Join,
-            max_concurrency: None,
-            limit_scope: LimitScope::Agent,
-            serial_scope: None,
             requires_fs: Vec::new(),
             requires_net: Vec::new(),
             requires_workspace: false,
-            requires_capability: true,
-            approval_ignores: Vec::new(),
-            hidden_from: HiddenFrom::default(),
+            settings: ToolSettings::default(),
             version: "1".to_owned(),
         }
     }
@@ -248,7 +165,7 @@ impl ToolSpec {
     /// Declares the tool safe beside other calls (CL-1).
     #[must_use]
     pub fn concurrent(mut self) -> Self {
-        self.promoted = true;
+        self.settings.concurrent = Some(true);
         self
     }
 
@@ -262,7 +179,7 @@ impl ToolSpec {
     /// Declares the tool idempotent.
     #[must_use]
     pub fn idempotent(mut self) -> Self {
-        self.idempotent = true;
+        self.settings.idempotent = Some(true);
         self
     }
 
@@ -283,14 +200,14 @@ impl ToolSpec {
     /// Sets the attempt timeout.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
+        self.settings.timeout = Some(timeout);
         self
     }
 
-    /// Gives a handler that exceeded its timeout time to clean up; see the field (SC-5).
+    /// Gives a handler that exceeded its timeout time to clean up; see [`ToolSettings::timeout_grace`] (SC-5).
     #[must_use]
     pub fn timeout_grace(mut self, grace: Duration) -> Self {
-        self.timeout_grace = Some(grace);
+        self.settings.timeout_grace = Some(grace);
         self
     }
 
@@ -298,21 +215,21 @@ impl ToolSpec {
     /// only one layer may retry (RT-7).
     #[must_use]
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
-        self.retry = Some(policy);
+        self.settings.retry = Some(policy);
         self
     }
 
     /// Sets when the engine stops calling the tool for a while (CB-2).
     #[must_use]
     pub fn breaker(mut self, policy: BreakerPolicy) -> Self {
-        self.breaker = Some(policy);
+        self.settings.breaker = Some(policy);
         self
     }
 
-    /// Names the backend that the tool works through; see the field (CB-9).
+    /// Names the backend that the tool works through; see [`ToolSettings::backend`] (CB-9).
     #[must_use]
     pub fn backend(mut self, name: impl Into<Arc<str>>) -> Self {
-        self.backend = Some(name.into());
+        self.settings.backend = Some(name.into());
         self
     }
 
@@ -326,49 +243,49 @@ impl ToolSpec {
     /// ```
     #[must_use]
     pub fn rate(mut self, rate: Rate) -> Self {
-        self.rate = Some(rate);
+        self.settings.rate = Some(rate);
         self
     }
 
     /// Sets the cost of one call (RT-11).
     #[must_use]
     pub fn cost(mut self, units: u64) -> Self {
-        self.cost = units;
+        self.settings.cost = Some(units);
         self
     }
 
     /// Limits how many calls of the tool one session tree may make, and at what cost (RT-11).
     #[must_use]
     pub fn budget(mut self, budget: Budget) -> Self {
-        self.budget = budget;
+        self.settings.budget = Some(budget);
         self
     }
 
     /// Sets what happens to a call whose idempotency key is that of a call in flight (ID-3).
     #[must_use]
     pub fn key_conflict(mut self, conflict: KeyConflict) -> Self {
-        self.key_conflict = conflict;
+        self.settings.key_conflict = Some(conflict);
         self
     }
 
     /// Limits how many calls of the tool run at once, per agent by default.
     #[must_use]
     pub fn max_concurrency(mut self, max: NonZeroUsize) -> Self {
-        self.max_concurrency = Some(max);
+        self.settings.max_concurrency = Some(max);
         self
     }
 
     /// Sets the scope over which [`max_concurrency`](Self::max_concurrency) counts.
     #[must_use]
     pub fn limit_scope(mut self, scope: LimitScope) -> Self {
-        self.limit_scope = scope;
+        self.settings.limit_scope = Some(scope);
         self
     }
 
-    /// Names the state that its serial calls change; see the field (CC-8).
+    /// Names the state that its serial calls change; see [`ToolSettings::serial_scope`] (CC-8).
     #[must_use]
     pub fn serial_scope(mut self, name: impl Into<Arc<str>>) -> Self {
-        self.serial_scope = Some(name.into());
+        self.settings.serial_scope = Some(name.into());
         self
     }
 
@@ -390,28 +307,28 @@ impl ToolSpec {
     /// Lets every agent call the tool, even one whose list of tools does not name it.
     #[must_use]
     pub fn without_capability(mut self) -> Self {
-        self.requires_capability = false;
+        self.settings.requires_capability = Some(false);
         self
     }
 
-    /// Declares that an argument does not matter for approval; see the field (PO-3).
+    /// Declares that an argument does not matter for approval; see [`ToolSettings::approval_ignores`] (PO-3).
     #[must_use]
     pub fn approval_ignores(mut self, argument: impl Into<String>) -> Self {
-        self.approval_ignores.push(argument.into());
+        self.settings.approval_ignores.get_or_insert_default().push(argument.into());
         self
     }
 
     /// Hides the tool from sub-agents (PO-1b).
     #[must_use]
     pub fn hidden_from_sub_agents(mut self) -> Self {
-        self.hidden_from.sub_agents = true;
+        self.settings.hidden_from.get_or_insert_default().sub_agents = true;
         self
     }
 
     /// Hides the tool from agents in this role (PO-1b).
     #[must_use]
     pub fn hidden_from_role(mut self, role: impl Into<Arc<str>>) -> Self {
-        self.hidden_from.roles.insert(role.into());
+        self.settings.hidden_from.get_or_insert_default().roles.insert(role.into());
         self
     }
 
@@ -424,21 +341,30 @@ impl ToolSpec {
 
     /// The class of its calls, unless they are classified by their arguments (CL-1, CL-2).
     pub fn class(&self) -> ToolClass {
-        if self.recursive { ToolClass::Concurrent } else { self.side_effects.class(self.promoted) }
+        if self.recursive {
+            ToolClass::Concurrent
+        } else {
+            self.side_effects.class(self.settings.concurrent.unwrap_or_default())
+        }
     }
 
     /// The attempt timeout in force (V3). A recursive tool that sets none has none: `Duration::MAX`.
     pub fn attempt_timeout(&self) -> Duration {
-        match self.timeout {
+        match self.settings.timeout {
             Some(timeout) => timeout,
             None if self.recursive => Duration::MAX,
             None => self.side_effects.default_timeout(),
         }
     }
 
+    /// Whether an agent with a list of tools may call this one only if the list names it (PO-1b).
+    pub fn needs_capability(&self) -> bool {
+        self.settings.requires_capability.unwrap_or(true)
+    }
+
     /// Whether an attempt whose effect is unknown may be repeated (RT-1).
     pub fn is_repeatable(&self) -> bool {
-        self.idempotent || self.side_effects.is_read_only()
+        self.settings.idempotent.unwrap_or_default() || self.side_effects.is_read_only()
     }
 
     /// The schema in force: the declared one, or one that accepts any object.

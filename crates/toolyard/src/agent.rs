@@ -216,7 +216,7 @@ impl Agent {
     /// holds no lock.
     #[inline(always)]
     pub(crate) fn need(&self, entry: &ToolEntry, class: ToolClass) -> (Need, Option<Box<Resized<'_>>>) {
-        let (tool, resized) = match entry.spec().max_concurrency {
+        let (tool, resized) = match entry.spec().settings.max_concurrency {
             None => (None, None),
             Some(max) => {
                 let (unit, resized) = self.tool_unit(entry, max);
@@ -241,11 +241,16 @@ impl Agent {
 
     /// The lease of a serial call: its tool's named scope, else the tree's (CC-8).
     fn serial_scope(&self, entry: &ToolEntry) -> LeaseId {
-        entry.spec().serial_scope.as_ref().map_or(self.tree.serial, |name| self.engine.scopes.lease(name))
+        entry
+            .spec()
+            .settings
+            .serial_scope
+            .as_ref()
+            .map_or(self.tree.serial, |name| self.engine.scopes.lease(name))
     }
 
     fn tool_unit(&self, entry: &ToolEntry, max: NonZeroUsize) -> (UnitId, Option<Box<Resized<'_>>>) {
-        let units = match entry.spec().limit_scope {
+        let units = match entry.spec().settings.limit_scope.unwrap_or_default() {
             LimitScope::Agent => &self.tools,
             LimitScope::Tree => &self.tree.tools,
             LimitScope::Engine => &self.engine.tools,

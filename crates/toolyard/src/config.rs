@@ -1,10 +1,7 @@
 //! The engine's settings, as valid values.
 
-use std::{num::NonZeroUsize, sync::Arc, time::Duration};
-use toolyard_core::{
-    Batch, BreakerPolicy, Budget, HiddenFrom, KeyConflict, LimitScope, Rate, RetryPolicy, SideEffects,
-    ToolSpec,
-};
+use std::{num::NonZeroUsize, time::Duration};
+use toolyard_core::{Batch, Budget, SideEffects, ToolSettings, ToolSpec};
 
 /// The limits of calls that do not bring their own.
 #[derive(Debug, Clone, Copy, Default)]
@@ -196,212 +193,44 @@ impl Budgets {
     }
 }
 
-/// An operator's settings for one tool; they override what its author chose. Unset ones leave the author's choice.
+/// What an operator chooses for one tool. It wins over what the author chose in the tool's [`ToolSpec`]; the rest
+/// stays.
 ///
 /// # Examples
 /// ```
 /// use std::time::Duration;
-/// use toolyard::ToolConfig;
-/// let config = ToolConfig::default().concurrent(true).timeout(Duration::from_secs(5));
+/// use toolyard::{Engine, SideEffects, ToolConfig, ToolSettings};
+/// let settings = ToolSettings { timeout: Some(Duration::from_secs(5)), ..ToolSettings::default() };
+/// let builder = Engine::builder()
+///     .tool_config("search", settings)
+///     .tool_config("query", ToolConfig { side_effects: Some(SideEffects::Read), ..ToolConfig::default() });
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct ToolConfig {
-    concurrent: Option<bool>,
-    max_concurrency: Option<NonZeroUsize>,
-    limit_scope: Option<LimitScope>,
-    serial_scope: Option<Arc<str>>,
-    idempotent: Option<bool>,
-    timeout: Option<Duration>,
-    timeout_grace: Option<Duration>,
-    retry: Option<RetryPolicy>,
-    breaker: Option<BreakerPolicy>,
-    backend: Option<Arc<str>>,
-    rate: Option<Rate>,
-    cost: Option<u64>,
-    budget: Option<Budget>,
-    key_conflict: Option<KeyConflict>,
-    side_effects: Option<SideEffects>,
-    hidden_from: Option<HiddenFrom>,
-    requires_capability: Option<bool>,
-    approval_ignores: Option<Vec<String>>,
+    /// The worst that the tool can do. Approval is decided by these, too: [`ToolSpec::asked_as`] no longer counts.
+    pub side_effects: Option<SideEffects>,
+    /// All else that an operator may choose.
+    pub settings: ToolSettings,
+}
+
+impl From<ToolSettings> for ToolConfig {
+    fn from(settings: ToolSettings) -> Self {
+        Self { side_effects: None, settings }
+    }
 }
 
 impl ToolConfig {
-    /// Promotes a mutating tool to the concurrent pool, or takes that back (CL-1).
-    #[must_use]
-    pub fn concurrent(mut self, concurrent: bool) -> Self {
-        self.concurrent = Some(concurrent);
-        self
-    }
-
-    /// Bounds how many calls of it run at once in one agent, or in what [`limit_scope`](Self::limit_scope) sets.
-    #[must_use]
-    pub fn max_concurrency(mut self, max: NonZeroUsize) -> Self {
-        self.max_concurrency = Some(max);
-        self
-    }
-
-    /// Sets where the bound on its concurrency counts: per agent, tree or engine (CL-6).
-    #[must_use]
-    pub fn limit_scope(mut self, scope: LimitScope) -> Self {
-        self.limit_scope = Some(scope);
-        self
-    }
-
-    /// Names the serial scope of its calls, which they share with other tools and sessions (CC-8).
-    #[must_use]
-    pub fn serial_scope(mut self, name: impl Into<Arc<str>>) -> Self {
-        self.serial_scope = Some(name.into());
-        self
-    }
-
-    /// Declares whether it is idempotent.
-    #[must_use]
-    pub fn idempotent(mut self, idempotent: bool) -> Self {
-        self.idempotent = Some(idempotent);
-        self
-    }
-
-    /// Sets its attempt timeout.
-    #[must_use]
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
-        self
-    }
-
-    /// Sets how long its handler may go on after an attempt timeout (SC-5).
-    #[must_use]
-    pub fn timeout_grace(mut self, grace: Duration) -> Self {
-        self.timeout_grace = Some(grace);
-        self
-    }
-
-    /// Sets how its failed attempts are retried (RT-1).
-    #[must_use]
-    pub fn retry(mut self, policy: RetryPolicy) -> Self {
-        self.retry = Some(policy);
-        self
-    }
-
-    /// Sets when its breaker opens (CB-2).
-    #[must_use]
-    pub fn breaker(mut self, policy: BreakerPolicy) -> Self {
-        self.breaker = Some(policy);
-        self
-    }
-
-    /// Names the back-end that it works through (CB-9).
-    #[must_use]
-    pub fn backend(mut self, name: impl Into<Arc<str>>) -> Self {
-        self.backend = Some(name.into());
-        self
-    }
-
-    /// Sets how often its attempts may start (RT-10).
-    #[must_use]
-    pub fn rate(mut self, rate: Rate) -> Self {
-        self.rate = Some(rate);
-        self
-    }
-
-    /// Sets what a call of it costs (RT-11).
-    #[must_use]
-    pub fn cost(mut self, units: u64) -> Self {
-        self.cost = Some(units);
-        self
-    }
-
-    /// Bounds how many calls of it one session tree may make, and at what cost (RT-11).
-    #[must_use]
-    pub fn budget(mut self, budget: Budget) -> Self {
-        self.budget = Some(budget);
-        self
-    }
-
-    /// Sets what its calls do when their key belongs to a call in flight (ID-3).
-    #[must_use]
-    pub fn key_conflict(mut self, conflict: KeyConflict) -> Self {
-        self.key_conflict = Some(conflict);
-        self
-    }
-
-    /// Declares the worst side effects it can have.
-    #[must_use]
-    pub fn side_effects(mut self, side_effects: SideEffects) -> Self {
-        self.side_effects = Some(side_effects);
-        self
-    }
-
-    /// Sets which agents cannot see it (PO-1b).
-    #[must_use]
-    pub fn hidden_from(mut self, hidden: HiddenFrom) -> Self {
-        self.hidden_from = Some(hidden);
-        self
-    }
-
-    /// Sets whether agents whose tools are bounded need it on their list to call it (PO-1b).
-    #[must_use]
-    pub fn requires_capability(mut self, requires: bool) -> Self {
-        self.requires_capability = Some(requires);
-        self
-    }
-
-    /// Sets which arguments do not matter for approval: an "always" covers any value of them (PO-3).
-    #[must_use]
-    pub fn approval_ignores(mut self, arguments: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.approval_ignores = Some(arguments.into_iter().map(Into::into).collect());
-        self
-    }
-
-    /// Merges both; where both set a value, `over` wins.
+    /// Merges both; where both choose, `over` wins.
     #[must_use]
     pub(crate) fn overlaid(self, over: Self) -> Self {
-        Self {
-            concurrent: over.concurrent.or(self.concurrent),
-            max_concurrency: over.max_concurrency.or(self.max_concurrency),
-            limit_scope: over.limit_scope.or(self.limit_scope),
-            serial_scope: over.serial_scope.or(self.serial_scope),
-            idempotent: over.idempotent.or(self.idempotent),
-            timeout: over.timeout.or(self.timeout),
-            timeout_grace: over.timeout_grace.or(self.timeout_grace),
-            retry: over.retry.or(self.retry),
-            breaker: over.breaker.or(self.breaker),
-            backend: over.backend.or(self.backend),
-            rate: over.rate.or(self.rate),
-            cost: over.cost.or(self.cost),
-            budget: over.budget.or(self.budget),
-            key_conflict: over.key_conflict.or(self.key_conflict),
-            side_effects: over.side_effects.or(self.side_effects),
-            hidden_from: over.hidden_from.or(self.hidden_from),
-            requires_capability: over.requires_capability.or(self.requires_capability),
-            approval_ignores: over.approval_ignores.or(self.approval_ignores),
-        }
+        let side_effects = over.side_effects.or(self.side_effects);
+        Self { side_effects, settings: self.settings.overlaid(over.settings) }
     }
 
     pub(crate) fn apply(&self, spec: &mut ToolSpec) {
-        spec.promoted = self.concurrent.unwrap_or(spec.promoted);
-        spec.max_concurrency = self.max_concurrency.or(spec.max_concurrency);
-        spec.limit_scope = self.limit_scope.unwrap_or(spec.limit_scope);
-        spec.serial_scope = self.serial_scope.clone().or_else(|| spec.serial_scope.take());
-        spec.idempotent = self.idempotent.unwrap_or(spec.idempotent);
-        spec.timeout = self.timeout.or(spec.timeout);
-        spec.timeout_grace = self.timeout_grace.or(spec.timeout_grace);
-        spec.retry = self.retry.or(spec.retry);
-        spec.breaker = self.breaker.or(spec.breaker);
-        spec.backend = self.backend.clone().or_else(|| spec.backend.take());
-        spec.rate = self.rate.or(spec.rate);
-        spec.cost = self.cost.unwrap_or(spec.cost);
-        spec.budget = self.budget.unwrap_or(spec.budget);
-        spec.key_conflict = self.key_conflict.unwrap_or(spec.key_conflict);
         if let Some(side_effects) = self.side_effects {
             (spec.side_effects, spec.asked_as) = (side_effects, None);
         }
-        if let Some(hidden) = &self.hidden_from {
-            spec.hidden_from = hidden.clone();
-        }
-        spec.requires_capability = self.requires_capability.unwrap_or(spec.requires_capability);
-        if let Some(ignored) = &self.approval_ignores {
-            spec.approval_ignores.clone_from(ignored);
-        }
+        spec.settings = std::mem::take(&mut spec.settings).overlaid(self.settings.clone());
     }
 }

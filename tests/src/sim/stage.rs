@@ -34,9 +34,9 @@ use std::{
     time::{Duration, SystemTime},
 };
 use toolyard::{
-    Budgets, Call, CallId, CallTimeout, Clock, ConfirmationMode, Confirmations, Engine, HostBackend,
-    KeyConflict, Limits, OnSerialFailure, PoolWidths, RetryPolicy, SideEffects, ToolContext, ToolSpec,
-    from_fn,
+    Budgets, Call, CallId, CallTimeout, Clock, ConfirmationMode, Confirmations, Engine, HiddenFrom,
+    HostBackend, KeyConflict, Limits, OnSerialFailure, PoolWidths, RetryPolicy, SideEffects, ToolContext,
+    ToolSpec, from_fn,
 };
 
 /// The state that the parts of one run share.
@@ -251,20 +251,22 @@ pub(in crate::sim) fn spec(at: usize, tool: &ToolPlan) -> ToolSpec {
         Placement::Inline => spec.inline(),
         Placement::Blocking => spec.blocking(),
     };
-    spec.hidden_from.sub_agents = tool.hidden_from_forks;
-    spec.requires_capability = !tool.needs_no_capability;
-    spec.max_concurrency = tool.limit.map(nonzero);
-    spec.limit_scope = tool.limit_scope;
-    spec.serial_scope = tool.scope.map(|scope| Program::scope_name(scope).into());
+    spec.settings.hidden_from =
+        Some(HiddenFrom { sub_agents: tool.hidden_from_forks, ..HiddenFrom::default() });
+    spec.settings.requires_capability = Some(!tool.needs_no_capability);
+    spec.settings.max_concurrency = tool.limit.map(nonzero);
+    spec.settings.limit_scope = Some(tool.limit_scope);
+    spec.settings.serial_scope = tool.scope.map(|scope| Program::scope_name(scope).into());
     spec.recursive = tool.recursive;
-    spec.idempotent = tool.guards.idempotent;
-    spec.retry = Some(tool.guards.retry);
-    spec.breaker = Some(tool.guards.breaker);
-    spec.backend = tool.guards.backend.map(|backend| Program::backend_name(backend).into());
-    spec.rate = tool.guards.rate;
-    spec.cost = tool.guards.cost;
-    spec.budget = tool.guards.budget;
-    spec.key_conflict = if tool.guards.key_fails { KeyConflict::Fail } else { KeyConflict::Join };
+    spec.settings.idempotent = Some(tool.guards.idempotent);
+    spec.settings.retry = Some(tool.guards.retry);
+    spec.settings.breaker = Some(tool.guards.breaker);
+    spec.settings.backend = tool.guards.backend.map(|backend| Program::backend_name(backend).into());
+    spec.settings.rate = tool.guards.rate;
+    spec.settings.cost = Some(tool.guards.cost);
+    spec.settings.budget = Some(tool.guards.budget);
+    spec.settings.key_conflict =
+        Some(if tool.guards.key_fails { KeyConflict::Fail } else { KeyConflict::Join });
     if !tool.recursive {
         spec = spec.timeout(Duration::from_millis(tool.timeout_ms));
     }

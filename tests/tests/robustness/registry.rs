@@ -3,7 +3,8 @@
 use crate::{SECOND, no_hang};
 use std::{num::NonZeroUsize, time::Duration};
 use toolyard::{
-    Confirmations, Drain, Engine, ErrorKind, Outcome, PoolWidths, SideEffects, ToolConfig, ToolSpec,
+    Confirmations, Drain, Engine, ErrorKind, Outcome, PoolWidths, SideEffects, ToolConfig, ToolSettings,
+    ToolSpec,
 };
 use toolyard_tests::{Log, Recorder, call, kinds, scripted, shape, yard};
 
@@ -92,7 +93,8 @@ async fn calls_of_the_replaced_tool_count_towards_the_new_limit() {
 #[tokio::test(start_paused = true)]
 async fn operator_settings_outlive_a_replace() {
     let (log, events) = (Log::new(), Recorder::default());
-    let config = ToolConfig::default().side_effects(SideEffects::Network).timeout(SECOND);
+    let settings = ToolSettings { timeout: Some(SECOND), ..ToolSettings::default() };
+    let config = ToolConfig { side_effects: Some(SideEffects::Network), settings };
     let engine = Engine::builder()
         .tool(scripted(ToolSpec::read("fetch"), &log))
         .tool_config("fetch", config)
@@ -112,7 +114,7 @@ async fn operator_settings_outlive_a_replace() {
     registry.register(scripted(ToolSpec::pure("fetch"), &log)).unwrap();
     assert_eq!(denied().await, "c user_denied", "after it was removed and added again");
     let spec = registry.get("fetch").unwrap().spec().clone();
-    assert_eq!((spec.side_effects, spec.timeout), (SideEffects::Network, Some(SECOND)));
+    assert_eq!((spec.side_effects, spec.settings.timeout), (SideEffects::Network, Some(SECOND)));
     assert!(log.started().is_empty());
     engine.shutdown(Drain::default()).await;
     events.check();

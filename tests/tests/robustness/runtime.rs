@@ -7,7 +7,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 use tokio::runtime::{Builder, Runtime};
-use toolyard::{Call, Drain, ErrorKind, Outcome, ToolClass, ToolConfig, ToolSpec};
+use toolyard::{Call, Drain, ErrorKind, Outcome, ToolClass, ToolSettings, ToolSpec};
 use toolyard_tests::{call, kinds, scripted, shape, yard};
 
 fn engines() -> Runtime {
@@ -88,7 +88,7 @@ fn a_runtime_shuts_down_under_calls_without_permits() {
         vec![keyed("a"), keyed("b"), keyed("c")],
     ] {
         let engines = engines();
-        let paced = ToolConfig::default().rate("15/m burst 1".parse().unwrap());
+        let paced = ToolSettings { rate: Some("15/m burst 1".parse().unwrap()), ..ToolSettings::default() };
         let yard = engines.block_on(yard(|builder, log| {
             builder
                 .tool(scripted(ToolSpec::write("again").concurrent().idempotent(), log))

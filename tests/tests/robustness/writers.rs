@@ -10,7 +10,7 @@ use std::{
 use tokio::sync::watch;
 use toolyard::{
     Call, Caller, Drain, EngineBuilder, ErrorKind, Event, EventKind, EventWriter, Hooks, Limits, Outcome,
-    PoolWidths, Reason, Received, Tool, ToolConfig, ToolContext, ToolError, ToolOutput, ToolSpec,
+    PoolWidths, Reason, Received, Tool, ToolContext, ToolError, ToolOutput, ToolSettings, ToolSpec,
     async_trait, from_fn,
 };
 use toolyard_tests::{Yard, call, event_faults, shape, tries, yard};
@@ -262,7 +262,8 @@ impl Hooks for SlowStart {
 #[tokio::test(start_paused = true)]
 async fn a_writer_that_breaks_stops_waiting_calls() {
     let rate = |builder: EngineBuilder| {
-        builder.tool_config("serial", ToolConfig::default().rate("1/3s".parse().unwrap()))
+        let rate = Some("1/3s".parse().unwrap());
+        builder.tool_config("serial", ToolSettings { rate, ..ToolSettings::default() })
     };
     let hook = |builder: EngineBuilder| builder.hooks(SlowStart);
     let waits: [&dyn Fn(EngineBuilder) -> EngineBuilder; 2] = [&rate, &hook];

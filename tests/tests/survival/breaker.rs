@@ -12,7 +12,7 @@ use tokio::{
 };
 use toolyard::{
     Blocking, BreakerOf, BreakerPolicy, BreakerState, CallError, Engine, ErrorKind, EventKind, Outcome,
-    Reason, RetryPolicy, Tool, ToolConfig, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait,
+    Reason, RetryPolicy, Tool, ToolContext, ToolError, ToolOutput, ToolSettings, ToolSpec, async_trait,
     from_fn,
 };
 use toolyard_tests::{Yard, call, scripted, shape, yard};
@@ -149,11 +149,10 @@ async fn an_opening_breaker_ends_retries() {
 async fn tools_with_one_back_end_fail_together() {
     let yard = yard(|builder, log| {
         let of_host = |name| scripted(ToolSpec::read(name).backend("host"), log);
-        builder
-            .retry(RetryPolicy::NONE)
-            .tool(of_host("one"))
-            .tool(of_host("two"))
-            .tool_config("one", ToolConfig::default().breaker(BreakerPolicy::DISABLED))
+        builder.retry(RetryPolicy::NONE).tool(of_host("one")).tool(of_host("two")).tool_config(
+            "one",
+            ToolSettings { breaker: Some(BreakerPolicy::DISABLED), ..ToolSettings::default() },
+        )
     })
     .await;
     let session = yard.engine.session("s");
@@ -291,8 +290,8 @@ async fn t4_a_serial_zombie_keeps_the_lease_until_it_ends_or_is_released() {
 /// is ignored.
 #[tokio::test(start_paused = true)]
 async fn cancelled_attempts_are_not_counted() {
-    let yard =
-        yard(|builder, _| builder.tool_config("read", ToolConfig::default().timeout(10 * SECOND))).await;
+    let slow = ToolSettings { timeout: Some(10 * SECOND), ..ToolSettings::default() };
+    let yard = yard(|builder, _| builder.tool_config("read", slow)).await;
     let session = yard.engine.session("s");
     let counts = || {
         let read = yard.engine.breakers().into_iter().find(|breaker| breaker.of == of_read()).unwrap();

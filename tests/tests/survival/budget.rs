@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use tokio::time::sleep;
 use toolyard::{
     Budget, Budgets, Call, Caller, Denied, Effect, ErrorKind, ForkPolicy, Grant, RetryPolicy, RuntimePolicy,
-    Session, SessionOptions, SubAgents, Tool, ToolConfig, ToolContext, ToolError, ToolOutput, ToolSpec,
+    Session, SessionOptions, SubAgents, Tool, ToolContext, ToolError, ToolOutput, ToolSettings, ToolSpec,
     async_trait, from_fn, tool_fn,
 };
 use toolyard_tests::{call, kinds, scripted, shape, tries, yard};
@@ -98,10 +98,11 @@ async fn a_turns_budget_covers_nested_calls() {
 /// RT-11: a tool may have a budget and a cost; a retry does not count as a call, and a refused call costs nothing.
 #[tokio::test(start_paused = true)]
 async fn a_tool_has_a_price_and_a_budget() {
+    let twice = ToolSettings { budget: Some(Budget::calls(2)), ..ToolSettings::default() };
     let yard = yard(|builder, log| {
         builder
             .tool(scripted(ToolSpec::read("dear").cost(40), log))
-            .tool_config("read", ToolConfig::default().budget(Budget::calls(2)))
+            .tool_config("read", twice)
             .budgets(Budgets::default().session(Budget::cost(100)))
             .retry(RetryPolicy::default())
     })

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use toolyard::{
     BreakerPolicy, Call, CallError, Dedupe, Effect, ErrorKind, ForkPolicy, KeyConflict, Outcome, RetryPolicy,
-    ToolClass, ToolConfig, ToolSpec, async_trait,
+    ToolClass, ToolSettings, ToolSpec, async_trait,
 };
 use toolyard_tests::{Yard, call, scripted, shape, tries, yard};
 
@@ -302,9 +302,9 @@ async fn a_key_runs_once_although_the_pool_is_full() {
 /// ID-3: a tool may choose to answer `key_in_progress` instead of waiting.
 #[tokio::test(start_paused = true)]
 async fn a_conflict_may_be_an_error() {
-    let config = ToolConfig::default().key_conflict(KeyConflict::Fail);
+    let settings = ToolSettings { key_conflict: Some(KeyConflict::Fail), ..ToolSettings::default() };
     let yard = yard(|builder, log| {
-        builder.tool(scripted(ToolSpec::write("write").concurrent(), log)).tool_config("write", config)
+        builder.tool(scripted(ToolSpec::write("write").concurrent(), log)).tool_config("write", settings)
     })
     .await;
     let batch = ["a", "b"].map(|id| keyed("k", call(id, "write", 10, "ok")));

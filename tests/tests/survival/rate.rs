@@ -4,12 +4,12 @@ use super::{SECOND, no_hang};
 use serde_json::json;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
-use toolyard::{Call, ErrorKind, ToolConfig, ToolSpec};
+use toolyard::{Call, ErrorKind, ToolSettings, ToolSpec};
 use toolyard_tests::{Yard, call, scripted, shape, yard};
 
 async fn limited(rate: &str) -> Yard {
-    let rate = rate.parse().unwrap();
-    yard(|builder, _| builder.tool_config("read", ToolConfig::default().rate(rate))).await
+    let settings = ToolSettings { rate: Some(rate.parse().unwrap()), ..ToolSettings::default() };
+    yard(|builder, _| builder.tool_config("read", settings)).await
 }
 
 fn calls(count: usize) -> Vec<Call> {
@@ -60,13 +60,10 @@ async fn a_cancelled_call_gives_up_its_place() {
 /// RT-10: each attempt, not each call, takes a token; V3: waiting for it counts towards queue timeout and deadline.
 #[tokio::test(start_paused = true)]
 async fn each_attempt_takes_a_token() {
-    let rate = "1/s".parse().unwrap();
-    let yard = yard(|builder, _| {
-        builder
-            .tool_config("read", ToolConfig::default().rate(rate))
-            .queue_timeout(Duration::from_millis(2500))
-    })
-    .await;
+    let settings = ToolSettings { rate: Some("1/s".parse().unwrap()), ..ToolSettings::default() };
+    let yard =
+        yard(|builder, _| builder.tool_config("read", settings).queue_timeout(Duration::from_millis(2500)))
+            .await;
     let session = yard.engine.session("s");
     let from = Instant::now();
     let flaky = Call::new("a", "read", json!({"ends": ["transient", "ok"]}));

@@ -6,7 +6,8 @@ use std::{num::NonZeroU32, time::Duration};
 use tokio::time::{Instant, sleep};
 use toolyard::{
     BreakerPolicy, Call, CallError, Effect, ErrorKind, EventKind, Jitter, Outcome, RetryPolicy, RetryStopped,
-    Tool, ToolClass, ToolConfig, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn, tool_fn,
+    Tool, ToolClass, ToolContext, ToolError, ToolOutput, ToolSettings, ToolSpec, async_trait, from_fn,
+    tool_fn,
 };
 use toolyard_tests::{Yard, call, scripted, shape, tries, yard};
 
@@ -63,7 +64,7 @@ async fn only_repeatable_failures_are_retried() {
             .breaker(BreakerPolicy::DISABLED)
             .tool(scripted(idempotent, log))
             .tool(scripted(recursive, log))
-            .tool_config("serial", ToolConfig::default().timeout(SECOND))
+            .tool_config("serial", ToolSettings { timeout: Some(SECOND), ..ToolSettings::default() })
     })
     .await;
     for (tool, end, attempts) in [

@@ -8,7 +8,7 @@ use std::{
 };
 use toolyard::{
     Batch, Call, ErrorKind, FORK_DEPTH_MAX, ForkError, ForkPolicy, LimitScope, PoolWidths, Session,
-    SessionOptions, SubAgents, ToolConfig, ToolContext, ToolSpec, tool_fn,
+    SessionOptions, SubAgents, ToolContext, ToolSettings, ToolSpec, tool_fn,
 };
 use toolyard_tests::{call, kinds, scripted, shape, yard};
 
@@ -70,15 +70,22 @@ async fn limits_count_in_their_scope() {
     }
 }
 
-/// CL-6, CC-8: a `ToolConfig` overrides the scope of a tool's limit and its serial scope.
+/// CL-6, CC-8: `ToolSettings` override the scope of a tool's limit and its serial scope.
 #[tokio::test(start_paused = true)]
 async fn a_configuration_sets_scopes() {
-    for (tool, config) in [
-        ("read", ToolConfig::default().max_concurrency(at_most(1)).limit_scope(LimitScope::Engine)),
-        ("serial", ToolConfig::default().serial_scope("db")),
+    for (tool, settings) in [
+        (
+            "read",
+            ToolSettings {
+                max_concurrency: Some(at_most(1)),
+                limit_scope: Some(LimitScope::Engine),
+                ..ToolSettings::default()
+            },
+        ),
+        ("serial", ToolSettings { serial_scope: Some("db".into()), ..ToolSettings::default() }),
     ] {
-        for (config, most) in [(ToolConfig::default(), 2), (config, 1)] {
-            let yard = yard(|builder, _| builder.tool_config(tool, config)).await;
+        for (settings, most) in [(ToolSettings::default(), 2), (settings, 1)] {
+            let yard = yard(|builder, _| builder.tool_config(tool, settings)).await;
             let (s, t) = (yard.engine.session("s"), yard.engine.session("t"));
             tokio::join!(s.dispatch(many("a", tool, 1)), t.dispatch(many("b", tool, 1)));
             assert_eq!(yard.log.most_at_once(), most, "{tool}");

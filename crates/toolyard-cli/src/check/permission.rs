@@ -22,7 +22,7 @@ pub(super) fn table(setup: &Setup, engine: &Engine) -> Table {
             Rule::Allow(grant) => ["allow".to_owned(), grant.sandbox.as_str().to_owned(), limits(&grant)],
         };
         let may_call = may_call(&setup.config.policy.capability_texts, spec);
-        let (approval, hidden) = (approval(setup, spec), hidden_from(&spec.hidden_from));
+        let (approval, hidden) = (approval(setup, spec), hidden_from(spec.settings.hidden_from.as_ref()));
         table.row([spec.name.clone(), policy, sandbox, limits, approval, may_call.to_owned(), hidden]);
     }
     table
@@ -63,13 +63,14 @@ fn approval(setup: &Setup, spec: &ToolSpec) -> String {
 fn may_call(texts: &CapabilityTexts, spec: &ToolSpec) -> &'static str {
     match &texts.tools {
         None => NOTHING,
-        Some(_) if !spec.requires_capability => "always",
+        Some(_) if !spec.needs_capability() => "always",
         Some(names) if names.contains(&spec.name) => "yes",
         Some(_) => "no",
     }
 }
 
-fn hidden_from(hidden: &HiddenFrom) -> String {
+fn hidden_from(hidden: Option<&HiddenFrom>) -> String {
+    let Some(hidden) = hidden else { return NOTHING.to_owned() };
     let sub_agents = hidden.sub_agents.then(|| SUB_AGENTS.to_owned());
     listed(sub_agents.into_iter().chain(hidden.roles.iter().map(|role| role.to_string())))
 }

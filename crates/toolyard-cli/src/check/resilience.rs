@@ -15,14 +15,14 @@ pub(super) fn table(config: &Config, engine: &Engine) -> Table {
         let spec = entry.spec();
         table.row([
             spec.name.clone(),
-            attempts(spec, spec.retry.unwrap_or(config.retry)),
-            breaker(&spec.breaker.unwrap_or(config.breaker)),
-            spec.backend.as_deref().unwrap_or("-").to_owned(),
-            spec.rate.map_or_else(|| "-".to_owned(), |rate| rate.to_string()),
-            spec.cost.to_string(),
-            budget(spec.budget),
-            spec.timeout_grace.map_or_else(|| "-".to_owned(), |grace| Span(grace).to_string()),
-            same_key(spec.key_conflict).to_owned(),
+            attempts(spec, spec.settings.retry.unwrap_or(config.retry)),
+            breaker(&spec.settings.breaker.unwrap_or(config.breaker)),
+            spec.settings.backend.as_deref().unwrap_or("-").to_owned(),
+            spec.settings.rate.map_or_else(|| "-".to_owned(), |rate| rate.to_string()),
+            spec.settings.cost.unwrap_or_default().to_string(),
+            budget(spec.settings.budget.unwrap_or_default()),
+            spec.settings.timeout_grace.map_or_else(|| "-".to_owned(), |grace| Span(grace).to_string()),
+            same_key(spec.settings.key_conflict.unwrap_or_default()).to_owned(),
         ]);
     }
     table

@@ -1,6 +1,6 @@
 use super::*;
 use std::time::Duration;
-use toolyard::{ConfirmationMode, LimitScope, SideEffects};
+use toolyard::{ConfirmationMode, LimitScope, SideEffects, ToolSettings};
 
 mod mcp;
 mod permission;
@@ -157,15 +157,18 @@ fn every_key_is_read() {
     assert_eq!(config.call_deadline, Some(Duration::from_secs(300)));
     assert_eq!(config.on_serial_failure, OnSerialFailure::SkipRest);
     assert_eq!(config.enabled, ["patch_file", "read_file", "write_file"]);
-    let expect = ToolConfig::default()
-        .concurrent(true)
-        .max_concurrency(NonZeroUsize::new(3).unwrap())
-        .limit_scope(LimitScope::Tree)
-        .idempotent(false)
-        .timeout(Duration::from_secs(5))
-        .side_effects(SideEffects::Execute);
+    let expect = ToolSettings {
+        concurrent: Some(true),
+        max_concurrency: NonZeroUsize::new(3),
+        limit_scope: Some(LimitScope::Tree),
+        idempotent: Some(false),
+        timeout: Some(Duration::from_secs(5)),
+        ..ToolSettings::default()
+    };
+    let expect = ToolConfig { side_effects: Some(SideEffects::Execute), settings: expect };
     assert_eq!(config.tools["write_file"], expect);
-    assert_eq!(config.tools["patch_file"], ToolConfig::default().serial_scope("db"));
+    let expect = ToolSettings { serial_scope: Some("db".into()), ..ToolSettings::default() };
+    assert_eq!(config.tools["patch_file"], expect.into());
     let mode = |tool, effects| config.confirmations.mode(tool, effects);
     assert_eq!(mode("x", SideEffects::Write), ConfirmationMode::Deny);
     assert_eq!(mode("x", SideEffects::Execute), ConfirmationMode::Auto);

@@ -8,7 +8,7 @@ use super::{
 };
 use toolyard::{
     BreakerPolicy, HiddenFrom, KeyConflict, LimitScope, Rate, RetryPolicy, SideEffects, ToolClass,
-    ToolConfig, ToolSpec,
+    ToolConfig, ToolSettings, ToolSpec,
 };
 
 /// The word that stands for all sub-agents in `hidden_from`.
@@ -41,134 +41,90 @@ pub(super) struct Policies {
 
 /// Reads the settings of the tool that its author described as `spec`.
 pub(super) fn read(mut section: Section<'_>, spec: &ToolSpec, policies: Policies) -> ToolConfig {
-    let config = concurrency(ToolConfig::default(), &mut section, spec);
-    let config = resilience(config, &mut section, spec, policies);
-    let config = rate_and_budget(config, &mut section);
-    let config = visibility(config, &mut section);
-    let config = approval(config, &mut section, spec);
+    let side_effects = section.choice("side_effects", SIDE_EFFECTS).map(|(effects, _)| effects);
+    let mut settings = concurrency(&mut section, spec, side_effects.unwrap_or(spec.side_effects));
+    resilience(&mut settings, &mut section, spec, policies);
+    settings.rate = rate(&mut section);
+    settings.cost = section.integer("cost", 0, u64::MAX);
+    settings.budget = budget::take(&mut section, "budget");
+    settings.hidden_from = hidden_from(&mut section);
+    settings.requires_capability = section.boolean("requires_capability");
+    settings.approval_ignores = approval_ignores(&mut section, spec);
     section.finish();
-    config
+    ToolConfig { side_effects, settings }
 }
 
-/// Reads which side effects its calls have, and which calls they may run beside.
-fn concurrency(mut config: ToolConfig, section: &mut Section<'_>, spec: &ToolSpec) -> ToolConfig {
-    let side_effects = section.choice("side_effects", SIDE_EFFECTS).map(|(effects, _)| effects);
-    if let Some(side_effects) = side_effects {
-        config = config.side_effects(side_effects);
-    }
+/// Reads which calls its calls may run beside.
+fn concurrency(section: &mut Section<'_>, spec: &ToolSpec, effects: SideEffects) -> ToolSettings {
     let class = section.choice("class", CLASSES);
     let promotion = section.choice("concurrency", PROMOTION);
-    let most = section.count("max_concurrency");
-    if let Some(most) = most {
-        config = config.max_concurrency(most);
-    }
+    let max_concurrency = section.count("max_concurrency");
     let limit_scope = section.choice("limit_scope", LIMIT_SCOPES);
     let serial_scope = section.string("serial_scope");
+    let mut settings = ToolSettings { max_concurrency, ..ToolSettings::default() };
     if !section.is_valid() {
-        return config;
+        return settings;
     }
     if let Some((scope, at)) = limit_scope {
-        config = config.limit_scope(scope);
-        if most.or(spec.max_concurrency).is_none() {
+        settings.limit_scope = Some(scope);
+        if max_concurrency.or(spec.settings.max_concurrency).is_none() {
             section.report(&at, "limit_scope has no effect without max_concurrency: set that too");
         }
     }
-    let effects = side_effects.unwrap_or(spec.side_effects);
     match promoted(class, promotion, effects) {
         Ok(promoted) => {
-            if let Some(promoted) = promoted {
-                config = config.concurrent(promoted);
-            }
-            let class = effects.class(promoted.unwrap_or(spec.promoted));
+            settings.concurrent = promoted;
+            let class = effects.class(promoted.or(spec.settings.concurrent).unwrap_or_default());
             if let Some((scope, at)) = serial_scope {
                 check_serial_scope(&scope, class).unwrap_or_else(|what| section.report(&at, what));
-                config = config.serial_scope(scope);
+                settings.serial_scope = Some(scope.into());
             }
         }
         Err((what, at)) => section.report(&at, what),
     }
-    config
+    settings
 }
 
 /// Reads how its calls deal with failures.
-fn resilience(
-    mut config: ToolConfig,
-    section: &mut Section<'_>,
-    spec: &ToolSpec,
-    policies: Policies,
-) -> ToolConfig {
-    if let Some(idempotent) = section.boolean("idempotent") {
-        config = config.idempotent(idempotent);
-    }
-    if let Some(timeout) = section.duration("timeout") {
-        config = config.timeout(timeout);
-    }
-    if let Some(grace) = section.duration("timeout_grace") {
-        config = config.timeout_grace(grace);
-    }
-    if let Some(switched) = section.table_or_false("retry") {
-        config = config.retry(match switched {
-            TableOrFalse::False => RetryPolicy::NONE,
-            TableOrFalse::Table(table) => retry::read(table, spec.retry.unwrap_or(policies.retry)),
-        });
-    }
-    if let Some(switched) = section.table_or_false("breaker") {
-        config = config.breaker(match switched {
-            TableOrFalse::False => BreakerPolicy::DISABLED,
-            TableOrFalse::Table(table) => breaker::read(table, spec.breaker.unwrap_or(policies.breaker)),
-        });
-    }
-    if let Some(backend) = backend(section) {
-        config = config.backend(backend);
-    }
-    if let Some((conflict, _)) = section.choice("key_conflict", KEY_CONFLICTS) {
-        config = config.key_conflict(conflict);
-    }
-    config
+fn resilience(settings: &mut ToolSettings, section: &mut Section<'_>, spec: &ToolSpec, policies: Policies) {
+    settings.idempotent = section.boolean("idempotent");
+    settings.timeout = section.duration("timeout");
+    settings.timeout_grace = section.duration("timeout_grace");
+    settings.retry = section.table_or_false("retry").map(|switched| match switched {
+        TableOrFalse::False => RetryPolicy::NONE,
+        TableOrFalse::Table(table) => retry::read(table, spec.settings.retry.unwrap_or(policies.retry)),
+    });
+    settings.breaker = section.table_or_false("breaker").map(|switched| match switched {
+        TableOrFalse::False => BreakerPolicy::DISABLED,
+        TableOrFalse::Table(table) => breaker::read(table, spec.settings.breaker.unwrap_or(policies.breaker)),
+    });
+    settings.backend = backend(section).map(Into::into);
+    settings.key_conflict = section.choice("key_conflict", KEY_CONFLICTS).map(|(conflict, _)| conflict);
 }
 
-/// Reads how often it may be called, and at what cost.
-fn rate_and_budget(mut config: ToolConfig, section: &mut Section<'_>) -> ToolConfig {
-    if let Some(rate) = rate(section) {
-        config = config.rate(rate);
-    }
-    if let Some(units) = section.integer("cost", 0, u64::MAX) {
-        config = config.cost(units);
-    }
-    if let Some(budget) = budget::take(section, "budget") {
-        config = config.budget(budget);
-    }
-    config
-}
-
-/// Reads who sees the tool, and who may call it.
-fn visibility(mut config: ToolConfig, section: &mut Section<'_>) -> ToolConfig {
-    if let Some(words) = section.strings("hidden_from") {
-        let mut hidden = HiddenFrom::default();
-        for (word, at) in words {
-            match word.as_str() {
-                SUB_AGENTS => hidden.sub_agents = true,
-                "sub_agents" | "subagents" => {
-                    section.report(&at, format!("{}hidden_from: write '{SUB_AGENTS}'", section.prefix()));
-                }
-                role if role.trim().is_empty() => {
-                    let what = format!("{}hidden_from must name roles, or '{SUB_AGENTS}'", section.prefix());
-                    section.report(&at, what);
-                }
-                role => drop(hidden.roles.insert(role.into())),
+/// Reads who does not see the tool.
+fn hidden_from(section: &mut Section<'_>) -> Option<HiddenFrom> {
+    let words = section.strings("hidden_from")?;
+    let mut hidden = HiddenFrom::default();
+    for (word, at) in words {
+        match word.as_str() {
+            SUB_AGENTS => hidden.sub_agents = true,
+            "sub_agents" | "subagents" => {
+                section.report(&at, format!("{}hidden_from: write '{SUB_AGENTS}'", section.prefix()));
             }
+            role if role.trim().is_empty() => {
+                let what = format!("{}hidden_from must name roles, or '{SUB_AGENTS}'", section.prefix());
+                section.report(&at, what);
+            }
+            role => drop(hidden.roles.insert(role.into())),
         }
-        config = config.hidden_from(hidden);
     }
-    if let Some(requires) = section.boolean("requires_capability") {
-        config = config.requires_capability(requires);
-    }
-    config
+    Some(hidden)
 }
 
 /// Reads which arguments an "always" leaves open.
-fn approval(config: ToolConfig, section: &mut Section<'_>, spec: &ToolSpec) -> ToolConfig {
-    let Some(words) = section.strings("approval_ignores") else { return config };
+fn approval_ignores(section: &mut Section<'_>, spec: &ToolSpec) -> Option<Vec<String>> {
+    let words = section.strings("approval_ignores")?;
     let known = spec.input_schema.as_ref().and_then(|schema| schema.get("properties")?.as_object());
     for (word, at) in &words {
         if let Some(known) = known
@@ -179,7 +135,7 @@ fn approval(config: ToolConfig, section: &mut Section<'_>, spec: &ToolSpec) -> T
             section.report(at, format!("{}{what} '{word}'; {nearest}", section.prefix()));
         }
     }
-    config.approval_ignores(words.into_iter().map(|(word, _)| word))
+    Some(words.into_iter().map(|(word, _)| word).collect())
 }
 
 fn rate(section: &mut Section<'_>) -> Option<Rate> {

@@ -27,11 +27,11 @@ impl Widths {
     /// The widths of an engine.
     pub(crate) fn new(setup: &Setup, registry: &Registry) -> Self {
         let tools = registry.list().into_iter().filter_map(|entry| {
-            let most = entry.spec().max_concurrency?;
+            let most = entry.spec().settings.max_concurrency?;
             Some((entry.name().to_owned(), most))
         });
         let rates = registry.list().into_iter().filter_map(|entry| {
-            let rate = entry.spec().rate?;
+            let rate = entry.spec().settings.rate?;
             Some((entry.name().to_owned(), rate))
         });
         Self {

@@ -45,7 +45,7 @@ impl ApprovalPattern {
         let mut pinned = args.clone();
         let mut free = Vec::new();
         if let Value::Object(fields) = &mut pinned {
-            for name in &spec.approval_ignores {
+            for name in spec.settings.approval_ignores.iter().flatten() {
                 if fields.shift_remove(name).is_some() {
                     free.push(name.clone());
                 }

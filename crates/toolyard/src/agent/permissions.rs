@@ -69,15 +69,15 @@ impl Permissions {
 
     /// Whether it knows of a tool at this fork depth.
     pub(super) fn sees(&self, entry: &ToolEntry, depth: u8) -> bool {
-        let hidden = &entry.spec().hidden_from;
-        let is_hidden = (hidden.sub_agents && depth > 0)
-            || (!hidden.roles.is_empty() && self.roles.iter().any(|role| hidden.roles.contains(role)));
+        let is_hidden = entry.spec().settings.hidden_from.as_ref().is_some_and(|hidden| {
+            (hidden.sub_agents && depth > 0) || self.roles.iter().any(|role| hidden.roles.contains(role))
+        });
         !is_hidden && self.visible.as_ref().is_none_or(|names| names.contains(entry.name()))
     }
 
     /// Whether it may call a tool that it knows of.
     pub(crate) fn calls(&self, entry: &ToolEntry) -> bool {
-        !entry.spec().requires_capability
+        !entry.spec().needs_capability()
             || self.capabilities().all(|capabilities| capabilities.tool(entry.name()))
     }
 

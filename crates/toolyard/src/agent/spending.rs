@@ -53,7 +53,7 @@ impl Spending {
     /// The allowance of a tool's calls. If the tool is replaced by one with another budget, the old allowance is
     /// discarded.
     pub(super) fn tool(&self, entry: &ToolEntry) -> Option<Arc<Allowance>> {
-        let budget = entry.spec().budget;
+        let budget = entry.spec().settings.budget.unwrap_or_default();
         if budget.is_unlimited() {
             return None;
         }

@@ -8,7 +8,6 @@ use super::intake::Dispatch;
 use crate::{
     call::{Attempt, BatchState, Job, Next, Stop, index},
     config::{OnSerialFailure, ZOMBIE_WAIT},
-    tasks::OnDrop,
 };
 use futures::{
     FutureExt,
@@ -25,7 +24,7 @@ impl Dispatch<'_> {
     /// (CC-6b).
     pub(crate) async fn run(self, batch: Batch) -> Vec<Outcome> {
         let batch = self.launch(batch, None).await;
-        let guard = stop_on_drop(&batch);
+        let mut guard = StopOnDrop::new(&batch);
         for run in 0..batch.runs() {
             begin(&batch, run);
             batch.run_ended(run).await;
@@ -36,6 +35,7 @@ impl Dispatch<'_> {
             }
         }
         guard.disarm();
+        drop(guard);
         let is_kept = self.watch.is_some_and(|watch| watch.keeps(&batch));
         if is_kept { batch.copies() } else { BatchState::collect(batch) }
     }
@@ -46,8 +46,27 @@ impl Dispatch<'_> {
 const IN_PLACE_DEPTH_MAX: u32 = 8;
 
 /// Cancels the batch when its caller drops the future.
-pub(super) fn stop_on_drop(batch: &Arc<BatchState>) -> OnDrop<impl FnOnce()> {
-    OnDrop::new(|| batch.stop(Stop::Cancelled))
+pub(super) struct StopOnDrop<'a> {
+    batch: &'a BatchState,
+    armed: bool,
+}
+
+impl<'a> StopOnDrop<'a> {
+    pub(super) fn new(batch: &'a BatchState) -> Self {
+        Self { batch, armed: true }
+    }
+
+    pub(super) fn disarm(&mut self) {
+        self.armed = false;
+    }
+}
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        if self.armed {
+            self.batch.stop(Stop::Cancelled);
+        }
+    }
 }
 
 /// Starts every call of a run, or enqueues it.

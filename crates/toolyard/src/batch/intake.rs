@@ -1,7 +1,7 @@
 //! From calls to a batch in flight: the gate, the runs, the first events.
 
 use super::checks::BatchChecks;
-use super::driver::stop_on_drop;
+use super::driver::StopOnDrop;
 use super::router;
 use crate::{
     call::{
@@ -93,7 +93,7 @@ impl Dispatch<'_> {
     /// yet.
     pub(super) async fn launch(&self, batch: Batch, earlier: Option<&StreamPrefix>) -> Arc<BatchState> {
         let (batch, early) = self.open(batch, earlier).await;
-        let guard = stop_on_drop(&batch);
+        let mut guard = StopOnDrop::new(&batch);
         announce(&batch, early);
         // From here on others can stop the batch, which must not happen before every call has been announced.
         if let Some(watch) = self.watch {
@@ -107,6 +107,7 @@ impl Dispatch<'_> {
         }
         batch.ask();
         guard.disarm();
+        drop(guard);
         batch
     }
 

@@ -1,10 +1,7 @@
 //! Dispatching a handler's own calls.
 
 use super::intake::{Dispatch, Origin};
-use crate::{
-    call::{BatchState, CallRef, Entered, vanished},
-    tasks::OnDrop,
-};
+use crate::call::{BatchState, CallRef, Entered, vanished};
 use std::{pin::pin, sync::Arc, task::Poll};
 use tokio::sync::oneshot;
 use toolyard_core::{Batch, Call, Outcome, Routing};
@@ -66,8 +63,7 @@ pub(crate) async fn dispatch_nested(call: CallRef, dispatch: Dispatch<'_>, batch
 /// Runs a batch on a task of its own, except for its first poll: its calls are queued before the handler releases
 /// what they may need.
 async fn on_its_own(entered: Arc<Entered>, dispatch: Dispatch<'_>, batch: Batch) -> Vec<Outcome> {
-    // Dropped before its end, it cancels the dispatch.
-    let leave = OnDrop::new(|| entered.nest().cancel_child(entered.child()));
+    let mut awaited = LeaveOnDrop { entered: &entered, armed: true };
     let (session, order, turn, span) =
         (dispatch.session.clone(), dispatch.order, dispatch.turn, dispatch.span);
     let calls = batch.calls().to_vec();
@@ -96,11 +92,25 @@ async fn on_its_own(entered: Arc<Entered>, dispatch: Dispatch<'_>, batch: Batch)
             })
         }
     };
-    leave.disarm();
+    awaited.armed = false;
     outcomes
 }
 
 /// The result of a call whose batch was lost with its runtime (SC-3).
 fn vanished_outcome(call: &Call) -> Outcome {
     Outcome::new(call, Routing::ShortCircuit, Err(vanished(1)))
+}
+
+/// Cancels a dispatch whose future is dropped.
+struct LeaveOnDrop<'a> {
+    entered: &'a Entered,
+    armed: bool,
+}
+
+impl Drop for LeaveOnDrop<'_> {
+    fn drop(&mut self) {
+        if self.armed {
+            self.entered.nest().cancel_child(self.entered.child());
+        }
+    }
 }

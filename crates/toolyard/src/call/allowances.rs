@@ -36,7 +36,7 @@ impl BatchAllowances {
     ) -> Self {
         let mut tools: SmallVec<[OfTool; 1]> = SmallVec::new();
         for entry in entries {
-            let is_bounded = !entry.spec().budget.is_unlimited();
+            let is_bounded = !entry.spec().settings.budget.unwrap_or_default().is_unlimited();
             // Neighbours are often calls of one tool; the remaining duplicates are removed below.
             if is_bounded && tools.last().is_none_or(|last| !Arc::ptr_eq(&last.entry, entry)) {
                 let allowance = agent.tool_allowance(entry);

@@ -3,7 +3,7 @@
 //! What happens to one question is in [`question`](super::question).
 
 use crate::{
-    call::{batch::BatchState, in_flight::InFlight, question::Question, run::index},
+    call::{batch::BatchState, in_flight::InFlight, question::Question, ready::EndOnDrop, run::index},
     gate::{self, ApprovalSubject},
     tasks::Contained,
 };
@@ -37,7 +37,7 @@ impl InFlight<'_> {
         let question = self.question(approver.clone());
         self.emit(None, || self.requested_event(question.request(), question.shares()));
         drop(life);
-        let end_on_drop = self.end_on_drop();
+        let end_on_drop = EndOnDrop::new(self);
         let (asking, withdraw) = abortable(async move {
             question.ask().await;
             end_on_drop.disarm();

@@ -4,7 +4,7 @@ use crate::{
     call::{
         attempt::{Attempt, AttemptStart},
         batch::BatchState,
-        in_flight::{CallRef, InFlight},
+        in_flight::{CallRef, InFlight, WeakCall},
         life::{Life, Started},
         progress::Bid,
         refusals::{Refusal, vanished},
@@ -13,7 +13,6 @@ use crate::{
     config::ZOMBIE_WAIT,
     gate::{self, Cleared, not_found},
     pool::{PoolLeases, PoolState},
-    tasks::OnDrop,
 };
 use parking_lot::MutexGuard;
 use std::sync::Arc;
@@ -95,7 +94,7 @@ impl<'a> InFlight<'a> {
 
     /// Runs the hook that precedes the permits, then continues with the call.
     fn proceed_after_hook(self, ready_at: Instant) {
-        let (call, end_on_drop) = (self.owned(), self.end_on_drop());
+        let (call, end_on_drop) = (self.owned(), EndOnDrop::new(self));
         self.engine().tasks.spawn(async move {
             let CallRef { batch, .. } = &call;
             gate::starting(&batch.session.engine, call.at().call(), &batch.caller()).await;
@@ -169,18 +168,6 @@ impl<'a> InFlight<'a> {
     fn may_run_after_all(self, work: Option<&Cleared>) -> Result<(), Box<CallError>> {
         self.still_allowed()?;
         work.map_or(Ok(()), |work| self.batch.check_tool(work))
-    }
-
-    /// Ends a call that has not started if the task that is to start it is dropped (SC-3). It holds the batch weakly, so
-    /// as not to keep alive one that has ended.
-    pub(crate) fn end_on_drop(self) -> OnDrop<impl FnOnce() + use<>> {
-        let call = self.downgrade();
-        OnDrop::new(move || {
-            let Some(call) = call.upgrade() else { return };
-            // A withdrawn question drops its task too: then the stop of the batch is the reason.
-            let error = || call.batch.stopped.get().map_or_else(|| vanished(0), |why| why.error());
-            call.at().refuse(error);
-        })
     }
 
     /// Ends a call that was queued behind zombies if it still is after [`ZOMBIE_WAIT`](crate::config::ZOMBIE_WAIT) (V3). This does not keep alive
@@ -281,4 +268,34 @@ fn admissible(leases: &PoolLeases, class: ToolClass) -> Result<(), CallError> {
         PoolState::Failed => Refusal::PoolFailed(class).error(),
         PoolState::Running | PoolState::Paused | PoolState::Draining => Stop::ShuttingDown.error(),
     })
+}
+
+/// Ends a call that has not started if the task that is to start it is dropped (SC-3). It holds the batch weakly, so
+/// as not to keep alive one that has ended.
+pub(crate) struct EndOnDrop {
+    call: WeakCall,
+    armed: bool,
+}
+
+impl EndOnDrop {
+    pub(crate) fn new(call: InFlight<'_>) -> Self {
+        Self { call: call.downgrade(), armed: true }
+    }
+
+    /// The call no longer depends on this task.
+    pub(crate) fn disarm(mut self) {
+        self.armed = false;
+    }
+}
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        if self.armed
+            && let Some(call) = self.call.upgrade()
+        {
+            // A withdrawn question drops its task too: then the stop of the batch is the reason.
+            let error = || call.batch.stopped.get().map_or_else(|| vanished(0), |why| why.error());
+            call.at().refuse(error);
+        }
+    }
 }

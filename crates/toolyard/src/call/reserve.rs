@@ -33,7 +33,7 @@ impl InFlight<'_> {
             .batch
             .allowances
             .of_tool(entry)
-            .reserve(entry.spec().cost)
+            .reserve(entry.spec().settings.cost.unwrap_or_default())
             .map_err(|spent| Refusal::BudgetSpent(spent).boxed())?
         {
             self.slot().reserve();
@@ -47,7 +47,7 @@ impl InFlight<'_> {
         let has_reserved = self.slot().settle();
         if has_reserved && !has_run {
             let entry = &self.work().entry;
-            self.batch.allowances.of_tool(entry).refund(entry.spec().cost);
+            self.batch.allowances.of_tool(entry).refund(entry.spec().settings.cost.unwrap_or_default());
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::call::{
     in_flight::InFlight,
     life::Life,
     progress::{Bid, Progress},
+    ready::EndOnDrop,
 };
 use parking_lot::MutexGuard;
 use std::time::Duration;
@@ -52,7 +53,7 @@ impl InFlight<'_> {
             return;
         }
         // The timer does not keep alive a batch that ends meanwhile.
-        let (call, end_on_drop) = (self.downgrade(), self.end_on_drop());
+        let (call, end_on_drop) = (self.downgrade(), EndOnDrop::new(self));
         self.engine().tasks.spawn(async move {
             tokio::time::sleep_until(not_before).await;
             if let Some(call) = call.upgrade() {

@@ -1,7 +1,12 @@
 //! Calls whose events cannot be written: if a queue is full they wait, and if a writer is broken those with side
 //! effects do not run (OB-3, PO-6).
 
-use crate::call::{in_flight::InFlight, life::Life, ready::Readiness, refusals::Refusal};
+use crate::call::{
+    in_flight::InFlight,
+    life::Life,
+    ready::{EndOnDrop, Readiness},
+    refusals::Refusal,
+};
 use parking_lot::MutexGuard;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
@@ -54,7 +59,7 @@ impl<'a> InFlight<'a> {
         let engine = &self.engine();
         let hold = engine.bus.hold().clone();
         let until = self.deadline_of(ready_at).map_or(room_by, |deadline| deadline.min(room_by));
-        let (call, end_on_drop) = (self.downgrade(), self.end_on_drop());
+        let (call, end_on_drop) = (self.downgrade(), EndOnDrop::new(self));
         engine.tasks.spawn(async move {
             // Whether there is room is checked again below.
             let _ = timeout_at(until, hold.room()).await;

@@ -122,9 +122,9 @@ impl EngineBuilder {
     /// Overrides what a tool's author chose, such as its class, bounds or timeout. This also applies to any tool that
     /// takes over the name at run time. Further settings for the same tool add to the earlier ones and win where both
     /// are set. A name that no tool has is an error at [`build`](Self::build).
-    pub fn tool_config(mut self, name: impl Into<String>, config: ToolConfig) -> Self {
+    pub fn tool_config(mut self, name: impl Into<String>, config: impl Into<ToolConfig>) -> Self {
         let known = self.tool_configs.entry(name.into()).or_default();
-        *known = std::mem::take(known).overlaid(config);
+        *known = std::mem::take(known).overlaid(config.into());
         self
     }
 

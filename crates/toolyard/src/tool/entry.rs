@@ -40,7 +40,7 @@ impl ToolEntry {
         if !name::is_valid(name) {
             return Err(RegisterError::Name { name: name.to_owned() });
         }
-        if spec.timeout.is_some_and(|timeout| timeout.is_zero()) {
+        if spec.settings.timeout.is_some_and(|timeout| timeout.is_zero()) {
             return Err(RegisterError::Zero { name: name.to_owned(), field: "timeout" });
         }
         let compiled = match spec.schema_origin {

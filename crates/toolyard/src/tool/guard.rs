@@ -73,15 +73,15 @@ impl Guards {
             }),
             name: name.clone(),
         };
-        let policy = spec.breaker.unwrap_or(self.policies.breaker);
+        let policy = spec.settings.breaker.unwrap_or(self.policies.breaker);
         Guard {
             policy,
-            retry: spec.retry.unwrap_or(self.policies.retry),
+            retry: spec.settings.retry.unwrap_or(self.policies.retry),
             bucket: Bucket::new(),
             breaker: breaker(policy),
-            backend: spec.backend.as_ref().map(backend),
-            line: RateLine::new(spec.rate, rate::WAIT_MAX, self.epoch),
-            rate: spec.rate,
+            backend: spec.settings.backend.as_ref().map(backend),
+            line: RateLine::new(spec.settings.rate, rate::WAIT_MAX, self.epoch),
+            rate: spec.settings.rate,
             is_driven: AtomicBool::new(false),
             changed: Notify::new(),
             zombies: AtomicUsize::new(0),

@@ -1,7 +1,7 @@
 //! What may run, what it may touch, what needs approval, and who sees a tool.
 
 use super::*;
-use toolyard::{FsMode, Grant, HiddenFrom, Host, Rule, Sandbox};
+use toolyard::{FsMode, Grant, HiddenFrom, Host, Rule, Sandbox, ToolSettings};
 
 fn rule_of(config: &Config, tool: &str) -> Rule {
     config.policy.rules.rule(tool, config.spec(tool).unwrap().side_effects)
@@ -134,7 +134,8 @@ fn capabilities_that_make_no_sense_are_refused() {
 #[test]
 fn an_always_may_leave_arguments_open() {
     let config = read("[tools.patch_file]\napproval_ignores = [\"new\"]").unwrap();
-    assert_eq!(config.tools["patch_file"], ToolConfig::default().approval_ignores(["new"]));
+    let expect = ToolSettings { approval_ignores: Some(vec!["new".to_owned()]), ..ToolSettings::default() };
+    assert_eq!(config.tools["patch_file"], expect.into());
     refused(
         "[tools.patch_file]\napproval_ignores = [\"newer\"]",
         2,
@@ -199,8 +200,12 @@ fn prompt_once_is_a_mode() {
 fn tools_are_hidden() {
     let text = "[tools.echo]\nhidden_from = [\"sub-agents\", \"reviewer\"]\nrequires_capability = false";
     let hidden = HiddenFrom { sub_agents: true, roles: ["reviewer".into()].into() };
-    let expect = ToolConfig::default().hidden_from(hidden).requires_capability(false);
-    assert_eq!(read(text).unwrap().tools["echo"], expect);
+    let expect = ToolSettings {
+        hidden_from: Some(hidden),
+        requires_capability: Some(false),
+        ..ToolSettings::default()
+    };
+    assert_eq!(read(text).unwrap().tools["echo"], expect.into());
     refused(
         "[tools.echo]\nhidden_from = [\"sub_agents\"]",
         2,

@@ -1,7 +1,7 @@
 use super::{read, refused};
 use crate::config::BudgetSettings;
 use std::{num::NonZeroU32, time::Duration};
-use toolyard::{BreakerPolicy, Budget, Jitter, KeyConflict, Limits, RetryPolicy, ToolConfig};
+use toolyard::{BreakerPolicy, Budget, Jitter, KeyConflict, Limits, RetryPolicy, ToolSettings};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -70,19 +70,22 @@ fn the_settings_of_one_tool_are_read() {
         "#,
     )
     .unwrap();
-    let expect = ToolConfig::default()
-        .backend("api.example.com")
-        .rate("5/s burst 10".parse().unwrap())
-        .cost(3)
-        .budget(Budget::calls(40))
-        .timeout_grace(2 * SECOND)
-        .key_conflict(KeyConflict::Fail);
-    assert_eq!(config.tools["echo"], expect);
-    let budget = Budget::calls(4).with_cost(5);
-    assert_eq!(
-        config.tools["list_dir"],
-        ToolConfig::default().budget(budget).key_conflict(KeyConflict::Join)
-    );
+    let expect = ToolSettings {
+        backend: Some("api.example.com".into()),
+        rate: Some("5/s burst 10".parse().unwrap()),
+        cost: Some(3),
+        budget: Some(Budget::calls(40)),
+        timeout_grace: Some(2 * SECOND),
+        key_conflict: Some(KeyConflict::Fail),
+        ..ToolSettings::default()
+    };
+    assert_eq!(config.tools["echo"], expect.into());
+    let expect = ToolSettings {
+        budget: Some(Budget::calls(4).with_cost(5)),
+        key_conflict: Some(KeyConflict::Join),
+        ..ToolSettings::default()
+    };
+    assert_eq!(config.tools["list_dir"], expect.into());
 }
 
 /// RT-1, CB-2: a tool's policy changes only the keys it sets.
@@ -103,13 +106,19 @@ fn a_tools_policies_lie_over_those_of_all() {
         "#,
     )
     .unwrap();
-    let expect = ToolConfig::default()
-        .retry(config.retry.with_max_attempts(number(2)))
-        .breaker(config.breaker.with_failures_min(number(9)));
+    let expect = ToolSettings {
+        retry: Some(config.retry.with_max_attempts(number(2))),
+        breaker: Some(config.breaker.with_failures_min(number(9))),
+        ..ToolSettings::default()
+    };
     assert_eq!((config.retry.base(), config.breaker.ratio()), (2 * SECOND, 0.25));
-    assert_eq!(config.tools["echo"], expect);
-    let off = ToolConfig::default().retry(RetryPolicy::NONE).breaker(BreakerPolicy::DISABLED);
-    assert_eq!(config.tools["list_dir"], off);
+    assert_eq!(config.tools["echo"], expect.into());
+    let off = ToolSettings {
+        retry: Some(RetryPolicy::NONE),
+        breaker: Some(BreakerPolicy::DISABLED),
+        ..ToolSettings::default()
+    };
+    assert_eq!(config.tools["list_dir"], off.into());
 }
 
 /// RT-1, RT-2

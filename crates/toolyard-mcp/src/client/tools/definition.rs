@@ -68,7 +68,7 @@ fn spec(tool: &Tool, config: &ServerConfig, class: Class, digest: &str) -> ToolS
         .foreign_schema(schema)
         .backend(config.backend())
         .version(digest);
-    (spec.idempotent, spec.asked_as) = (class.idempotent, class.asked_as);
+    (spec.settings.idempotent, spec.asked_as) = (Some(class.idempotent), class.asked_as);
     spec
 }
 

@@ -75,7 +75,7 @@ impl Attempt {
         let cx = ToolContext::in_scope(self.batch().clone(), self.call.index, self.number(), deadline);
         let spec = self.work().entry.spec();
         // A handler that is not dropped at its timeout has a token of its own, by which it is told.
-        let outlives = spec.placement == Placement::Blocking || spec.timeout_grace.is_some();
+        let outlives = spec.placement == Placement::Blocking || spec.settings.timeout_grace.is_some();
         if outlives { cx.with_own_token() } else { cx }
     }
 }

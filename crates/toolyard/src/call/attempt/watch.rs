@@ -159,7 +159,7 @@ impl Execution<'_> {
 
     /// How long it may go on, told to stop, after it has timed out (SC-5).
     fn timeout_grace(&self) -> Option<Duration> {
-        self.attempt.work().entry.spec().timeout_grace
+        self.attempt.work().entry.spec().settings.timeout_grace
     }
 
     /// Detaches the call, which has to end, if others wait for its handler (ID-4). Returns whether it did.

@@ -68,7 +68,7 @@ impl<'a> InFlight<'a> {
                     return Some(life);
                 }
                 Reserved::Unkept => return Some(life),
-                Reserved::Join(_) if entry.spec().key_conflict == KeyConflict::Fail => {
+                Reserved::Join(_) if entry.spec().settings.key_conflict == Some(KeyConflict::Fail) => {
                     break Refusal::KeyInProgress.error();
                 }
                 Reserved::Join(_) if self.batch.would_deadlock() => break Refusal::WouldDeadlock.error(),

@@ -54,7 +54,7 @@ fn a_tool_that_was_replaced_goes_with_its_name() {
 /// CL-1, PO-3: the operator's settings for a name apply to any tool that has it.
 #[test]
 fn settings_outlive_the_tool_they_were_made_for() {
-    let network = ToolConfig::default().side_effects(SideEffects::Network);
+    let network = ToolConfig { side_effects: Some(SideEffects::Network), ..ToolConfig::default() };
     let registry = Registry::new(Arc::default(), [("a".to_owned(), network)].into(), Guards::default());
     let side_effects = || registry.get("a").unwrap().spec().side_effects;
     registry.register(tool(ToolSpec::read("a"))).unwrap();
