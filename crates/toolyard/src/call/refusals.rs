@@ -12,7 +12,8 @@ use toolyard_core::{CallError, Effect, ErrorKind, Reason, ToolClass, wording};
 pub(crate) enum Refusal {
     /// Its batch was stopped (SC-4).
     Stopped(Stop),
-    /// The call that dispatched it has ended with a handler that was given up and does not stop (V3, CL-3).
+    /// An abandoned handler that still runs blocks it: that of an earlier run, or one that keeps what it is queued for
+    /// (V3, CL-3).
     BehindZombie,
     /// The pool of its class was given up (RA-5).
     PoolFailed(ToolClass),
