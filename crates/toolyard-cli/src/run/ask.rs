@@ -9,16 +9,18 @@
 
 mod arguments;
 mod extent;
+#[cfg(not(unix))]
+mod no_terminal;
 mod queue;
 mod reply;
 mod sheet;
 #[cfg(unix)]
 mod terminal;
-#[cfg(not(unix))]
-#[path = "ask/no_terminal.rs"]
-mod terminal;
 
+#[cfg(not(unix))]
+pub(super) use no_terminal::Terminal;
 pub(super) use queue::QuestionQueue;
+#[cfg(unix)]
 pub(super) use terminal::Terminal;
 
 use super::{interrupt::Stopper, live::Screen};

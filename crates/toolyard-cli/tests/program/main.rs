@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 
 mod ask;
+mod audit;
 mod bad_input;
 #[path = "../child/mod.rs"]
 mod child;

@@ -8,6 +8,8 @@
 #[cfg(target_os = "linux")]
 mod each;
 mod git;
+#[cfg(feature = "http")]
+mod http;
 mod node;
 mod place;
 #[cfg(target_os = "linux")]

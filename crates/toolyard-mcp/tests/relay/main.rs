@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 
 mod asks;
+#[cfg(feature = "http")]
+mod chained;
 #[path = "../gateway/client.rs"]
 mod client;
 mod failures;

@@ -1,27 +1,11 @@
 //! A third-party server over streamable HTTP.
-//!
-//! `TOOLYARD_MCP_SERVERS` names the directory that `.ci/mcp-servers` fills. If it is absent the tests are skipped,
-//! except under `CI=true`, where they fail.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[path = "relay/chained.rs"]
-mod chained;
-#[allow(dead_code, reason = "shared with tests that look at more of it")]
-#[path = "gateway/client.rs"]
-mod client;
-#[allow(dead_code, reason = "shared with tests that look at more of it")]
-#[path = "real/place.rs"]
-mod place;
-#[allow(dead_code, reason = "shared with tests that look at more of it")]
-#[path = "client/yard.rs"]
-mod yard;
-
+use crate::{place, yard::Yard};
 use serde_json::json;
 use std::{net::TcpListener, process::Stdio};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use toolyard::{Call, Effect, ErrorKind, EventKind};
 use toolyard_mcp::{ServerConfig, Servers};
-use yard::Yard;
 
 /// The server `everything` at a free port, once it says that it listens.
 async fn everything() -> Option<(tokio::process::Child, String)> {

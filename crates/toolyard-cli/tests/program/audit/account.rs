@@ -1,9 +1,7 @@
 //! The account of calls, as text and as JSON.
 
-use crate::{
-    child::toolyard,
-    tampered::{audit, log},
-};
+use super::tampered::{audit, log};
+use crate::child::toolyard;
 
 /// OB-1: one line per call, with why it was allowed to run and how it ended.
 #[test]
