@@ -67,7 +67,7 @@ async fn editor(desk: &ApprovalDesk) {
         println!("  may it {}? {answer:?}", question.pattern());
         // The answer is for exactly what was asked: tool, arguments, session, policy. If an answer for the same pattern
         // has settled the question meanwhile, it no longer exists.
-        if let Err(error) = desk.answer(question.id(), question.digest(), answer) {
+        if let Err(error) = desk.answer(question.id(), question.digest(), answer).await {
             println!("  {error}");
         }
     }

@@ -5,16 +5,22 @@
 //!        │ prompt, prompt_once
 //!        ▼
 //!   ApprovalRequest { what will run, its digest } ─► Approver ─► Answer ─► checked again, then it runs
+//!                                                      ▲                    │
+//!                                                      └───── Receipt ──────┘ whether the answer counts
 //! ```
 
 mod mode;
 mod pattern;
+mod receipt;
 mod request;
+mod request_id;
 mod showing;
 
 pub use mode::{ConfirmationMode, Confirmations};
 pub use pattern::ApprovalPattern;
-pub use request::{ApprovalParts, ApprovalRequest, LinkedPath, Preview, RequestId};
+pub use receipt::Receipt;
+pub use request::{ApprovalParts, ApprovalRequest, LinkedPath, Preview};
+pub use request_id::{RequestId, RequestIdError};
 pub use showing::Showing;
 
 use async_trait::async_trait;
@@ -64,6 +70,15 @@ pub trait Approver: Send + Sync {
     /// the answer to another request settles this one too.
     async fn ask(&self, request: &ApprovalRequest) -> Answer;
 
+    /// Tells what became of an answer that [`ask`](Self::ask) gave: an answer counts when the engine has taken it, and
+    /// not before (SM-6). It is told once for every answer, and holds up the call meanwhile. Does nothing by default.
+    ///
+    /// # Panics
+    /// A panic is logged and goes no further.
+    fn receipt(&self, request: &ApprovalRequest, receipt: Receipt) {
+        let _ = (request, receipt);
+    }
+
     /// The engine has shut down or is gone, and asks nothing more: whoever waits for a question has waited enough. It
     /// may be called more than once. Does nothing by default.
     ///
@@ -83,6 +98,10 @@ impl Approver for Answer {
 impl<A: Approver + ?Sized> Approver for Arc<A> {
     async fn ask(&self, request: &ApprovalRequest) -> Answer {
         (**self).ask(request).await
+    }
+
+    fn receipt(&self, request: &ApprovalRequest, receipt: Receipt) {
+        (**self).receipt(request, receipt);
     }
 
     fn no_more_questions(&self) {

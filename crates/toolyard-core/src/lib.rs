@@ -38,7 +38,7 @@ pub mod wording;
 
 pub use approval::{
     Answer, ApprovalParts, ApprovalPattern, ApprovalRequest, Approver, ConfirmationMode, Confirmations,
-    LinkedPath, Preview, RequestId, Showing,
+    LinkedPath, Preview, Receipt, RequestId, RequestIdError, Showing,
 };
 pub use call::{Arguments, Batch, Call, CallId, CallTimeout, TimeoutScope};
 pub use capability::{Capabilities, FsGrant, FsGrantError, Host, HostError, HostPattern, HostPatternError};

@@ -11,6 +11,7 @@
 mod approvals;
 mod permissions;
 mod prepared;
+mod request_ids;
 mod result_room;
 mod scopes;
 mod services;
@@ -22,6 +23,7 @@ mod units;
 pub(crate) use approvals::{Remembered, Waiting as WaitingQuestion};
 pub(crate) use permissions::{Narrowing, Permissions};
 pub(crate) use prepared::{ForkParts, PreparedOptions};
+pub(crate) use request_ids::RequestIds;
 pub(crate) use result_room::ResultRoom;
 pub(crate) use scopes::Scopes;
 pub(crate) use services::Services;

@@ -29,6 +29,7 @@ mod end;
 mod ending;
 mod engine;
 mod flight;
+mod given;
 mod holding;
 mod ids;
 mod in_flight;

@@ -20,6 +20,7 @@ mod policies;
 mod quiet;
 mod rates;
 mod reach;
+mod receipts;
 
 mod remembered;
 mod results;
@@ -84,6 +85,7 @@ pub fn check(program: &Program, entries: &[Entry]) -> Vec<Violation> {
         starts::check,
         policies::check,
         approvals::check,
+        receipts::check,
         reach::check,
         secrets::check,
         expect::check,

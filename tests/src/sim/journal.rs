@@ -18,7 +18,7 @@ use std::{
 use tokio::time::Instant;
 use toolyard::{
     Answer, Budget, CallDigest, Dedupe, Effect, ErrorKind, Event, EventKind, EventSink, Outcome, PoolStatus,
-    RetryStopped, ToolClass,
+    Receipt, RetryStopped, ToolClass,
 };
 
 /// The journal of a run. Clones write to the same journal.
@@ -73,6 +73,8 @@ pub enum Fact {
     Forget(usize),
     /// The approver answers the question about a call, with the digest of what would run.
     Answered(u32, CallDigest, Answer),
+    /// The approver learns what became of its answer about a call.
+    Receipt(u32, Receipt),
     /// The secret showed up in the given text.
     Leaked(String),
     /// The handler of a call was not given the secret.

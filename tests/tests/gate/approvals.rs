@@ -58,13 +58,13 @@ async fn always_covers_the_pattern() {
     let person = async {
         let [a, b, other] = questions(&desk).await;
         assert_eq!(a.pattern().to_string(), r#"write {"path":"notes"}, whatever its content"#);
-        desk.answer(a.id(), a.digest(), Answer::Always).unwrap();
+        desk.answer(a.id(), a.digest(), Answer::Always).await.unwrap();
         tokio::task::yield_now().await;
         assert_eq!(
-            desk.answer(b.id(), b.digest(), Answer::Deny),
+            desk.answer(b.id(), b.digest(), Answer::Deny).await,
             Err(toolyard::AnswerError::Withdrawn(b.id()))
         );
-        desk.answer(other.id(), other.digest(), Answer::Deny).unwrap();
+        desk.answer(other.id(), other.digest(), Answer::Deny).await.unwrap();
     };
     let batch = vec![write("a", "notes", "1"), write("b", "notes", "2"), write("c", "other", "1")];
     let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(batch), person) }).await;
@@ -76,7 +76,7 @@ async fn always_covers_the_pattern() {
     let elsewhere = yard.engine.session("elsewhere");
     let deny = async {
         let [question] = questions(&desk).await;
-        desk.answer(question.id(), question.digest(), Answer::Deny).unwrap();
+        desk.answer(question.id(), question.digest(), Answer::Deny).await.unwrap();
     };
     let (outcomes, ()) =
         no_hang(async { tokio::join!(elsewhere.dispatch(vec![write("e", "notes", "4")]), deny) }).await;
@@ -132,7 +132,7 @@ async fn an_always_is_for_where_a_link_leads() {
                 let [question] = questions(&desk).await;
                 let links: Vec<_> = question.links().iter().map(ToString::to_string).collect();
                 assert_eq!(links, [format!("\"link\" is a link and leads to \"{to}\"")]);
-                desk.answer(question.id(), question.digest(), Answer::Always).unwrap();
+                desk.answer(question.id(), question.digest(), Answer::Always).await.unwrap();
             }
         };
         let (outcome, ()) =
@@ -162,7 +162,7 @@ async fn prompt_once_asks_once() {
         let person = async move {
             for answer in answers {
                 let question = desk.next().await.unwrap();
-                desk.answer(question.id(), question.digest(), answer).unwrap();
+                desk.answer(question.id(), question.digest(), answer).await.unwrap();
             }
         };
         no_hang(async move { tokio::join!(session.dispatch(batch), person).0 })
@@ -320,7 +320,7 @@ async fn a_preview_that_hangs_is_given_up() {
         let from = Instant::now();
         assert_eq!(question.changes().await, None);
         assert_eq!(from.elapsed(), Duration::from_secs(5));
-        desk.answer(question.id(), question.digest(), Answer::Deny).unwrap();
+        desk.answer(question.id(), question.digest(), Answer::Deny).await.unwrap();
     };
     let session = yard.engine.session("s");
     let batch = vec![call("a", "hangs", 0, "ok")];
@@ -342,7 +342,7 @@ async fn a_cancelled_call_withdraws_only_its_question() {
         let open: Vec<String> =
             desk.pending().iter().map(|question| question.call_id().to_string()).collect();
         assert_eq!(open, ["b"]);
-        desk.answer(b.id(), b.digest(), Answer::Allow).unwrap();
+        desk.answer(b.id(), b.digest(), Answer::Allow).await.unwrap();
     };
     let batch = vec![write("a", "x", "1"), write("b", "x", "2")];
     let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(batch), person) }).await;
@@ -385,9 +385,9 @@ async fn a_request_shows_no_secret() {
             assert_eq!(seen.matches("[redacted]").count(), 3, "{seen}");
             assert!(SECRETS.iter().all(|secret| !seen.contains(secret)), "{seen}");
         }
-        desk.answer(a.id(), a.digest(), Answer::Always).unwrap();
+        desk.answer(a.id(), a.digest(), Answer::Always).await.unwrap();
         tokio::time::sleep(Duration::from_millis(1)).await;
-        desk.answer(b.id(), b.digest(), Answer::Deny).unwrap();
+        desk.answer(b.id(), b.digest(), Answer::Deny).await.unwrap();
     };
     let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(batch), person) }).await;
     assert_eq!(shape(&outcomes), "cor ok, bat user_denied");
@@ -415,7 +415,7 @@ async fn nothing_that_would_run_is_hidden_from_the_approver() {
             let [question] = questions(&desk).await;
             assert_eq!(question.arguments()["command"], command);
             assert!(question.pattern().to_string().contains("rm"), "{}", question.pattern());
-            desk.answer(question.id(), question.digest(), Answer::Deny).unwrap();
+            desk.answer(question.id(), question.digest(), Answer::Deny).await.unwrap();
         };
         let call = Call::new("a", "sh", json!({"command": command}));
         let (outcome, ()) = no_hang(async { tokio::join!(session.call(call), person) }).await;

@@ -8,8 +8,8 @@ use std::{
 };
 use tokio::{runtime::Builder, time::timeout};
 use toolyard::{
-    Answer, AnswerError, ApprovalDesk, Call, CallDigest, Confirmations, Drain, ErrorKind, RequestId,
-    SessionId, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
+    Answer, AnswerError, ApprovalDesk, ApprovalRequest, Call, CallDigest, Confirmations, Drain, ErrorKind,
+    RequestId, SessionId, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
 };
 use toolyard_tests::{Yard, call, shape, yard};
 
@@ -28,15 +28,15 @@ async fn t13_an_answer_binds_its_question() {
         let [a, b] = questions(&desk).await;
         let status = yard.engine.status().await.unwrap();
         assert!(status.pools.iter().all(|pool| pool.running == 0 && pool.queued == 0), "{status:?}");
-        assert_eq!(desk.answer(a.id(), b.digest(), Answer::Allow), Err(AnswerError::Digest(a.id())));
+        assert_eq!(desk.answer(a.id(), b.digest(), Answer::Allow).await, Err(AnswerError::Digest(a.id())));
         let forged = CallDigest::of_text("serial", "{}", &SessionId::from("s"));
-        assert_eq!(desk.answer(a.id(), &forged, Answer::Allow), Err(AnswerError::Digest(a.id())));
+        assert_eq!(desk.answer(a.id(), &forged, Answer::Allow).await, Err(AnswerError::Digest(a.id())));
         assert_eq!(desk.pending().len(), 2);
-        let nobody = RequestId(77);
-        assert_eq!(desk.answer(nobody, a.digest(), Answer::Allow), Err(AnswerError::Unknown(nobody)));
-        desk.answer(a.id(), a.digest(), Answer::Deny).unwrap();
-        assert_eq!(desk.answer(a.id(), a.digest(), Answer::Allow), Err(AnswerError::Answered(a.id())));
-        desk.answer(b.id(), b.digest(), Answer::Allow).unwrap();
+        let nobody = RequestId::new(a.id().epoch(), 77, 0);
+        assert_eq!(desk.answer(nobody, a.digest(), Answer::Allow).await, Err(AnswerError::Unknown(nobody)));
+        desk.answer(a.id(), a.digest(), Answer::Deny).await.unwrap();
+        assert_eq!(desk.answer(a.id(), a.digest(), Answer::Allow).await, Err(AnswerError::Answered(a.id())));
+        desk.answer(b.id(), b.digest(), Answer::Allow).await.unwrap();
     };
     let batch = vec![call("a", "concurrent", 0, "ok"), call("b", "concurrent", 1, "ok")];
     let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(batch), person) }).await;
@@ -57,7 +57,7 @@ async fn t13_an_expired_question_takes_no_answer() {
     assert_eq!(shape(&outcomes), "a confirmation_timeout");
     let question = question.unwrap();
     let id = question.id();
-    assert_eq!(desk.answer(id, question.digest(), Answer::Allow), Err(AnswerError::Withdrawn(id)));
+    assert_eq!(desk.answer(id, question.digest(), Answer::Allow).await, Err(AnswerError::Withdrawn(id)));
     assert_eq!((desk.pending().len(), yard.log.started().len()), (0, 0));
     yard.events.check();
 }
@@ -74,7 +74,7 @@ async fn time_counts_from_when_a_question_is_shown() {
         [&a, &b, &c].into_iter().for_each(|question| question.showing().hold());
         a.showing().shown();
         tokio::time::sleep(Duration::from_secs(299)).await;
-        desk.answer(a.id(), a.digest(), Answer::Allow).unwrap();
+        desk.answer(a.id(), a.digest(), Answer::Allow).await.unwrap();
         b.showing().shown();
         tokio::time::sleep(Duration::from_secs(200)).await;
         b.showing().shown(); // showing it again gives no more time
@@ -104,7 +104,7 @@ async fn fifty_questions_are_answered_in_any_order() {
             let number: usize = question.call_id().as_str()[1..].parse().unwrap();
             let answer = if number.is_multiple_of(3) { Answer::Deny } else { Answer::Allow };
             tokio::time::sleep(Duration::from_millis(10)).await;
-            desk.answer(question.id(), question.digest(), answer).unwrap();
+            desk.answer(question.id(), question.digest(), answer).await.unwrap();
         }
     };
     let reads = async {
@@ -152,11 +152,11 @@ async fn a_tool_is_made_only_after_the_answer() {
     let person = async {
         let [yes, no, _gone] = questions(&desk).await;
         assert_eq!(made_so_far(), before, "three questions are open");
-        desk.answer(no.id(), no.digest(), Answer::Deny).unwrap();
+        desk.answer(no.id(), no.digest(), Answer::Deny).await.unwrap();
         assert!(session.cancel_call("c"));
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert_eq!(made_so_far(), before);
-        desk.answer(yes.id(), yes.digest(), Answer::Allow).unwrap();
+        desk.answer(yes.id(), yes.digest(), Answer::Allow).await.unwrap();
     };
     let of = |id: &str, args: &str| Call::new(id, "idle", args);
     let batch = vec![of("a", r#"{"n":1}"#), of("b", r#"{"n":2}"#), of("c", r#"{"n":3}"#), of("d", "{")];
@@ -182,7 +182,10 @@ fn a_closed_desk_causes_no_event() {
             let answers = tokio::spawn(async move {
                 let questions = questions::<8>(&person).await;
                 let _ = begun.send(());
-                questions.map(|question| person.answer(question.id(), question.digest(), Answer::Allow))
+                let answer = async |question: ApprovalRequest| {
+                    person.answer(question.id(), question.digest(), Answer::Allow).await
+                };
+                futures::future::join_all(questions.map(answer)).await
             });
             let engine = yard.engine.clone();
             let shutdown = async move {

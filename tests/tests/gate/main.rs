@@ -7,6 +7,7 @@ mod capabilities;
 mod desk;
 mod hooks;
 mod policy;
+mod receipts;
 mod schemas;
 mod shared_questions;
 mod visibility;

@@ -29,9 +29,9 @@ async fn equal_calls_share_one_question() {
             assert_eq!([a.call_id().as_str(), c.call_id().as_str(), d.call_id().as_str()], ["a", "c", "d"]);
             tokio::time::sleep(Duration::from_secs(1)).await;
             assert_eq!(desk.pending().len(), 3);
-            desk.answer(a.id(), a.digest(), answer).unwrap();
+            desk.answer(a.id(), a.digest(), answer).await.unwrap();
             for other in [c, d] {
-                desk.answer(other.id(), other.digest(), Answer::Deny).unwrap();
+                desk.answer(other.id(), other.digest(), Answer::Deny).await.unwrap();
             }
         };
         let batch = vec![
@@ -63,7 +63,7 @@ async fn a_shared_question_outlives_its_first_call() {
         assert!(session.cancel_call("a"));
         let [b] = questions(&desk).await;
         assert_eq!((a.call_id().as_str(), b.call_id().as_str()), ("a", "b"));
-        desk.answer(b.id(), b.digest(), Answer::Allow).unwrap();
+        desk.answer(b.id(), b.digest(), Answer::Allow).await.unwrap();
     };
     let equal = || ["a", "b", "c"].map(|id| keyed("k", write(id, "notes", "1"))).to_vec();
     let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(equal()), person) }).await;
@@ -88,12 +88,12 @@ async fn a_shared_question_is_asked_anew_under_a_new_policy() {
         yard.engine.set_policy(toolyard::AllowAll);
         tokio::time::sleep(Duration::from_millis(1)).await;
         assert_eq!(
-            desk.answer(a.id(), a.digest(), Answer::Allow),
+            desk.answer(a.id(), a.digest(), Answer::Allow).await,
             Err(toolyard::AnswerError::Digest(a.id()))
         );
         let [renewed] = questions(&desk).await;
         assert_ne!(renewed.digest(), a.digest());
-        desk.answer(renewed.id(), renewed.digest(), Answer::Allow).unwrap();
+        desk.answer(renewed.id(), renewed.digest(), Answer::Allow).await.unwrap();
     };
     let batch = ["a", "b"].map(|id| keyed("k", write(id, "notes", "1"))).to_vec();
     let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(batch), person) }).await;

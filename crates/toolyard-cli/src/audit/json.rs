@@ -133,7 +133,7 @@ fn decision(story: &Story) -> Value {
         fields.insert("dedupe".to_owned(), json!(dedupe));
     }
     if let Some(request) = story.request() {
-        fields.insert("request".to_owned(), request.0.into());
+        fields.insert("request".to_owned(), request.to_string().into());
     }
     if let Some(version) = story.policy_version() {
         fields.insert("policy_version".to_owned(), version.into());

@@ -131,7 +131,8 @@ fn agent(path: &str) -> String {
 
 fn decision(story: &Story) -> String {
     let policy = story.policy_version().map_or_else(String::new, |version| format!("policy {version}"));
-    let asked = story.request().map_or_else(|| "asked".to_owned(), |id| format!("asked (request {id})"));
+    let asked =
+        story.request().map_or_else(|| "asked".to_owned(), |id| format!("asked (request {})", id.number()));
     match story.decision() {
         Decision::Allowed => format!("allowed by {policy}"),
         Decision::Remembered => format!("allowed by a remembered answer, {policy}"),
@@ -139,7 +140,7 @@ fn decision(story: &Story) -> String {
             format!("{asked}, approved by the answer to another question, {policy}")
         }
         Decision::Approved(Some(SettledBy::Shared)) => {
-            let with = story.shares().map_or_else(String::new, |id| format!(" {id}"));
+            let with = story.shares().map_or_else(String::new, |id| format!(" {}", id.number()));
             format!("{asked}, approved by the answer to the equal request{with}, {policy}")
         }
         Decision::Approved(_) => format!("{asked}, approved by the approver, {policy}"),

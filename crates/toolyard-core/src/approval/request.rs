@@ -1,22 +1,10 @@
 //! The request that an approver is asked to answer.
 
-use super::{ApprovalPattern, Showing};
+use super::{ApprovalPattern, RequestId, Showing};
 use crate::{AgentPath, CallDigest, CallId, SessionId, SideEffects};
 use async_trait::async_trait;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
-
-/// The number of a request, unique within its engine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct RequestId(pub u64);
-
-impl fmt::Display for RequestId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
-    }
-}
 
 /// Tells what a call would change.
 #[async_trait]
@@ -49,6 +37,7 @@ pub struct ApprovalParts {
     pub id: RequestId,
     pub session: SessionId,
     pub agent: AgentPath,
+    pub turn: u64,
     pub call_id: CallId,
     pub tool: Arc<str>,
     pub arguments: Arc<Value>,
@@ -82,7 +71,7 @@ impl ApprovalRequest {
         Self { parts: Arc::new(parts), ..self.clone() }
     }
 
-    /// The number of the request in its engine. A request that is asked again keeps it.
+    /// The name of the request. One that is asked again keeps it.
     pub fn id(&self) -> RequestId {
         self.parts.id
     }
@@ -95,6 +84,11 @@ impl ApprovalRequest {
     /// The agent that makes the call.
     pub fn agent(&self) -> &AgentPath {
         &self.parts.agent
+    }
+
+    /// The number of the turn that the call belongs to, as events name it.
+    pub fn turn(&self) -> u64 {
+        self.parts.turn
     }
 
     /// The call's id.

@@ -124,7 +124,7 @@ mod tests {
                 tool_name,
                 side_effects: SideEffects::Write,
                 expires_ms: 1,
-                request: crate::RequestId(1),
+                request: crate::RequestId::new(5, 1, 9),
                 digest: crate::CallDigest::of_text("t", "{}", &crate::SessionId::from("s")),
                 arguments: "{}".to_owned(),
                 shares: None,

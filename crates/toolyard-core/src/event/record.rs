@@ -64,10 +64,10 @@ fn next(kind: &E) -> Option<E> {
             tool_name,
             side_effects: SideEffects::Write,
             expires_ms: 300_000,
-            request: RequestId(7),
+            request: RequestId::new(5, 7, 9),
             digest,
             arguments: "{}".to_owned(),
-            shares: Some(RequestId(6)),
+            shares: Some(RequestId::new(5, 6, 9)),
         },
         E::ConfirmationRequested { .. } => E::ConfirmationResolved {
             approved: true,

@@ -2,7 +2,7 @@
 //!
 //! The engine holds this and knows its sessions and attempts besides. Nothing here knows of a call or a batch.
 
-use super::{result_room::ResultRoom, scopes::Scopes, units::ToolUnits};
+use super::{request_ids::RequestIds, result_room::ResultRoom, scopes::Scopes, units::ToolUnits};
 use crate::{
     chance::Chance,
     clock::Clock,
@@ -14,10 +14,7 @@ use crate::{
 };
 use std::{
     num::NonZeroUsize,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, AtomicUsize},
-    },
+    sync::{Arc, atomic::AtomicUsize},
     time::Duration,
 };
 use tokio_util::sync::CancellationToken;
@@ -37,8 +34,8 @@ pub(crate) struct Services {
     pub(crate) capabilities: Option<Arc<Capabilities>>,
     pub(crate) confirmations: Confirmations,
     pub(crate) approver: Option<Contained<Arc<dyn Approver>>>,
-    /// How many approval requests there were; numbers the next one.
-    pub(crate) requests: AtomicU64,
+    /// Names approval requests.
+    pub(crate) requests: RequestIds,
     pub(crate) hooks: Option<Contained<Arc<dyn Hooks>>>,
     pub(crate) limits: Limits,
     /// Where arguments are validated that take long.

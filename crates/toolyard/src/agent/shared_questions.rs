@@ -83,14 +83,16 @@ impl SharedQuestions {
 }
 
 impl Lead {
-    /// Settles the question for all who follow.
-    pub(crate) fn settle(mut self, how: Settlement) {
+    /// Settles the question for all who follow. Returns whether anyone did.
+    pub(crate) fn settle(mut self, how: Settlement) -> bool {
         self.is_settled = true;
         let closed = self.questions.open.lock().remove(&self.key);
+        let mut any = false;
         for (_, follower) in closed.into_iter().flat_map(|question| question.followers) {
             // A follower that has left needs no answer.
-            let _ = follower.send(FromLead::Settled(how));
+            any |= follower.send(FromLead::Settled(how)).is_ok();
         }
+        any
     }
 }
 
@@ -127,6 +129,10 @@ mod tests {
         ShareKey { key: of.into(), call: CallDigest::of_text("t", "{}", &SessionId::from("s")) }
     }
 
+    fn id(number: u64) -> RequestId {
+        RequestId::new(0, number, 0)
+    }
+
     fn questions() -> Arc<SharedQuestions> {
         Arc::default()
     }
@@ -149,28 +155,29 @@ mod tests {
     #[test]
     fn followers_get_the_leaders_answer() {
         let questions = questions();
-        let first = lead(questions.share(key("k"), RequestId(1)));
-        let (request, mut told) = follow(questions.share(key("k"), RequestId(2)));
-        let _other = lead(questions.share(key("other"), RequestId(3)));
-        assert_eq!(request, RequestId(1));
+        let first = lead(questions.share(key("k"), id(1)));
+        let (request, mut told) = follow(questions.share(key("k"), id(2)));
+        let _other = lead(questions.share(key("other"), id(3)));
+        assert_eq!(request, id(1));
         let yes = Settlement::Answered(Answer::Allow, key("k").call);
-        first.settle(yes);
+        assert!(first.settle(yes));
         assert!(matches!(told.try_recv(), Ok(FromLead::Settled(how)) if how == yes));
-        let _new = lead(questions.share(key("k"), RequestId(4)));
+        let new = lead(questions.share(key("k"), id(4)));
+        assert!(!new.settle(yes), "nobody follows");
     }
 
     /// ID-3: when the leader leaves, the oldest follower that is still there leads, and later ones follow it.
     #[test]
     fn the_oldest_follower_leads_when_the_leader_leaves() {
         let questions = questions();
-        let first = lead(questions.share(key("k"), RequestId(1)));
-        let (_, gone) = follow(questions.share(key("k"), RequestId(2)));
-        let (_, mut told) = follow(questions.share(key("k"), RequestId(3)));
+        let first = lead(questions.share(key("k"), id(1)));
+        let (_, gone) = follow(questions.share(key("k"), id(2)));
+        let (_, mut told) = follow(questions.share(key("k"), id(3)));
         drop((gone, first));
         let Ok(FromLead::Lead(next)) = told.try_recv() else { panic!("nobody leads") };
-        assert_eq!(follow(questions.share(key("k"), RequestId(4))).0, RequestId(3));
+        assert_eq!(follow(questions.share(key("k"), id(4))).0, id(3));
         drop(next);
-        let _new = lead(questions.share(key("k"), RequestId(5)));
+        let _new = lead(questions.share(key("k"), id(5)));
         assert_eq!(questions.open.lock().len(), 1);
     }
 
@@ -178,9 +185,9 @@ mod tests {
     #[test]
     fn a_lead_that_nobody_takes_is_handed_on() {
         let questions = questions();
-        let first = lead(questions.share(key("k"), RequestId(1)));
-        let (_, untaken) = follow(questions.share(key("k"), RequestId(2)));
-        let (_, mut told) = follow(questions.share(key("k"), RequestId(3)));
+        let first = lead(questions.share(key("k"), id(1)));
+        let (_, untaken) = follow(questions.share(key("k"), id(2)));
+        let (_, mut told) = follow(questions.share(key("k"), id(3)));
         drop(first);
         drop(untaken);
         assert!(matches!(told.try_recv(), Ok(FromLead::Lead(_))));

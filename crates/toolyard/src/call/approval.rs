@@ -56,8 +56,8 @@ impl InFlight<'_> {
         let work = self.work();
         let (_, digest) = work.digest_at_gate().expect("a call with an open question has a digest");
         let (entry, args, call_id) = (&work.entry, self.args(), &self.call().id);
-        let subject =
-            ApprovalSubject { session: self.session(), entry, args, call_id, digest, paths: work.paths() };
+        let (session, turn) = (self.session(), self.batch.turn);
+        let subject = ApprovalSubject { session, entry, args, turn, call_id, digest, paths: work.paths() };
         let request = gate::request(&subject);
         Question::new(self.owned(), approver, request)
     }

@@ -6,12 +6,16 @@
 //!           ├─ policy changed ───► still allowed? ─► asked anew, about what would run now
 //!           ├─ expired ────────────────────────────► confirmation_timeout
 //!           └─ cancelled ──────────────────────────► withdrawn; the oldest follower leads
+//!
+//!   an answer that is given is taken with the call's next step, and its giver is told so then (SM-6)
+//!
 //!   follow ─── waits for the end of the question that a call of equal key and digest leads (ID-3)
 //! ```
 
 use crate::{
     agent::{FromLead, Lead, Remembered, Settlement, Share, ShareKey, WaitingQuestion},
     call::{
+        given::Given,
         in_flight::{CallRef, InFlight},
         refusals::Refusal,
     },
@@ -20,7 +24,9 @@ use crate::{
 };
 use std::sync::Arc;
 use tokio::sync::oneshot;
-use toolyard_core::{Answer, ApprovalRequest, Approver, CallError, EventKind, RequestId, event::SettledBy};
+use toolyard_core::{
+    Answer, ApprovalRequest, Approver, CallError, EventKind, Receipt, RequestId, event::SettledBy,
+};
 
 /// A question about one call.
 pub(crate) struct Question {
@@ -28,6 +34,8 @@ pub(crate) struct Question {
     approver: Contained<Arc<dyn Approver>>,
     request: ApprovalRequest,
     part: Part,
+    /// The approver's answer, until it is taken.
+    given: Option<Given>,
 }
 
 /// The call's part in its question.
@@ -73,7 +81,7 @@ impl Question {
         approver: Contained<Arc<dyn Approver>>,
         request: ApprovalRequest,
     ) -> Self {
-        let mut question = Self { call, approver, request, part: Part::Alone };
+        let mut question = Self { call, approver, request, part: Part::Alone, given: None };
         question.share();
         question
     }
@@ -180,13 +188,20 @@ impl Question {
             let settled = tokio::select! {
                 biased;
                 with = others.settled() => Settled::With(with),
-                () = changed => continue,
+                // Before the change of policy: whoever gave an answer learns that it is about something else.
                 answer = self.answer() => answer,
+                () = changed => continue,
                 () = &mut over => Settled::Expired,
             };
             match settled {
                 // The answer is not about what would run now.
-                Settled::Answered(answer) if self.is_outdated() && answer.allows() => {}
+                Settled::Answered(answer) if self.is_outdated() && answer.allows() => {
+                    self.given().tell(Receipt::Outdated);
+                }
+                Settled::Answered(_) => {
+                    self.given = Some(self.given());
+                    return settled;
+                }
                 Settled::With(_) if self.is_outdated() => {
                     return self.check_again().map_or_else(Settled::Refused, |()| settled);
                 }
@@ -215,6 +230,17 @@ impl Question {
         Ok(())
     }
 
+    fn given(&self) -> Given {
+        Given::new(self.approver.clone(), self.request.clone(), self.at().engine().redactor.clone())
+    }
+
+    /// Tells the approver that its answer counts.
+    fn taken(&mut self) {
+        if let Some(given) = self.given.take() {
+            given.tell(Receipt::Taken);
+        }
+    }
+
     async fn answer(&self) -> Settled {
         let answered = match caught(|| self.approver.ask(&self.request)) {
             Ok(answer) => Caught::new(answer).await,
@@ -240,14 +266,17 @@ impl Question {
             // Followers learn so themselves, or have their own approver asked.
             Settled::With(_) | Settled::Shared(_) | Settled::Refused(_) => None,
         };
-        if let (Some(how), Part::Lead(lead)) = (for_followers, std::mem::replace(&mut self.part, Part::Alone))
+        let part = std::mem::replace(&mut self.part, Part::Alone);
+        if let (Some(how), Part::Lead(lead)) = (for_followers, part)
+            && lead.settle(how)
         {
-            lead.settle(how);
+            self.taken();
         }
         if let Settled::Answered(answer) = settled
             && let Some(remembered) = self.remembered(answer)
         {
             self.at().session().approvals().remember(self.request.pattern().key(), remembered);
+            self.taken();
         }
         match settled {
             Settled::Answered(answer) => self.decide(answer, SettledBy::Approver),
@@ -281,13 +310,16 @@ impl Question {
         }
     }
 
-    fn refuse(self, error: CallError) {
-        self.at().refuse(|| error);
+    fn refuse(mut self, error: CallError) {
+        if self.at().refuse(|| error) {
+            self.taken();
+        }
     }
 
     /// Approves the call: it proceeds at once if its run waits for the answer, else with its run.
-    fn approve(self, by: SettledBy) {
-        let call = self.at();
+    fn approve(mut self, by: SettledBy) {
+        let call = self.call.clone();
+        let call = call.at();
         let mut life = call.slot().life();
         let Some(run_begun) = life.approved() else { return };
         call.emit(None, || EventKind::ConfirmationResolved {
@@ -297,6 +329,7 @@ impl Question {
             digest: call.digest(),
         });
         drop(life);
+        self.taken();
         if run_begun {
             call.start_or_wait(call.engine().clock.now());
         }

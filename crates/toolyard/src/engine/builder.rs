@@ -2,7 +2,7 @@
 
 use super::Engine;
 use crate::{
-    agent::{ResultRoom, Scopes, Services, ToolUnits},
+    agent::{RequestIds, ResultRoom, Scopes, Services, ToolUnits},
     call::{Backend, EngineCore, HostBackend, Runners, Stop},
     chance::Chance,
     clock::Clock,
@@ -15,10 +15,7 @@ use crate::{
 use std::{
     collections::BTreeMap,
     num::NonZeroUsize,
-    sync::{
-        Arc, Weak,
-        atomic::{AtomicU64, AtomicUsize},
-    },
+    sync::{Arc, Weak, atomic::AtomicUsize},
     time::Duration,
 };
 use tokio::{runtime::Handle, time::sleep};
@@ -274,8 +271,8 @@ impl EngineBuilder {
         self
     }
 
-    /// Seeds the engine's randomness, which is used for jitter, so that a run can be repeated. By default every
-    /// engine has another seed.
+    /// Seeds the engine's randomness, which is used for jitter and for the ids of questions, so that a run can be
+    /// repeated. By default every engine has another seed; who knows the seed can guess those ids.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
@@ -356,13 +353,14 @@ impl EngineBuilder {
         let threads = || Arc::new(BlockingThreads::with_at_most(runtime.clone(), threads_max));
         let blocking: Arc<dyn Blocking> = self.blocking.unwrap_or_else(|| threads());
         let tasks = Tasks::new(runtime, self.spawner);
+        let chance = Chance::new(self.seed);
         let services = Services {
             registry,
             rules,
             capabilities: self.capabilities,
             confirmations: self.confirmations,
             approver: self.approver.map(Contained::new),
-            requests: AtomicU64::new(0),
+            requests: RequestIds::new(&chance),
             hooks: self.hooks.map(Contained::new),
             limits: self.limits,
             lengthy: Lengthy::default(),
@@ -384,7 +382,7 @@ impl EngineBuilder {
             redactor: self.redactor,
             sequence: Sequence::default(),
             clock: self.clock.unwrap_or_default(),
-            chance: Chance::new(self.seed),
+            chance,
             blocking: blocking.clone(),
             tasks: tasks.clone(),
             grace: self.grace.unwrap_or(Self::GRACE),

@@ -9,13 +9,10 @@ use crate::{
     tool::ToolEntry,
 };
 use serde_json::Value;
-use std::{
-    borrow::Cow,
-    sync::{Arc, atomic::Ordering},
-};
+use std::{borrow::Cow, sync::Arc};
 use toolyard_core::{
     ApprovalParts, ApprovalPattern, ApprovalRequest, CallDigest, CallError, CallId, ConfirmationMode,
-    ErrorKind, LinkedPath, RequestId, event::Approval, wording,
+    ErrorKind, LinkedPath, event::Approval, wording,
 };
 use toolyard_redact::Redactor;
 
@@ -57,6 +54,7 @@ pub(crate) struct ApprovalSubject<'a> {
     pub(crate) session: &'a Agent,
     pub(crate) entry: &'a Arc<ToolEntry>,
     pub(crate) args: &'a Arc<Value>,
+    pub(crate) turn: u64,
     pub(crate) call_id: &'a CallId,
     pub(crate) digest: CallDigest,
     pub(crate) paths: &'a [NamedPath],
@@ -93,7 +91,7 @@ pub(super) fn consent(
 
 /// Makes a new approval request.
 pub(crate) fn request(subject: &ApprovalSubject<'_>) -> ApprovalRequest {
-    let ApprovalSubject { session, entry, args, call_id, digest, paths } = *subject;
+    let ApprovalSubject { session, entry, args, turn, call_id, digest, paths } = *subject;
     let redactor = session.engine.redactor.as_ref().and_then(Redactor::registered);
     let shown = |args: &Value| {
         redactor.as_ref().and_then(|redactor| match redactor.value(args) {
@@ -113,9 +111,10 @@ pub(crate) fn request(subject: &ApprovalSubject<'_>) -> ApprovalRequest {
     }
     let parts = ApprovalParts {
         links,
-        id: RequestId(session.engine.requests.fetch_add(1, Ordering::Relaxed) + 1),
+        id: session.engine.requests.next(&session.engine.chance),
         session: session.id.clone(),
         agent: session.path.clone(),
+        turn,
         call_id: call_id.clone(),
         tool: entry.shared_name(),
         arguments: shown(args).map_or_else(|| args.clone(), Arc::new),

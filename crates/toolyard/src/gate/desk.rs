@@ -1,4 +1,10 @@
 //! A desk of open approval questions, for programs that answer them elsewhere (PO-4).
+//!
+//! ```text
+//!   engine ─► pending ─► shown by the program ─► answered ─► the engine has it ─┬─ takes it ──► it counts
+//!                ▲                               (later answers wait)           └─ does not ──► it does not count
+//!                └───────────────────────────────── asked anew ─────────────────────┘
+//! ```
 
 use async_trait::async_trait;
 use parking_lot::{Mutex, MutexGuard};
@@ -6,8 +12,8 @@ use std::{
     collections::{BTreeMap, VecDeque},
     sync::Arc,
 };
-use tokio::sync::{Notify, oneshot};
-use toolyard_core::{Answer, ApprovalRequest, Approver, CallDigest, RequestId};
+use tokio::sync::{Notify, futures::OwnedNotified, oneshot};
+use toolyard_core::{Answer, ApprovalRequest, Approver, CallDigest, Receipt, RequestId};
 
 /// How many questions can be open at once. Further ones are not asked, and their calls do not run.
 const PENDING_MAX: usize = 65_536;
@@ -22,14 +28,15 @@ pub enum AnswerError {
     /// There is no such question, or it was settled long ago.
     #[error("there is no question {0}")]
     Unknown(RequestId),
-    /// The question has been answered already: the first answer counts.
+    /// The question has been answered already: the first answer that the engine took counts.
     #[error("question {0} has already been answered: the first answer counts")]
     Answered(RequestId),
     /// The question ended without an answer: its call was cancelled, its time ran out, or an answer to another
     /// question settled it too.
     #[error("question {0} was withdrawn")]
     Withdrawn(RequestId),
-    /// The answer is for something other than what would run now: look at the question again.
+    /// The answer is for something other than what would run now. If that may run, the question is on the desk again:
+    /// [`next`](ApprovalDesk::next) gives it.
     #[error("the answer to question {0} is for something other than what would run")]
     Digest(RequestId),
 }
@@ -49,8 +56,9 @@ pub enum AnswerError {
 /// let person = async {
 ///     let question = desk.next().await.expect("the engine still asks");
 ///     assert_eq!(&**question.tool(), "save");
-///     desk.answer(question.id(), question.digest(), Answer::Allow).unwrap();
-///     assert!(desk.answer(question.id(), question.digest(), Answer::Deny).is_err()); // the first counts
+///     desk.answer(question.id(), question.digest(), Answer::Allow).await.unwrap();
+///     let late = desk.answer(question.id(), question.digest(), Answer::Deny).await;
+///     assert!(late.is_err()); // the first counts
 /// };
 /// let session = engine.session("demo");
 /// let (outcome, ()) = tokio::join!(session.call(Call::new("call_1", "save", "{}")), person);
@@ -71,25 +79,97 @@ struct Shared {
 #[derive(Default)]
 struct OpenQuestions {
     pending: BTreeMap<RequestId, Pending>,
-    /// Settled questions, oldest first, and whether they were answered.
-    settled: VecDeque<(RequestId, bool)>,
+    /// Settled questions, oldest first, and how.
+    settled: VecDeque<(RequestId, Settled)>,
     /// Whether the engine asks nothing more.
     closed: bool,
 }
 
 struct Pending {
     request: ApprovalRequest,
-    answer: oneshot::Sender<Answer>,
+    answer: AnswerState,
     taken: bool,
+    /// Wakes those whose answers came second when the question is settled.
+    over: Arc<Notify>,
+}
+
+/// The answer to a pending question.
+enum AnswerState {
+    /// There is none.
+    Open(oneshot::Sender<Answer>),
+    /// Somebody gave one, and waits for what becomes of it.
+    Given(oneshot::Sender<Receipt>),
+}
+
+/// How a question was settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Settled {
+    Answered,
+    Withdrawn,
+    /// It is asked anew, if what would run now is allowed.
+    Outdated,
+}
+
+impl Settled {
+    /// What a later answer is told.
+    fn error(self, id: RequestId) -> AnswerError {
+        match self {
+            Self::Answered => AnswerError::Answered(id),
+            Self::Withdrawn => AnswerError::Withdrawn(id),
+            Self::Outdated => AnswerError::Digest(id),
+        }
+    }
+}
+
+/// What happens to an answer that is brought to the desk.
+enum Brought {
+    /// The engine gets it here, and then says what becomes of it.
+    First(oneshot::Sender<Answer>, oneshot::Receiver<Receipt>),
+    /// The engine has another one, and has not taken that yet.
+    Second(OwnedNotified),
 }
 
 impl OpenQuestions {
-    /// Remembers that a question is settled.
-    fn settle(&mut self, id: RequestId, answered: bool) {
+    /// Takes an answer for what has this digest.
+    fn bring(&mut self, id: RequestId, digest: &CallDigest) -> Result<Brought, AnswerError> {
+        let Some(pending) = self.pending.get_mut(&id) else {
+            let settled = self.settled.iter().rev().find(|(of, _)| *of == id);
+            return Err(settled.map_or(AnswerError::Unknown(id), |(_, how)| how.error(id)));
+        };
+        if pending.request.digest() != digest {
+            return Err(AnswerError::Digest(id));
+        }
+        let (tell, told) = oneshot::channel();
+        match std::mem::replace(&mut pending.answer, AnswerState::Given(tell)) {
+            AnswerState::Open(give) => Ok(Brought::First(give, told)),
+            given @ AnswerState::Given(_) => {
+                pending.answer = given;
+                Ok(Brought::Second(pending.over.clone().notified_owned()))
+            }
+        }
+    }
+
+    /// Takes a question off the desk, and remembers how it was settled. What this returns wakes others and may be the
+    /// last to hold a tool, so it is told, and dropped, without the lock.
+    #[must_use]
+    fn settle(&mut self, id: RequestId, how: Settled) -> Option<Pending> {
+        let pending = self.pending.remove(&id)?;
         if self.settled.len() == SETTLED_MAX {
             self.settled.pop_front();
         }
-        self.settled.push_back((id, answered));
+        self.settled.push_back((id, how));
+        Some(pending)
+    }
+}
+
+impl Pending {
+    /// Tells those who answered.
+    fn tell(self, receipt: Receipt) {
+        if let AnswerState::Given(tell) = self.answer {
+            // Whoever answered may not wait for this any more.
+            let _ = tell.send(receipt);
+        }
+        self.over.notify_waiters();
     }
 }
 
@@ -135,37 +215,43 @@ impl ApprovalDesk {
         self.state().pending.values().map(|pending| pending.request.clone()).collect()
     }
 
-    /// Answers a question. `digest` is that of the request that was answered. If the policy changes at this very
-    /// moment, the question comes back to the desk, with what would run now.
+    /// Answers a question, and waits until the engine has taken the answer, or has not: it counts from then on, and not
+    /// before (SM-6). `digest` is that of the request that was answered. If the policy changes at this very moment, the
+    /// question comes back to the desk, with what would run now.
     ///
     /// # Errors
-    /// Returns an [`AnswerError`]; a question that is open stays open.
-    pub fn answer(&self, id: RequestId, digest: &CallDigest, answer: Answer) -> Result<(), AnswerError> {
-        let mut state = self.state();
-        let Some(pending) = state.pending.get(&id) else {
-            let settled = state.settled.iter().rev().find(|(of, _)| *of == id);
-            return Err(match settled {
-                None => AnswerError::Unknown(id),
-                Some((_, true)) => AnswerError::Answered(id),
-                Some((_, false)) => AnswerError::Withdrawn(id),
-            });
-        };
-        if pending.request.digest() != digest {
-            return Err(AnswerError::Digest(id));
+    /// Returns an [`AnswerError`]: the answer does not count. A question that is open stays open.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, nobody is told whether the answer counts.
+    pub async fn answer(
+        &self,
+        id: RequestId,
+        digest: &CallDigest,
+        answer: Answer,
+    ) -> Result<(), AnswerError> {
+        loop {
+            let brought = self.state().bring(id, digest)?;
+            match brought {
+                Brought::Second(over) => over.await,
+                Brought::First(give, told) => {
+                    // Nothing receives it if the question is withdrawn at this very moment: then that is what is told.
+                    let _ = give.send(answer);
+                    return match told.await {
+                        Ok(Receipt::Taken) => Ok(()),
+                        Ok(Receipt::Outdated) => Err(AnswerError::Digest(id)),
+                        _ => Err(AnswerError::Withdrawn(id)),
+                    };
+                }
+            }
         }
-        let pending = state.pending.remove(&id);
-        state.settle(id, true);
-        drop(state); // the answer wakes the task of its question
-        if pending.is_some_and(|pending| pending.answer.send(answer).is_ok()) {
-            return Ok(());
+    }
+
+    fn settle(&self, id: RequestId, how: Settled, receipt: Receipt) {
+        let pending = self.state().settle(id, how);
+        if let Some(pending) = pending {
+            pending.tell(receipt);
         }
-        // It was withdrawn at this very moment.
-        self.state()
-            .settled
-            .iter_mut()
-            .filter(|(of, _)| *of == id)
-            .for_each(|(_, answered)| *answered = false);
-        Err(AnswerError::Withdrawn(id))
     }
 
     /// Puts a question on the desk; `None` if there is no room.
@@ -175,41 +261,60 @@ impl ApprovalDesk {
         if state.pending.len() >= PENDING_MAX {
             return None;
         }
-        let pending = Pending { request: request.clone(), answer, taken: false };
+        let (request_of, answer) = (request.clone(), AnswerState::Open(answer));
+        let pending = Pending { request: request_of, answer, taken: false, over: Arc::default() };
         state.settled.retain(|(id, _)| *id != request.id());
         state.pending.insert(request.id(), pending);
         drop(state);
         self.shared.new_question.notify_one();
-        Some(OpenQuestion { desk: self, id: request.id(), wait })
+        Some(OpenQuestion { desk: self, id: request.id(), wait, is_answered: false })
     }
 }
 
-/// A question on the desk. Dropping this withdraws it.
+/// A question on the desk. Dropping this withdraws it, unless it was answered: then the engine says what becomes of it.
 struct OpenQuestion<'a> {
     desk: &'a ApprovalDesk,
     id: RequestId,
     wait: oneshot::Receiver<Answer>,
+    is_answered: bool,
+}
+
+impl OpenQuestion<'_> {
+    /// Waits for the answer. It is the last await: what is answered is in the engine's hands.
+    async fn answered(mut self) -> Answer {
+        let answer = (&mut self.wait).await;
+        self.is_answered = answer.is_ok();
+        answer.unwrap_or(Answer::Deny)
+    }
 }
 
 impl Drop for OpenQuestion<'_> {
     fn drop(&mut self) {
-        let mut state = self.desk.state();
-        let withdrawn = state.pending.remove(&self.id);
-        if withdrawn.is_some() {
-            state.settle(self.id, false);
+        if !self.is_answered {
+            self.desk.settle(self.id, Settled::Withdrawn, Receipt::Withdrawn);
         }
-        drop(state); // before the question, which may be the last to hold its tool
     }
 }
 
 #[async_trait]
 impl Approver for ApprovalDesk {
     async fn ask(&self, request: &ApprovalRequest) -> Answer {
-        let Some(mut open_question) = self.open(request) else {
-            tracing::warn!(max = PENDING_MAX, "too many open approval questions; this one is not asked");
-            return Answer::Nobody;
+        match self.open(request) {
+            Some(question) => question.answered().await,
+            None => {
+                tracing::warn!(max = PENDING_MAX, "too many open approval questions; this one is not asked");
+                Answer::Nobody
+            }
+        }
+    }
+
+    fn receipt(&self, request: &ApprovalRequest, receipt: Receipt) {
+        let how = match receipt {
+            Receipt::Taken => Settled::Answered,
+            Receipt::Outdated => Settled::Outdated,
+            _ => Settled::Withdrawn,
         };
-        (&mut open_question.wait).await.unwrap_or(Answer::Deny)
+        self.settle(request.id(), how, receipt);
     }
 
     fn no_more_questions(&self) {

@@ -10,7 +10,7 @@ use std::{future::pending, sync::Arc, time::Duration};
 use tokio::time::sleep;
 use toolyard::{
     Abort, Answer, ApprovalRequest, Approver, Backend, Call, Caller, Execution, Hooks, HostBackend, Outcome,
-    Running, SandboxError, async_trait,
+    Receipt, Running, SandboxError, async_trait,
 };
 
 /// An approver that answers as the calls' plans say.
@@ -42,6 +42,11 @@ impl Approver for ScriptedApprover {
         sleep(Duration::from_millis(after)).await;
         self.stage.journal.note(Fact::Answered(plan.node, *request.digest(), answer));
         answer
+    }
+
+    fn receipt(&self, request: &ApprovalRequest, receipt: Receipt) {
+        let node = self.stage.plan(request.call_id()).node;
+        self.stage.journal.note(Fact::Receipt(node, receipt));
     }
 }
 

@@ -142,7 +142,7 @@ mod tests {
     fn spawn_question(queue: &QuestionQueue, id: u64, sender: &mpsc::Sender<u64>) -> JoinHandle<()> {
         let (queue, sender) = (queue.clone(), sender.clone());
         tokio::spawn(async move {
-            let _current = queue.until_current(RequestId(id)).await;
+            let _current = queue.until_current(RequestId::new(0, id, 0)).await;
             sender.send(id).unwrap();
         })
     }
@@ -151,7 +151,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_first_that_was_asked_is_shown_first() {
         let (queue, (sender, order)) = (QuestionQueue::default(), mpsc::channel());
-        (1..=3).for_each(|id| queue.announce(RequestId(id)));
+        (1..=3).for_each(|id| queue.announce(RequestId::new(0, id, 0)));
         let began = Instant::now();
         let mut tasks = Vec::new();
         for id in [3, 1, 2] {
@@ -168,7 +168,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_question_that_never_arrives_is_not_waited_for_long() {
         let (queue, (sender, order)) = (QuestionQueue::default(), mpsc::channel());
-        (1..=3).for_each(|id| queue.announce(RequestId(id)));
+        (1..=3).for_each(|id| queue.announce(RequestId::new(0, id, 0)));
         let began = Instant::now();
         spawn_question(&queue, 3, &sender).await.unwrap();
         assert_eq!(began.elapsed(), ARRIVAL_TIMEOUT);
@@ -180,7 +180,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_withdrawn_question_leaves_the_queue() {
         let (queue, (sender, order)) = (QuestionQueue::default(), mpsc::channel());
-        let shown = queue.until_current(RequestId(1)).await;
+        let shown = queue.until_current(RequestId::new(0, 1, 0)).await;
         let (withdrawn, next) = (spawn_question(&queue, 2, &sender), spawn_question(&queue, 3, &sender));
         yield_now().await;
         withdrawn.abort();

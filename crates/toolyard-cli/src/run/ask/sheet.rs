@@ -148,7 +148,7 @@ mod tests {
         let session = SessionId::from(session);
         let spec = ToolSpec::write("write_file").approval_ignores("content");
         let parts = ApprovalParts {
-            id: RequestId(1),
+            id: RequestId::new(0, 1, 0),
             agent: AgentPath::from(agent),
             call_id: CallId::from("call_1"),
             tool: "write_file".into(),
@@ -159,6 +159,7 @@ mod tests {
             arguments: Arc::new(args),
             links: Vec::new(),
             session,
+            turn: 1,
         };
         ApprovalRequest::new(parts, None)
     }

@@ -51,7 +51,7 @@ fn asked(text: &str) -> E {
         tool_name: "t".into(),
         side_effects: SideEffects::Write,
         expires_ms: 1,
-        request: RequestId(1),
+        request: RequestId::new(5, 1, 9),
         digest: digest(text),
         arguments: "{}".to_owned(),
     }

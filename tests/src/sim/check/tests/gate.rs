@@ -5,7 +5,7 @@ use crate::sim::{
     Entry, Fact, HandlerStep, Program,
     program::{Act, AnswerPlan, Consent, Order, PolicyPlan},
 };
-use toolyard::{Answer, CallDigest, EventKind, event::Approval};
+use toolyard::{Answer, CallDigest, EventKind, Receipt, event::Approval};
 
 /// c0 writes for a second before c1 may; meanwhile a second policy, which allows both too, comes into force.
 fn changed() -> Program {
@@ -147,6 +147,49 @@ fn a_needless_question_is_found() {
         let at = find(entries, |fact| matches!(fact, Fact::Answered(0, ..)));
         if let Fact::Answered(_, _, answer) = &mut entries[at].fact {
             *answer = Answer::Always;
+        }
+    });
+}
+
+/// SM-6: an answer without a receipt, one that counts twice, and one that approves without having been taken.
+#[test]
+fn a_receipt_that_is_wrong_is_found() {
+    let receipt = |entries: &[Entry]| find(entries, |fact| matches!(fact, Fact::Receipt(4, Receipt::Taken)));
+    breaks("SM-6", &mixed(), |entries| {
+        let at = receipt(entries);
+        entries.remove(at);
+    });
+    breaks("SM-6", &mixed(), |entries| {
+        let at = receipt(entries);
+        entries.insert(at, entries[at].clone());
+    });
+    breaks("SM-6", &mixed(), |entries| {
+        let at = receipt(entries);
+        entries[at].fact = Fact::Receipt(4, Receipt::Withdrawn);
+    });
+}
+
+/// SM-6: a question with the id of another one.
+#[test]
+fn a_repeated_question_id_is_found() {
+    let mut program = always();
+    program.sessions[0].turns[0].batch.calls[0].answer = AnswerPlan::Yes(1);
+    breaks("SM-6", &program, |entries| {
+        let asked =
+            |call| event(entries, call, |kind| matches!(kind, EventKind::ConfirmationRequested { .. }));
+        let ids = ["c0", "c1"].map(|call| match &entries[asked(call)].fact {
+            Fact::Event(event) => match event.kind {
+                EventKind::ConfirmationRequested { request, .. } => request,
+                _ => unreachable!("it is a question"),
+            },
+            _ => unreachable!("it is an event"),
+        });
+        assert!(ids[0] < ids[1]);
+        let at = asked("c1");
+        if let Fact::Event(event) = &mut entries[at].fact
+            && let EventKind::ConfirmationRequested { request, .. } = &mut event.kind
+        {
+            *request = ids[0];
         }
     });
 }
