@@ -46,6 +46,7 @@
 //! would run.
 
 mod details;
+mod epoch;
 mod grammar;
 mod kind;
 mod line;
@@ -54,6 +55,7 @@ mod log;
 mod record;
 
 pub use details::{CallDetails, DETAIL_BYTES_MAX, DETAIL_FILES_MAX};
+pub use epoch::{Epoch, EpochError};
 pub use grammar::{CallGrammar, GrammarError};
 pub use kind::{Approval, DrainStep, EventKind, Failure, SettledBy};
 pub use line::{Line, LineError, Stranger};

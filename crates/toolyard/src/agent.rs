@@ -118,7 +118,10 @@ impl Agent {
         let max_in_flight = parts.max_in_flight.or(self.max_in_flight);
         Self {
             id: self.id.clone(),
-            path: AgentPath::from(format!("{}/{}", self.path, tree.numbers.next_fork())),
+            path: match parts.name {
+                Some(name) => AgentPath::from(format!("{}/{name}", self.path)),
+                None => AgentPath::from(format!("{}/{}", self.path, tree.numbers.next_fork())),
+            },
             depth: self.depth + 1,
             resources: self.resources.clone(),
             scope: self.scope.clone(),

@@ -65,7 +65,7 @@ pub(crate) use in_flight::{CallGone, CallRef};
 pub(crate) use nested::{Entered, Nested};
 pub(crate) use refusals::vanished;
 pub(crate) use run::{Run, Step, index};
-pub(crate) use session::SessionCore;
+pub(crate) use session::{NameTaken, SessionCore};
 pub(crate) use slot::Slot;
 pub(crate) use stop::Stop;
 pub(crate) use weak_list::WeakList;

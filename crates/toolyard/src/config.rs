@@ -191,6 +191,25 @@ impl Budgets {
         self.tree = budget;
         self
     }
+
+    /// What both allow: the least of each (SM-8). For budgets that somebody asks for within those that he was given.
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard::{Budget, Budgets};
+    /// let given = Budgets::default().turn(Budget::calls(20)).tree(Budget::calls(500));
+    /// let asked = Budgets::default().turn(Budget::calls(50)).session(Budget::cost(9));
+    /// let both = Budgets::default().turn(Budget::calls(20)).session(Budget::cost(9)).tree(Budget::calls(500));
+    /// assert_eq!(given.min(asked), both);
+    /// ```
+    #[must_use]
+    pub fn min(self, other: Self) -> Self {
+        Self {
+            turn: self.turn.min(other.turn),
+            session: self.session.min(other.session),
+            tree: self.tree.min(other.tree),
+        }
+    }
 }
 
 /// What an operator chooses for one tool. It wins over what the author chose in the tool's [`ToolSpec`]; the rest

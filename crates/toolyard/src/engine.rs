@@ -3,12 +3,14 @@
 mod builder;
 mod gauges;
 mod guards;
+mod open;
 mod shutdown;
 mod status;
 
 pub use builder::{BuildError, EngineBuilder};
 pub use gauges::Gauges;
 pub use guards::{BreakerOf, BreakerStatus};
+pub use open::AlreadyOpen;
 pub use shutdown::DrainReport;
 pub use status::{Bound, EngineStatus, Holder, HolderState, Missing, Waiting, Who};
 
@@ -18,11 +20,11 @@ use crate::{
     config::Drain,
     pool::{PoolError, Pools},
     record::Subscription,
-    session::{Session, SessionOptions},
+    session::Session,
     tool::{Registry, ToolEntry},
 };
 use std::{fmt, sync::Arc};
-use toolyard_core::{EventKind, RuntimePolicy, SessionId, ToolClass};
+use toolyard_core::{EventKind, RuntimePolicy, SessionId, ToolClass, event::Epoch};
 use toolyard_redact::Redactor;
 
 /// Runs the tool calls of agents: concurrently, in the order the model meant, bounded, one result per call.
@@ -53,18 +55,6 @@ impl Engine {
         EngineBuilder::default()
     }
 
-    /// Returns the session of this name, and opens it with the engine's settings if it is not open. A session closes
-    /// when its last clone and its last call are gone. The name `@engine` is reserved for the engine's own events.
-    pub fn session(&self, id: impl Into<SessionId>) -> Session {
-        self.session_with(id, SessionOptions::default())
-    }
-
-    /// Like [`session`](Self::session), with settings. They apply only if this call opens the session; an open
-    /// session keeps its own.
-    pub fn session_with(&self, id: impl Into<SessionId>, options: SessionOptions) -> Session {
-        Session { core: self.core.open(id.into(), |engine| options.prepared(engine)) }
-    }
-
     /// Cancels every call that is in flight in the session of this name and in its forks, but no later one. Returns
     /// how many there were; 0 if no such session is open. See [`Session::cancel_calls`].
     pub fn cancel_session_tools(&self, session: &SessionId) -> usize {
@@ -86,6 +76,12 @@ impl Engine {
     /// The same as [`Session::definitions`].
     pub fn definitions_for(&self, session: &Session) -> Vec<Arc<ToolEntry>> {
         session.definitions()
+    }
+
+    /// The name of this life of the engine: no other engine has it. What the engine counts, such as the positions of its
+    /// events, is unique together with it (SM-8).
+    pub fn epoch(&self) -> Epoch {
+        self.core.epoch
     }
 
     /// Replaces the policy, for new calls and for waiting ones. A waiting call that the new policy does not allow

@@ -27,7 +27,8 @@ pub use call::{Backend, Execution, HostBackend, Running, SandboxError, Stopped};
 pub use clock::Clock;
 pub use config::{Budgets, Drain, FORK_DEPTH_MAX, Limits, OnSerialFailure, PoolWidths, ToolConfig};
 pub use engine::{
-    BreakerOf, BreakerStatus, BuildError, DrainReport, Engine, EngineBuilder, EngineStatus, Gauges,
+    AlreadyOpen, BreakerOf, BreakerStatus, BuildError, DrainReport, Engine, EngineBuilder, EngineStatus,
+    Gauges,
 };
 pub use gate::{AnswerError, ApprovalDesk};
 pub use pool::{PoolError, PoolState, PoolStatus};

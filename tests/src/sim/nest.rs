@@ -22,7 +22,7 @@ pub(super) enum Parent<'a> {
 }
 
 /// Creates a sub-agent; `None` if the call that it would belong to has ended. Programs fork less deeply than engines
-/// allow.
+/// allow. Every other one has a name, by which its parent must find it, and which no second one gets (SM-8).
 pub(super) fn fork(program: &Program, parent: Parent<'_>, plan: &ForkPlan) -> Option<Session> {
     let mut policy = ForkPolicy::default();
     if plan.shares_concurrent {
@@ -37,12 +37,38 @@ pub(super) fn fork(program: &Program, parent: Parent<'_>, plan: &ForkPlan) -> Op
     if let Some(capabilities) = capabilities(program, &plan.barred) {
         policy = policy.capabilities(capabilities);
     }
-    let fork = match parent {
-        Parent::Handler(cx) => cx.fork(policy),
-        Parent::Agent(agent) => agent.session.fork(policy),
+    let name = format!("fork-{}", plan.number);
+    let is_named = plan.number.is_multiple_of(2);
+    let named = if is_named { policy.clone().name(name.as_str()) } else { policy.clone() };
+    let fork = match (parent.fork(named.clone()), parent) {
+        (Err(ForkError::CallEnded), _) => return None,
+        // What the last attempt of this call forked may still be at work.
+        (Err(ForkError::NameTaken), Parent::Handler(cx)) if cx.attempt() > 1 => {
+            return parent.fork(policy).ok();
+        }
+        (fork, _) => fork.expect("programs fork within the limit, each under a name of its own"),
     };
-    match fork {
-        Err(ForkError::CallEnded) => None,
-        fork => Some(fork.expect("programs fork within the limit")),
+    if is_named {
+        assert_eq!(fork.agent().name(), name);
+        let found = parent.sub_agent(&name).map(|found| found.agent().clone());
+        assert_eq!(found.as_ref(), Some(fork.agent()), "a sub-agent is found by its name (SM-8)");
+        assert_eq!(parent.fork(named).err(), Some(ForkError::NameTaken), "one name is two agents' (SM-8)");
+    }
+    Some(fork)
+}
+
+impl Parent<'_> {
+    fn fork(self, policy: ForkPolicy) -> Result<Session, ForkError> {
+        match self {
+            Self::Handler(cx) => cx.fork(policy),
+            Self::Agent(agent) => agent.session.fork(policy),
+        }
+    }
+
+    fn sub_agent(self, name: &str) -> Option<Session> {
+        match self {
+            Self::Handler(cx) => cx.sub_agent(name),
+            Self::Agent(agent) => agent.session.sub_agent(name),
+        }
     }
 }

@@ -5,6 +5,7 @@ mod deadlines;
 mod deep;
 mod engines;
 mod forks;
+mod names;
 mod nested;
 mod pools;
 mod scenarios;

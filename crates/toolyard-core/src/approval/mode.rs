@@ -32,6 +32,25 @@ impl ConfirmationMode {
         matches!(self, Self::Prompt | Self::PromptOnce)
     }
 
+    /// The stricter of two modes: auto, then prompt_once, prompt and deny, which is the strictest.
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard_core::ConfirmationMode;
+    /// let (once, prompt) = (ConfirmationMode::PromptOnce, ConfirmationMode::Prompt);
+    /// assert_eq!(once.stricter(prompt), prompt);
+    /// ```
+    #[must_use]
+    pub fn stricter(self, other: Self) -> Self {
+        let strictness = |mode: &Self| match mode {
+            Self::Auto => 0,
+            Self::PromptOnce => 1,
+            Self::Prompt => 2,
+            Self::Deny => 3,
+        };
+        std::cmp::max_by_key(self, other, strictness)
+    }
+
     /// The word used in configuration.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -64,6 +83,8 @@ pub struct Confirmations {
     trusted: Vec<PathBuf>,
     in_trusted: [Option<ConfirmationMode>; SideEffects::ALL.len()],
     timeout: Duration,
+    /// Others that apply too: the strictest decides. These have none of their own.
+    also: Vec<Self>,
 }
 
 impl Confirmations {
@@ -73,6 +94,28 @@ impl Confirmations {
     /// Lets every call run without approval.
     pub fn auto() -> Self {
         Self { by_side_effects: [ConfirmationMode::Auto; SideEffects::ALL.len()], ..Self::default() }
+    }
+
+    /// Makes `other` apply too: for each call the stricter mode of both (SM-8), and the shorter time for an answer. A
+    /// workspace is trusted by each as it says, so a call runs without approval only where both let it. What is set
+    /// afterwards is set in the first of both, so it cannot loosen the other.
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard_core::{ConfirmationMode, Confirmations, SideEffects};
+    /// let ours = Confirmations::default().tool("deploy", ConfirmationMode::Deny);
+    /// let asked_for = Confirmations::auto().side_effects(SideEffects::Read, ConfirmationMode::Prompt);
+    /// let both = ours.stricter(asked_for);
+    /// assert_eq!(both.mode("deploy", SideEffects::Execute), ConfirmationMode::Deny);
+    /// assert_eq!(both.mode("write_file", SideEffects::Write), ConfirmationMode::Prompt);
+    /// assert_eq!(both.mode("read_file", SideEffects::Read), ConfirmationMode::Prompt);
+    /// ```
+    #[must_use]
+    pub fn stricter(mut self, mut other: Self) -> Self {
+        let more = std::mem::take(&mut other.also);
+        self.also.push(other);
+        self.also.extend(more);
+        self
     }
 
     /// Sets the mode of tools with these side effects.
@@ -119,7 +162,7 @@ impl Confirmations {
 
     /// Whether any workspace is trusted.
     pub fn trusts_any(&self) -> bool {
-        !self.trusted.is_empty()
+        !self.trusted.is_empty() || self.also.iter().any(Self::trusts_any)
     }
 
     /// The modes of a session whose workspace has this root.
@@ -137,6 +180,7 @@ impl Confirmations {
     /// ```
     #[must_use]
     pub fn in_workspace(mut self, root: Option<&Path>) -> Self {
+        self.also = self.also.into_iter().map(|also| also.in_workspace(root)).collect();
         if !root.is_some_and(|root| self.trusted.iter().any(|trusted| root.starts_with(trusted))) {
             return self;
         }
@@ -159,6 +203,11 @@ impl Confirmations {
 
     /// The mode of a tool with these side effects.
     pub fn mode(&self, tool: &str, side_effects: SideEffects) -> ConfirmationMode {
+        let also = self.also.iter().map(|also| also.own_mode(tool, side_effects));
+        also.fold(self.own_mode(tool, side_effects), ConfirmationMode::stricter)
+    }
+
+    fn own_mode(&self, tool: &str, side_effects: SideEffects) -> ConfirmationMode {
         if !self.per_tool.is_empty()
             && let Some(mode) = self.per_tool.get(tool)
         {
@@ -169,7 +218,7 @@ impl Confirmations {
 
     /// How long an answer is waited for.
     pub fn answer_within(&self) -> Duration {
-        self.timeout
+        self.also.iter().map(|also| also.timeout).fold(self.timeout, Duration::min)
     }
 }
 
@@ -185,6 +234,63 @@ impl Default for Confirmations {
             trusted: Vec::new(),
             in_trusted: [None; SideEffects::ALL.len()],
             timeout: Self::TIMEOUT,
+            also: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ConfirmationMode::{Auto, Deny, Prompt, PromptOnce};
+
+    /// SM-8: of two settings the stricter mode counts, for every tool and every workspace, in any order and nesting.
+    #[test]
+    fn the_stricter_mode_counts() {
+        let write = SideEffects::Write;
+        let settings = [
+            Confirmations::default(),
+            Confirmations::auto(),
+            Confirmations::auto().tool("x", Deny).side_effects(write, PromptOnce),
+            Confirmations::default().tool("x", Auto).trust("/near"),
+            // A trusted workspace may also be stricter than others.
+            Confirmations::auto().trust("/near/in").trusted_override(write, Deny),
+        ];
+        let roots = [None, Some("/near"), Some("/near/in"), Some("/far")].map(|root| root.map(Path::new));
+        let mode =
+            |of: &Confirmations, tool, effects, root| of.clone().in_workspace(root).mode(tool, effects);
+        for one in &settings {
+            for other in &settings {
+                let both = one.clone().stricter(other.clone());
+                let thrice = one.clone().stricter(both.clone()).stricter(Confirmations::auto());
+                for (tool, root) in roots.iter().flat_map(|root| [("x", *root), ("y", *root)]) {
+                    for effects in SideEffects::ALL {
+                        let of = |settings| mode(settings, tool, effects, root);
+                        let stricter = of(one).stricter(of(other));
+                        assert_eq!(
+                            (of(&both), of(&thrice)),
+                            (stricter, stricter),
+                            "{tool} {root:?} {effects:?}"
+                        );
+                    }
+                }
+                assert_eq!(both.trusts_any(), one.trusts_any() || other.trusts_any());
+            }
+        }
+    }
+
+    /// SM-8: the shorter time counts, and what is set afterwards cannot loosen what was added.
+    #[test]
+    fn what_was_added_cannot_be_loosened() {
+        let hour = Duration::from_secs(3600);
+        let strict = Confirmations::default().side_effects(SideEffects::Write, Deny);
+        let both =
+            Confirmations::auto().stricter(strict).timeout(hour).side_effects(SideEffects::Write, Auto);
+        assert_eq!(both.mode("x", SideEffects::Write), Deny);
+        assert_eq!(both.answer_within(), Confirmations::TIMEOUT);
+        let order = [Auto, PromptOnce, Prompt, Deny];
+        for (at, mode) in order.iter().enumerate() {
+            order[..=at].iter().for_each(|less| assert_eq!(less.stricter(*mode), *mode));
         }
     }
 }

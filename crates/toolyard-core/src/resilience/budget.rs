@@ -58,6 +58,20 @@ impl Budget {
     pub const fn is_unlimited(&self) -> bool {
         self.calls.is_none() && self.cost.is_none()
     }
+
+    /// What both budgets allow: the smaller number of calls, and the smaller cost (SM-8).
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard_core::Budget;
+    /// let both = Budget::calls(5).with_cost(70).min(Budget::calls(9));
+    /// assert_eq!(both, Budget::calls(5).with_cost(70));
+    /// ```
+    #[must_use]
+    pub fn min(self, other: Self) -> Self {
+        let least = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();
+        Self { calls: least(self.calls, other.calls), cost: least(self.cost, other.cost) }
+    }
 }
 
 #[cfg(test)]
@@ -75,6 +89,20 @@ mod tests {
         for bad in [json!({"calls": -1}), json!({"calls": 1.5}), json!({"cals": 1}), json!({"cost": "many"})]
         {
             assert!(from_value::<Budget>(bad.clone()).is_err(), "{bad}");
+        }
+    }
+
+    /// SM-8: the least of two budgets allows what both allow; no bound is more than any bound.
+    #[test]
+    fn the_least_of_two_budgets_is_what_both_allow() {
+        let cases = [
+            (Budget::UNLIMITED, Budget::UNLIMITED, Budget::UNLIMITED),
+            (Budget::UNLIMITED, Budget::calls(0), Budget::calls(0)),
+            (Budget::calls(3), Budget::cost(7), Budget::calls(3).with_cost(7)),
+            (Budget::calls(3).with_cost(1), Budget::calls(2).with_cost(9), Budget::calls(2).with_cost(1)),
+        ];
+        for (one, other, least) in cases {
+            assert_eq!((one.min(other), other.min(one)), (least, least));
         }
     }
 }

@@ -19,6 +19,7 @@ pub(crate) struct PreparedOptions {
 /// What a fork has that its parent has not.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ForkParts {
+    pub(crate) name: Option<Arc<str>>,
     pub(crate) narrowing: Narrowing,
     pub(crate) shares_concurrent: bool,
     pub(crate) max_in_flight: Option<NonZeroUsize>,

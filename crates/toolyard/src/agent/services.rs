@@ -21,7 +21,8 @@ use tokio_util::sync::CancellationToken;
 use toolyard_admission::{Admission, UnitId};
 use toolyard_core::{
     AgentPath, Approver, Capabilities, Confirmations, Event, EventKind, Hooks, PathScope, Resources,
-    SessionId, event::ENGINE_SESSION,
+    SessionId,
+    event::{ENGINE_SESSION, Epoch},
 };
 use toolyard_redact::Redactor;
 
@@ -53,6 +54,8 @@ pub(crate) struct Services {
     pub(crate) sequence: Sequence,
     pub(crate) clock: Clock,
     pub(crate) chance: Chance,
+    /// Names its life.
+    pub(crate) epoch: Epoch,
     pub(crate) blocking: Arc<dyn Blocking>,
     /// The unit of the threads of blocking handlers.
     pub(crate) threads: UnitId,

@@ -29,6 +29,8 @@ pub(crate) struct EngineCore {
     pub(crate) batch_ends: BatchEnds,
     sessions: Mutex<Sessions>,
     opened: AtomicU64,
+    /// How many sessions were opened that nobody had named.
+    unnamed: AtomicU64,
 }
 
 impl Deref for EngineCore {
@@ -75,18 +77,19 @@ impl EngineCore {
             batch_ends: BatchEnds::default(),
             sessions: Mutex::default(),
             opened: AtomicU64::new(0),
+            unnamed: AtomicU64::new(0),
         }
     }
 
-    /// Returns the open session of this name, or opens one. The options are read and dropped outside of the lock:
-    /// they may hold the last handle of another session, and any code of the embedder.
+    /// Returns the open session of this name, or opens one; and whether it did. The options are read and dropped
+    /// outside of the lock: they may hold the last handle of another session, and any code of the embedder.
     pub(crate) fn open(
         self: &Arc<Self>,
         id: SessionId,
         options: impl FnOnce(&Services) -> PreparedOptions,
-    ) -> Arc<SessionCore> {
-        let core = match self.open_session(&id) {
-            Some(core) => core,
+    ) -> (Arc<SessionCore>, bool) {
+        let (core, opened) = match self.open_session(&id) {
+            Some(core) => (core, false),
             None => self.open_with(id, options(self)),
         };
         core.announce();
@@ -95,7 +98,13 @@ impl EngineCore {
         if let Some(why) = stopped {
             core.stop(why);
         }
-        core
+        (core, opened)
+    }
+
+    /// A name for a session that nobody has named (SM-8).
+    pub(crate) fn unnamed_id(&self) -> SessionId {
+        let number = self.unnamed.fetch_add(1, Ordering::Relaxed) + 1;
+        SessionId::from(format!("session-{}-{number}", self.epoch))
     }
 
     /// The open session of this name.
@@ -103,20 +112,20 @@ impl EngineCore {
         self.sessions().open.get(id)?.core.upgrade()
     }
 
-    /// Opens a session, unless another caller has just opened it.
-    fn open_with(self: &Arc<Self>, id: SessionId, options: PreparedOptions) -> Arc<SessionCore> {
+    /// Opens a session, unless another caller has just opened it. Returns whether it did.
+    fn open_with(self: &Arc<Self>, id: SessionId, options: PreparedOptions) -> (Arc<SessionCore>, bool) {
         let mut unused = Some(options); // dropped after the lock is released
         let mut sessions = self.sessions();
         let named = sessions.open.entry(id.clone()).or_default();
         if let Some(core) = named.core.upgrade() {
-            return core;
+            return (core, false);
         }
         let options = unused.take().expect("the options are still there");
         let number = self.opened.fetch_add(1, Ordering::Relaxed);
         let core = SessionCore::open(self, number, id, options, named.numbers.clone());
         named.core = Arc::downgrade(&core);
         named.unannounced += 1;
-        core
+        (core, true)
     }
 
     /// A session has announced its end. After the last one of its name, the name is free again and its event numbers

@@ -45,9 +45,20 @@ struct Parent {
 #[derive(Default)]
 struct Open {
     batches: WeakList<BatchState>,
-    forks: Slab<Weak<SessionCore>>,
+    forks: Slab<ForkPlace>,
     stopped: Option<Stop>,
 }
+
+/// A place among the forks of a session.
+struct ForkPlace {
+    /// The name that the fork was given.
+    name: Option<Arc<str>>,
+    /// Nothing yet while the fork is being made.
+    core: Weak<SessionCore>,
+}
+
+/// The name of a fork is taken: its parent has another fork of that name.
+pub(crate) struct NameTaken;
 
 impl Deref for SessionCore {
     type Target = Agent;
@@ -76,9 +87,13 @@ impl SessionCore {
     }
 
     /// Forks `parent`: see [`Agent::fork`].
-    pub(crate) fn fork(parent: &Arc<Self>, parts: ForkParts, made_by: Option<CallRef>) -> Arc<Self> {
+    pub(crate) fn fork(
+        parent: &Arc<Self>,
+        parts: ForkParts,
+        made_by: Option<CallRef>,
+    ) -> Result<Arc<Self>, NameTaken> {
+        let place = parent.take_place(parts.name.clone())?;
         let agent = parent.agent.fork(parts, made_by.as_ref().and_then(|call| call.batch.allowance()));
-        let place = parent.open_now().forks.insert(Weak::new());
         let made_by = made_by.map(|call| call.at().downgrade());
         let fork = Arc::new(Self {
             agent,
@@ -89,14 +104,43 @@ impl SessionCore {
         });
         let stopped = {
             let mut open = parent.open_now();
-            open.forks[place] = Arc::downgrade(&fork);
+            open.forks[place].core = Arc::downgrade(&fork);
             open.stopped
         };
         parent.emit_lazily(|| EventKind::AgentForked { child: fork.path.to_string() }, EventPlace::default);
         if let Some(why) = stopped {
             fork.stop(why);
         }
-        fork
+        Ok(fork)
+    }
+
+    /// Takes a place among the forks, unless the name is taken (SM-8).
+    fn take_place(&self, name: Option<Arc<str>>) -> Result<usize, NameTaken> {
+        let mut held = Vec::new(); // dropped after the lock is released: a fork's end takes it too
+        let mut open = self.open_now();
+        let same_name = open.forks.iter().filter(|(_, fork)| name.is_some() && fork.name == name);
+        let is_taken = same_name.fold(false, |taken, (_, fork)| {
+            // One that cannot be upgraded is being made, or has yet to announce its end.
+            let core = fork.core.upgrade();
+            let is_over = core.as_ref().is_some_and(|core| core.has_outlived_its_call());
+            held.extend(core);
+            taken || !is_over
+        });
+        match is_taken {
+            true => Err(NameTaken),
+            false => Ok(open.forks.insert(ForkPlace { name, core: Weak::new() })),
+        }
+    }
+
+    /// The fork of this name, unless it has outlived the call that made it (SM-8).
+    pub(crate) fn fork_named(&self, name: &str) -> Option<Arc<Self>> {
+        let (_, forks) = self.in_flight();
+        forks.into_iter().find(|fork| fork.path.name() == name && !fork.has_outlived_its_call())
+    }
+
+    /// Whether the handler whose call made it has ended: the fork has ended with it.
+    fn has_outlived_its_call(&self) -> bool {
+        self.made_by().is_some_and(|call| !call.upgrade().is_some_and(|call| call.runs()))
     }
 
     /// The call whose handler made it, if it is the fork of one.
@@ -147,7 +191,7 @@ impl SessionCore {
     fn in_flight(&self) -> (Vec<Arc<BatchState>>, Vec<Arc<Self>>) {
         let open = self.open_now();
         let batches = open.batches.iter().collect();
-        let forks = open.forks.iter().filter_map(|(_, fork)| fork.upgrade()).collect();
+        let forks = open.forks.iter().filter_map(|(_, fork)| fork.core.upgrade()).collect();
         (batches, forks)
     }
 
@@ -182,11 +226,11 @@ impl Drop for SessionCore {
         self.agent.close();
         match &self.parent {
             Some(Parent { session, place, .. }) => {
-                session.open_now().forks.remove(*place);
                 session.emit_lazily(
                     || EventKind::AgentJoined { child: self.path.to_string() },
                     EventPlace::default,
                 );
+                session.open_now().forks.remove(*place);
             }
             None => {
                 self.emit_lazily(|| EventKind::SessionClosed, EventPlace::default);

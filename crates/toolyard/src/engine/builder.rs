@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use toolyard_admission::{Admission, Reach, UnitKind};
 use toolyard_core::{
     AllowAll, Approver, BreakerPolicy, Capabilities, Confirmations, Hooks, PathScope, Resources, RetryPolicy,
-    RuntimePolicy, ToolClass, ToolFactory, Toolset,
+    RuntimePolicy, ToolClass, ToolFactory, Toolset, event::Epoch,
 };
 use toolyard_redact::Redactor;
 
@@ -382,6 +382,7 @@ impl EngineBuilder {
             redactor: self.redactor,
             sequence: Sequence::default(),
             clock: self.clock.unwrap_or_default(),
+            epoch: Epoch::new(chance.epoch()),
             chance,
             blocking: blocking.clone(),
             tasks: tasks.clone(),

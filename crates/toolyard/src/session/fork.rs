@@ -9,12 +9,12 @@
 use super::{Session, settings::settings_of_both};
 use crate::{
     agent::ForkParts,
-    call::{BatchState, CallGone, CallRef, SessionCore},
+    call::{BatchState, CallGone, CallRef, NameTaken, SessionCore},
     config::FORK_DEPTH_MAX,
     tool::ToolEntry,
 };
 use std::{error::Error, num::NonZeroUsize, sync::Arc};
-use toolyard_core::{Capabilities, ToolContext, ToolErrorKind, error::ForModel};
+use toolyard_core::{AgentPath, Capabilities, ToolContext, ToolErrorKind, error::ForModel};
 
 /// The settings in which a sub-agent differs from its parent.
 ///
@@ -44,7 +44,45 @@ settings_of_both! {
     max_in_flight;
 }
 
+/// The longest name that a sub-agent may have, in bytes.
+const NAME_MAX: usize = 128;
+
 impl ForkPolicy {
+    /// Names it: the agent of `root` with the name `researcher` is `root/researcher` in events, questions and policies,
+    /// where without a name it would be `root/1`. By that name its parent [finds](Session::sub_agent) it. A name begins
+    /// with a letter, which tells it from a number, and goes on with letters, digits, `.`, `_` and `-` of ASCII, at most
+    /// 128 in all. It is free again when the sub-agent has ended (SM-8).
+    ///
+    /// # Examples
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// use toolyard::{Engine, ForkError, ForkPolicy};
+    /// let session = Engine::builder().build().await.unwrap().session("demo");
+    /// let policy = ForkPolicy::default().name("researcher");
+    /// let agent = session.fork(policy.clone()).unwrap();
+    /// assert_eq!(agent.agent().as_str(), "root/researcher");
+    /// assert_eq!(session.fork(policy).unwrap_err(), ForkError::NameTaken);
+    /// assert_eq!(session.sub_agent("researcher").unwrap().agent(), agent.agent());
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.0.name = Some(name.into());
+        self
+    }
+
+    /// Whether its name may be one.
+    fn has_good_name(&self) -> bool {
+        let letters =
+            |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+        let good = |name: &Arc<str>| {
+            name.starts_with(|first: char| first.is_ascii_alphabetic())
+                && letters(name)
+                && name.len() <= NAME_MAX
+        };
+        self.0.name.as_ref().is_none_or(good)
+    }
+
     /// Makes it share its parent's concurrent pool, so that one bound holds for both.
     #[must_use]
     pub fn share_concurrent(mut self) -> Self {
@@ -63,6 +101,10 @@ pub enum ForkError {
     CallEnded,
     /// The context does not belong to an engine.
     NoEngine,
+    /// The parent has another sub-agent of this name, which has not ended.
+    NameTaken,
+    /// This cannot be a name; see [`ForkPolicy::name`].
+    BadName,
 }
 
 impl std::fmt::Display for ForkError {
@@ -77,6 +119,14 @@ impl std::fmt::Display for ForkError {
             Self::NoEngine => {
                 f.write_str("this context does not belong to an engine, so it cannot fork sub-agents")
             }
+            Self::NameTaken => f.write_str(
+                "another sub-agent has this name and is still there: use that one, or another name",
+            ),
+            Self::BadName => write!(
+                f,
+                "the name of a sub-agent must be a letter and then letters, digits, '.', '_' or '-', at most \
+                 {NAME_MAX} in all"
+            ),
         }
     }
 }
@@ -98,7 +148,8 @@ impl Session {
     ///
     /// # Errors
     /// [`ForkError::TooDeep`] when this session is already at [`FORK_DEPTH_MAX`]; [`ForkError::CallEnded`] when it is
-    /// called by a handler whose call has ended, or through a sub-agent that such a handler made.
+    /// called by a handler whose call has ended, or through a sub-agent that such a handler made;
+    /// [`ForkError::NameTaken`] and [`ForkError::BadName`] for a [name](ForkPolicy::name) that it cannot have.
     ///
     /// # Examples
     /// ```
@@ -112,6 +163,27 @@ impl Session {
     /// ```
     pub fn fork(&self, policy: ForkPolicy) -> Result<Self, ForkError> {
         fork(&self.core, policy, self.core.caller_call())
+    }
+
+    /// The agent: `root`, or what it is of it; see [`ForkPolicy::name`].
+    ///
+    /// # Examples
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// use toolyard::{Engine, ForkPolicy};
+    /// let session = Engine::builder().build().await.unwrap().session("demo");
+    /// assert_eq!(session.agent().as_str(), "root");
+    /// assert_eq!(session.fork(ForkPolicy::default()).unwrap().agent().as_str(), "root/1");
+    /// # }
+    /// ```
+    pub fn agent(&self) -> &AgentPath {
+        &self.core.path
+    }
+
+    /// The sub-agent of this one that has this name, or this number; `None` if there is none, or if it has ended with
+    /// the call whose handler made it (SM-8).
+    pub fn sub_agent(&self, name: &str) -> Option<Self> {
+        Some(Self { core: self.core.fork_named(name)? })
     }
 }
 
@@ -133,6 +205,9 @@ pub trait SubAgents {
     /// ```
     fn fork(&self, policy: ForkPolicy) -> Result<Session, ForkError>;
 
+    /// The sub-agent of this name that the session of the handler's call has; see [`Session::sub_agent`].
+    fn sub_agent(&self, name: &str) -> Option<Session>;
+
     /// The tools that the agent of the handler's call can call; see [`Session::definitions`]. None for a context made
     /// only for a tool's own test.
     fn definitions(&self) -> Vec<Arc<ToolEntry>>;
@@ -143,6 +218,10 @@ impl SubAgents for ToolContext {
         let CallRef { batch, index } = call_of(self).ok_or(ForkError::NoEngine)?;
         let session = batch.session.clone();
         fork(&session, policy, Ok(Some(CallRef { batch, index })))
+    }
+
+    fn sub_agent(&self, name: &str) -> Option<Session> {
+        Session { core: call_of(self)?.batch.session.clone() }.sub_agent(name)
     }
 
     fn definitions(&self) -> Vec<Arc<ToolEntry>> {
@@ -170,5 +249,9 @@ fn fork(
     if made_by.as_ref().is_some_and(|call| !call.runs()) {
         return Err(ForkError::CallEnded);
     }
-    Ok(Session { core: SessionCore::fork(parent, policy.0, made_by) })
+    if !policy.has_good_name() {
+        return Err(ForkError::BadName);
+    }
+    let core = SessionCore::fork(parent, policy.0, made_by).map_err(|NameTaken| ForkError::NameTaken)?;
+    Ok(Session { core })
 }

@@ -1,0 +1,82 @@
+//! Opening sessions by name (SM-8).
+
+use super::Engine;
+use crate::session::{Session, SessionOptions};
+use toolyard_core::{SessionId, event::ENGINE_SESSION};
+
+/// Why a session could not be [opened](Engine::open): its name is taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a session named '{id}' is already open")]
+#[non_exhaustive]
+pub struct AlreadyOpen {
+    /// The name.
+    pub id: SessionId,
+}
+
+impl Engine {
+    /// Returns the session of this name, and opens it with the engine's settings if it is not open. A session closes
+    /// when its last clone and its last call are gone. The name `@engine` is reserved for the engine's own events.
+    pub fn session(&self, id: impl Into<SessionId>) -> Session {
+        self.session_with(id, SessionOptions::default())
+    }
+
+    /// Like [`session`](Self::session), with settings. They apply only if this call opens the session; an open
+    /// session keeps its own. Where that must not happen unnoticed, use [`open`](Self::open).
+    pub fn session_with(&self, id: impl Into<SessionId>, options: SessionOptions) -> Session {
+        let (core, _) = self.core.open(id.into(), |engine| options.prepared(engine));
+        Session { core }
+    }
+
+    /// Opens a session with these settings. Unlike [`session_with`](Self::session_with), it never returns one that
+    /// somebody else has opened, with other settings.
+    ///
+    /// # Errors
+    /// [`AlreadyOpen`] while a session of this name is open, and for `@engine`, which is the engine's own.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// use toolyard::{Engine, SessionOptions};
+    /// let engine = Engine::builder().build().await.unwrap();
+    /// let session = engine.open("ada", SessionOptions::default()).unwrap();
+    /// let taken = engine.open("ada", SessionOptions::default()).unwrap_err();
+    /// assert_eq!(taken.to_string(), "a session named 'ada' is already open");
+    /// drop(session);
+    /// assert!(engine.open("ada", SessionOptions::default()).is_ok());
+    /// # }
+    /// ```
+    pub fn open(&self, id: impl Into<SessionId>, options: SessionOptions) -> Result<Session, AlreadyOpen> {
+        let id = id.into();
+        if id.as_str() == ENGINE_SESSION {
+            return Err(AlreadyOpen { id });
+        }
+        match self.core.open(id.clone(), |engine| options.prepared(engine)) {
+            (core, true) => Ok(Session { core }),
+            (_, false) => Err(AlreadyOpen { id }),
+        }
+    }
+
+    /// Opens a session that nobody has named. Its name is made of the engine's [epoch](Self::epoch) and a number: no
+    /// session has had it before, in this life of the engine or in another.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// use toolyard::{Engine, SessionOptions};
+    /// let engine = Engine::builder().build().await.unwrap();
+    /// let [one, other] = [(); 2].map(|()| engine.open_unnamed(SessionOptions::default()));
+    /// assert_eq!(one.id().as_str(), format!("session-{}-1", engine.epoch()));
+    /// assert_ne!(one.id(), other.id());
+    /// # }
+    /// ```
+    pub fn open_unnamed(&self, options: SessionOptions) -> Session {
+        let id = loop {
+            let id = self.core.unnamed_id();
+            // An embedder may have used the name, if it has read the epoch.
+            if self.core.open_session(&id).is_none() {
+                break id;
+            }
+        };
+        self.session_with(id, options)
+    }
+}
