@@ -51,7 +51,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("the policy changes while a question is open");
     let (outcome, ()) = tokio::join!(ask_for_weather(&session), async {
         let question = desk.next().await.expect("the engine still asks");
-        engine.set_policy(PolicyRules::new(Rule::host()).tool("post", Rule::Deny));
+        engine.set_policy(PolicyRules::new(Rule::allow()).tool("post", Rule::Deny));
         println!("  (question {} is withdrawn)", question.id());
     });
     print(&outcome);

@@ -183,7 +183,7 @@ impl RuntimePolicy for ByName {
             "read" => Err(Denied::Disabled),
             "serial" => Err(Denied::Because("Not on a Sunday.".to_owned())),
             "panics" => panic!("scripted panic"),
-            "wasm" => Ok(Grant { sandbox: Sandbox::Wasm, ..Grant::host() }),
+            "wasm" => Ok(Grant::within(Sandbox::Wasm)),
             "memory" => limits(|limits| limits.memory = Some(1)),
             "short" => limits(|limits| limits.wall_time = Some(Duration::from_millis(1500))),
             "small" => limits(|limits| limits.output_bytes = Some(1)),

@@ -58,8 +58,8 @@ pub use outcome::{Dedupe, Outcome};
 pub use output::{Content, Json, ToolOutput};
 pub use plain::{is_plain, json_escape};
 pub use policy::{
-    AgentPath, AllowAll, Caller, Denied, Grant, PolicyRules, ResourceLimits, Rule, RuntimePolicy, Sandbox,
-    SessionId,
+    AgentPath, AllowAll, Caller, Confinement, Denied, Form, Grant, NoForm, PolicyRules, ResourceLimits, Rule,
+    RuntimePolicy, Sandbox, SessionId,
 };
 pub use resilience::{
     BreakerPolicy, BreakerState, Budget, Jitter, PolicyError, Rate, RateError, RetryPolicy,

@@ -1,7 +1,9 @@
 //! Whether a call may run, and where.
 
+mod form;
 mod rules;
 
+pub use form::{Confinement, Form, NoForm};
 pub use rules::{PolicyRules, Rule};
 
 use crate::ToolSpec;
@@ -151,18 +153,32 @@ impl ResourceLimits {
 }
 
 /// A policy's permission: where the call executes, and within which limits.
+///
+/// The default names no sandbox: a native tool runs on the host, a portable one in its own (SM-1). What a tool can do
+/// with a grant is said by [`to_forms`](Self::to_forms).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Grant {
-    /// Where the call executes.
-    pub sandbox: Sandbox,
+    /// Where the call executes; `None` for the tool's own form. `Some(Sandbox::Host)` for a program is a decision to
+    /// run it unconfined.
+    pub sandbox: Option<Sandbox>,
     /// The resources it may use.
     pub limits: ResourceLimits,
 }
 
 impl Grant {
-    /// Execution in this process, without limits.
+    /// Execution in the tool's own form, without limits. The same as the default.
+    pub const fn own_form() -> Self {
+        Self { sandbox: None, limits: ResourceLimits::unlimited() }
+    }
+
+    /// Execution on the host, without limits.
     pub const fn host() -> Self {
-        Self { sandbox: Sandbox::Host, limits: ResourceLimits::unlimited() }
+        Self::within(Sandbox::Host)
+    }
+
+    /// Execution in this sandbox, without limits.
+    pub const fn within(sandbox: Sandbox) -> Self {
+        Self { sandbox: Some(sandbox), limits: ResourceLimits::unlimited() }
     }
 }
 
@@ -192,7 +208,7 @@ pub enum Denied {
 ///
 /// impl RuntimePolicy for ReadOnly {
 ///     fn check(&self, tool: &ToolSpec, _: &Value, _: &Caller<'_>) -> Result<Grant, Denied> {
-///         if tool.side_effects.is_read_only() { Ok(Grant::host()) } else { Err(Denied::Disabled) }
+///         if tool.side_effects.is_read_only() { Ok(Grant::own_form()) } else { Err(Denied::Disabled) }
 ///     }
 /// }
 /// ```
@@ -207,7 +223,7 @@ pub trait RuntimePolicy: Send + Sync {
     fn check(&self, tool: &ToolSpec, args: &Value, caller: &Caller<'_>) -> Result<Grant, Denied>;
 }
 
-/// The default policy: everything runs on the host, without limits (PO-1).
+/// The default policy: everything runs, in its own form, without limits (PO-1).
 ///
 /// Confirmation applies on top of it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -215,6 +231,6 @@ pub struct AllowAll;
 
 impl RuntimePolicy for AllowAll {
     fn check(&self, _: &ToolSpec, _: &Value, _: &Caller<'_>) -> Result<Grant, Denied> {
-        Ok(Grant::host())
+        Ok(Grant::own_form())
     }
 }

@@ -1,6 +1,6 @@
 //! The trait that tools implement, and the factory that makes one per call.
 
-use crate::{Resources, ToolClass, ToolContext, ToolError, ToolOutput, ToolSpec};
+use crate::{Form, Resources, ToolClass, ToolContext, ToolError, ToolOutput, ToolSpec};
 use async_trait::async_trait;
 use serde_json::Value;
 use std::sync::Arc;
@@ -55,6 +55,12 @@ pub trait ToolFactory: Send + Sync {
     /// A fresh tool for one call. A panic here ends that call as `panic`.
     fn create(&self) -> Arc<dyn Tool>;
 
+    /// The forms of the tool, its own first. Read once, at registration, like the spec. A call whose grant none of
+    /// them matches ends as `sandbox_error` before it is asked about (SM-1).
+    fn forms(&self) -> &[Form] {
+        &[Form::Native]
+    }
+
     /// The class of a call with these arguments, if it differs from the declared one (CL-1). `None` or a panic means
     /// the declared class.
     fn class_for(&self, args: &Value) -> Option<ToolClass> {
@@ -79,6 +85,10 @@ impl<F: ToolFactory + ?Sized> ToolFactory for Arc<F> {
 
     fn create(&self) -> Arc<dyn Tool> {
         (**self).create()
+    }
+
+    fn forms(&self) -> &[Form] {
+        (**self).forms()
     }
 
     fn class_for(&self, args: &Value) -> Option<ToolClass> {

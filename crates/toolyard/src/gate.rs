@@ -39,7 +39,7 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 use tokio::time::Instant;
-use toolyard_core::{Call, CallDigest, CallError, ErrorKind, Grant, ToolClass, wording};
+use toolyard_core::{Call, CallDigest, CallError, Confinement, ErrorKind, ToolClass, wording};
 
 /// A call that may run.
 pub(crate) struct Cleared {
@@ -58,7 +58,7 @@ struct More {
     /// Its idempotency key, if it has one.
     key: Option<KeyOf>,
     /// Where it executes and within which limits, unless that is the host without limits.
-    grant: Option<Grant>,
+    confinement: Option<Confinement>,
     /// The digest of what runs under this policy, if an approval or an event sink needs it.
     digest: Option<(PolicyVersion, CallDigest)>,
     /// The paths it names, and where they led when it was decided whether it is asked about; only if it is, or an
@@ -93,13 +93,13 @@ impl From<CallError> for NotCleared {
     }
 }
 
-static HOST: Grant = Grant::host();
+static HOST: Confinement = Confinement::host();
 
 impl Cleared {
     /// Where the call executes and within which limits, as granted at the gate. Later changes are in
-    /// [`BatchState::grant`](crate::call::BatchState::grant), which is the one to use.
-    pub(crate) fn grant_at_gate(&self) -> &Grant {
-        self.more.as_ref().and_then(|more| more.grant.as_ref()).unwrap_or(&HOST)
+    /// [`InFlight::confinement`](crate::call::InFlight::confinement), which is the one to use.
+    pub(crate) fn confinement_at_gate(&self) -> &Confinement {
+        self.more.as_ref().and_then(|more| more.confinement.as_ref()).unwrap_or(&HOST)
     }
 
     /// The call's idempotency key.
@@ -137,7 +137,7 @@ pub(crate) fn check<F: Clone>(
     keys: &Keys<F, Arc<KeptResult>>,
     fit: Fit,
 ) -> Result<Cleared, NotCleared> {
-    let (entry, parsed, Allowed { grant, policy }) = allow(call, tools, policy, session, fit)?;
+    let (entry, parsed, Allowed { confinement, policy }) = allow(call, tools, policy, session, fit)?;
     let args = parsed.of(call);
     let class = entry.class_for(args, session.engine.redactor.as_ref());
     let now = || session.engine.clock.now();
@@ -149,9 +149,9 @@ pub(crate) fn check<F: Clone>(
     let (consent, paths) = consent(entry, args, session)?;
     let marked = consent.asks() || session.engine.bus.is_kept();
     let digest = marked.then(|| (policy, digest(entry, args, session, policy)));
-    let grant = (grant != HOST).then_some(grant);
-    let has_more = key.is_some() || grant.is_some() || digest.is_some() || !paths.is_empty();
-    let more = if has_more { Some(Box::new(More { key, grant, digest, paths })) } else { None };
+    let confinement = (confinement != HOST).then_some(confinement);
+    let has_more = key.is_some() || confinement.is_some() || digest.is_some() || !paths.is_empty();
+    let more = if has_more { Some(Box::new(More { key, confinement, digest, paths })) } else { None };
     Ok(Cleared { entry: entry.clone(), args: parsed, class, consent, policy: policy.into(), more })
 }
 
@@ -179,18 +179,18 @@ fn allow<'a>(
     let parsed = arguments::parse(call, &session.engine.limits)?;
     let args = parsed.of(call);
     arguments::without_marks(args, session.given_marks().get())?;
-    let granted = policy.ask(entry.spec(), args, &session.caller(), session.engine.redactor.as_ref())?;
+    let confinement = policy.ask(entry, args, &session.caller(), session.engine.redactor.as_ref())?;
     if fit == Fit::Unknown {
         arguments::validate(entry, args)?;
     }
     capability_check::check(entry, args, session)?;
-    Ok((entry, parsed, granted))
+    Ok((entry, parsed, confinement))
 }
 
 /// Asks the policy in force again about a call that an older one allowed (V1).
 pub(crate) fn allow_again(entry: &ToolEntry, args: &Value, session: &Agent) -> Result<Allowed, CallError> {
     session.engine.rules.current().policy.ask(
-        entry.spec(),
+        entry,
         args,
         &session.caller(),
         session.engine.redactor.as_ref(),

@@ -5,6 +5,7 @@
 mod approvals;
 mod capabilities;
 mod desk;
+mod forms;
 mod hooks;
 mod policy;
 mod receipts;

@@ -30,7 +30,7 @@ async fn hostile(levels: usize) -> Yard {
 /// V1: parse, policy, schema: a caller that may not use a tool learns nothing of its schema.
 #[tokio::test(start_paused = true)]
 async fn the_policy_is_asked_before_the_schema() {
-    let rules = PolicyRules::new(Rule::host()).tool("strict", Rule::Deny);
+    let rules = PolicyRules::new(Rule::allow()).tool("strict", Rule::Deny);
     let spec = ToolSpec::read("strict").input_schema(json!({"type": "object", "required": ["key"]}));
     let yard = yard(|builder, log| builder.policy(rules).tool(scripted(spec, log))).await;
     let session = yard.engine.session("s");

@@ -6,7 +6,7 @@ use crate::{
     table::Table,
 };
 use std::fmt::Display;
-use toolyard::{Engine, Grant, HiddenFrom, Rule, Sandbox, ToolSpec, wording::Span};
+use toolyard::{Confinement, Engine, Form, Grant, HiddenFrom, Rule, Sandbox, ToolSpec, wording::Span};
 
 /// Shown for a setting that is not set.
 const NOTHING: &str = "-";
@@ -19,7 +19,7 @@ pub(super) fn table(setup: &Setup, engine: &Engine) -> Table {
         let spec = entry.spec();
         let [policy, sandbox, limits] = match rule(setup, spec) {
             Rule::Deny => ["deny", NOTHING, NOTHING].map(str::to_owned),
-            Rule::Allow(grant) => ["allow".to_owned(), grant.sandbox.as_str().to_owned(), limits(&grant)],
+            Rule::Allow(grant) => ["allow".to_owned(), sandbox(&grant, entry.forms()), limits(&grant)],
         };
         let may_call = may_call(&setup.config.policy.capability_texts, spec);
         let (approval, hidden) = (approval(setup, spec), hidden_from(spec.settings.hidden_from.as_ref()));
@@ -30,6 +30,14 @@ pub(super) fn table(setup: &Setup, engine: &Engine) -> Table {
 
 fn rule(setup: &Setup, spec: &ToolSpec) -> Rule {
     setup.config.policy.rules.rule(&spec.name, spec.side_effects)
+}
+
+/// Where the tool's calls execute, and whether a program runs there without any confinement (SM-1).
+fn sandbox(grant: &Grant, forms: &[Form]) -> String {
+    let Ok(confinement) = grant.to_forms(forms) else { return NOTHING.to_owned() };
+    let sandbox = confinement.sandbox;
+    let is_unconfined = forms.iter().any(|form| form.is_unconfined_in(sandbox));
+    format!("{}{}", sandbox.as_str(), if is_unconfined { ", unconfined" } else { "" })
 }
 
 fn limits(grant: &Grant) -> String {
@@ -103,12 +111,11 @@ pub(super) fn trusted(setup: &Setup) -> String {
 /// Warnings about calls that are allowed but cannot run, and about settings without effect.
 pub(super) fn warnings(setup: &Setup, engine: &Engine) -> Vec<String> {
     let entries = engine.registry().list();
-    let of_tool = |spec: &ToolSpec| {
-        let Rule::Allow(grant) = rule(setup, spec) else { return None };
-        let why = unenforced(&grant)?;
-        Some(format!("warning: tool '{}': {why}: its calls will fail with sandbox_error", spec.name))
-    };
-    let of_tools = entries.iter().filter_map(|entry| of_tool(entry.spec()));
+    let of_tools = entries.iter().filter_map(|entry| {
+        let Rule::Allow(grant) = rule(setup, entry.spec()) else { return None };
+        let why = unenforced(&grant, entry.forms())?;
+        Some(format!("warning: tool '{}': {why}: its calls will fail with sandbox_error", entry.name()))
+    });
     let Trusted { missing, .. } = &setup.config.trusted;
     let of_workspaces = missing.iter().map(|root| {
         format!(
@@ -125,14 +132,15 @@ pub(super) fn warnings(setup: &Setup, engine: &Engine) -> Vec<String> {
     of_tools.chain(of_workspaces).chain(of_rules).collect()
 }
 
-/// The part of a grant that cannot be enforced: the only sandbox, the host, enforces just wall time and output.
-fn unenforced(grant: &Grant) -> Option<String> {
-    let (sandbox, limits) = (grant.sandbox, &grant.limits);
+/// The part of a grant that cannot be enforced: the tool cannot run there, or the sandbox does not exist. The only one,
+/// the host, enforces just wall time and output.
+fn unenforced(grant: &Grant, forms: &[Form]) -> Option<String> {
+    let Confinement { sandbox, limits, .. } = match grant.to_forms(forms) {
+        Ok(confinement) => confinement,
+        Err(error) => return Some(error.to_string()),
+    };
     if sandbox != Sandbox::Host {
-        return Some(format!(
-            "its grant is for sandbox '{}', but only 'host' is available",
-            sandbox.as_str()
-        ));
+        return Some(format!("it runs in sandbox '{}', but only 'host' is available", sandbox.as_str()));
     }
     let unenforced = [
         ("memory", limits.memory.is_some()),

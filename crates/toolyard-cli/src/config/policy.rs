@@ -52,7 +52,7 @@ pub(crate) struct CapabilityTexts {
 impl Default for PolicySettings {
     fn default() -> Self {
         Self {
-            rules: PolicyRules::new(Rule::host()),
+            rules: PolicyRules::new(Rule::allow()),
             patterns: Vec::new(),
             capabilities: Capabilities::default(),
             capability_texts: CapabilityTexts::default(),
@@ -103,7 +103,7 @@ fn rule<'a>(section: &Section<'a>, key: &str, value: Value<'a>) -> Option<Rule> 
     match section.table_or_word(key, value, RULE_WANTED)? {
         TableOrWord::Table(table) => Some(Rule::Allow(grant(table))),
         TableOrWord::Word((word, at)) => match word.as_str() {
-            "allow" => Some(Rule::host()),
+            "allow" => Some(Rule::allow()),
             "deny" => Some(Rule::Deny),
             _ => {
                 section.report(&at, format!("{}{key} must be {RULE_WANTED}, not '{word}'", section.prefix()));
@@ -114,10 +114,8 @@ fn rule<'a>(section: &Section<'a>, key: &str, value: Value<'a>) -> Option<Rule> 
 }
 
 fn grant(mut table: Section<'_>) -> Grant {
-    let mut grant = Grant::host();
-    if let Some((sandbox, _)) = table.choice("sandbox", SANDBOXES) {
-        grant.sandbox = sandbox;
-    }
+    let mut grant = Grant::own_form();
+    grant.sandbox = table.choice("sandbox", SANDBOXES).map(|(sandbox, _)| sandbox);
     let limits = &mut grant.limits;
     limits.wall_time = table.duration("wall_time");
     limits.memory = table.size("memory");

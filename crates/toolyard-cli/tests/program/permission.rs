@@ -112,10 +112,8 @@ fn check_shows_what_each_tool_may_do() {
     has("patch_file  allow   process  2 processes          auto, trusted  no        -");
     has("read_file   allow   host     -                    auto           always    sub-agents, guest");
     has("warning: tool 'echo': sandbox 'host' cannot limit memory: its calls will fail with sandbox_error");
-    has(
-        "warning: tool 'patch_file': its grant is for sandbox 'process', but only 'host' is available: its calls will \
-         fail with sandbox_error",
-    );
+    has("warning: tool 'patch_file': it cannot run in sandbox 'process', only in: host: its calls will \
+         fail with sandbox_error");
     has("warning: [confirmation] trusted_workspaces: 'missing' is not a directory, so it has no effect");
     has("note: [policy] rules 'git__*': no tool has such a name");
 }

@@ -15,9 +15,9 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// Allows the calls in this process, without limits.
-    pub fn host() -> Self {
-        Self::Allow(Grant::host())
+    /// Allows the calls in their tool's own form, without limits.
+    pub fn allow() -> Self {
+        Self::Allow(Grant::own_form())
     }
 }
 
@@ -33,8 +33,8 @@ impl Rule {
 ///     AgentPath, Caller, Denied, PolicyRules, Rule, RuntimePolicy, SessionId, SideEffects, ToolSpec,
 /// };
 /// let rules = PolicyRules::new(Rule::Deny)
-///     .side_effects(SideEffects::Read, Rule::host())
-///     .tool("git__*", Rule::host())
+///     .side_effects(SideEffects::Read, Rule::allow())
+///     .tool("git__*", Rule::allow())
 ///     .tool("git__push", Rule::Deny);
 /// let (session, agent) = (SessionId::from("demo"), AgentPath::root());
 /// let may = |spec: ToolSpec| rules.check(&spec, &json!({}), &Caller::new(&session, &agent)).is_ok();
@@ -109,15 +109,15 @@ mod tests {
     /// PO-1: the most specific rule decides.
     #[test]
     fn the_closest_rule_decides() {
-        let wasm = Rule::Allow(Grant { sandbox: super::super::Sandbox::Wasm, ..Grant::host() });
+        let wasm = Rule::Allow(Grant::within(super::super::Sandbox::Wasm));
         let rules = PolicyRules::new(Rule::Deny)
             .side_effects(SideEffects::Write, wasm)
-            .tool("a*", Rule::host())
+            .tool("a*", Rule::allow())
             .tool("ab*", Rule::Deny)
             .tool("abc", wasm)
             .tool("*", Rule::Deny);
         let of = |name| rules.rule(name, SideEffects::Write);
-        assert_eq!([of("abc"), of("abd"), of("ac")], [wasm, Rule::Deny, Rule::host()]);
+        assert_eq!([of("abc"), of("abd"), of("ac")], [wasm, Rule::Deny, Rule::allow()]);
         assert_eq!(of("x"), Rule::Deny, "a star alone is for every name, before side effects");
         let rules = PolicyRules::new(Rule::Deny).side_effects(SideEffects::Write, wasm);
         assert_eq!(rules.rule("x", SideEffects::Write), wasm);

@@ -43,7 +43,7 @@ use crate::{
 use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 use toolyard_admission::Held;
-use toolyard_core::Grant;
+use toolyard_core::Confinement;
 
 /// Everything an attempt needs to start.
 pub(crate) struct AttemptStart {
@@ -109,8 +109,8 @@ impl Attempt {
         self.at().work()
     }
 
-    fn grant(&self) -> &Grant {
-        self.at().grant()
+    fn confinement(&self) -> &Confinement {
+        self.at().confinement()
     }
 
     /// When the call was ready, and when it got its first permits.

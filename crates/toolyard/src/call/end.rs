@@ -139,7 +139,7 @@ impl InFlight<'_> {
         let runs_flight = self.flight_run_by().is_some();
         let ending = match &progress {
             None => Ending::unstarted(error.not_started()),
-            Some(progress) => progress.ending(error, self.grant().sandbox, self.engine().clock.now()),
+            Some(progress) => progress.ending(error, self.confinement().sandbox, self.engine().clock.now()),
         };
         match &progress {
             // A call that has taken over a flight may never have started itself.

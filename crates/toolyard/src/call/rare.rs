@@ -26,7 +26,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering, fence},
 };
 use tokio_util::sync::CancellationToken;
-use toolyard_core::Grant;
+use toolyard_core::Confinement;
 
 /// The part of a call's state that is outside its slot.
 #[derive(Default)]
@@ -38,7 +38,7 @@ pub(crate) struct Rare {
     /// The flight that it leads or has joined.
     flight: OnceLock<Arc<Flight>>,
     /// The grant of a policy that came into force after the gate let the call through.
-    grant: OnceLock<Grant>,
+    confinement: OnceLock<Confinement>,
     /// Whether this call's handler, and not its whole batch, is told to stop.
     stop_requested: AtomicBool,
     /// Whether the caller of this call, not of its whole batch, no longer wants the result of its flight.
@@ -85,13 +85,13 @@ impl Rare {
     }
 
     /// The grant of a later policy, if it differs from the one at the gate.
-    pub(crate) fn grant(&self) -> Option<&Grant> {
-        self.grant.get()
+    pub(crate) fn confinement(&self) -> Option<&Confinement> {
+        self.confinement.get()
     }
 
     /// Stores the grant of a later policy. Returns `false` if a different one has been stored before.
-    pub(crate) fn regrant(&self, grant: Grant) -> bool {
-        *self.grant.get_or_init(|| grant) == grant
+    pub(crate) fn confine_anew(&self, confinement: Confinement) -> bool {
+        *self.confinement.get_or_init(|| confinement) == confinement
     }
 
     /// Notes that the call has ended and its handler goes on for others, with what it has started with.

@@ -14,7 +14,7 @@ use crate::{
     gate::{self, Cleared, Consent},
     tool::{Allowed, PolicyVersion},
 };
-use toolyard_core::{CallDigest, CallError, Grant};
+use toolyard_core::{CallDigest, CallError, Confinement};
 
 impl BatchState {
     /// Whether nothing has changed since the gate let a call through that decides whether it may run, as for almost
@@ -58,8 +58,8 @@ impl<'a> InFlight<'a> {
 
     /// Gives a call that an older policy had let through the grant of the policy in force.
     pub(crate) fn grant_anew(self, allowed: Allowed) -> Result<(), CallError> {
-        let Allowed { grant, policy } = allowed;
-        if grant != *self.grant() && !self.slot().make_rare().regrant(grant) {
+        let Allowed { confinement, policy } = allowed;
+        if confinement != *self.confinement() && !self.slot().make_rare().confine_anew(confinement) {
             return Err(Refusal::ChangedTwice.error());
         }
         self.work().allowed_by(policy);
@@ -73,9 +73,9 @@ impl<'a> InFlight<'a> {
     }
 
     /// Where a call executes, and within which limits.
-    pub(crate) fn grant(self) -> &'a Grant {
-        let since = self.slot().rare().and_then(|rare| rare.grant());
-        since.unwrap_or_else(|| self.work().grant_at_gate())
+    pub(crate) fn confinement(self) -> &'a Confinement {
+        let since = self.slot().rare().and_then(|rare| rare.confinement());
+        since.unwrap_or_else(|| self.work().confinement_at_gate())
     }
 
     /// The digest of what runs, under the policy that last allowed the call; `None` if digests are not kept.

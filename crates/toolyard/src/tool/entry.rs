@@ -12,13 +12,14 @@ use std::{
     },
     time::Duration,
 };
-use toolyard_core::{Resources, SchemaOrigin, Tool, ToolClass, ToolFactory, ToolSpec};
+use toolyard_core::{Form, Resources, SchemaOrigin, Tool, ToolClass, ToolFactory, ToolSpec};
 use toolyard_redact::Redactor;
 
 /// A registered tool.
 pub struct ToolEntry {
     name: Arc<str>,
     spec: ToolSpec,
+    forms: Box<[Form]>,
     schema: Schema,
     factory: Contained<Arc<dyn ToolFactory>>,
     attempt_timeout: Duration,
@@ -43,6 +44,10 @@ impl ToolEntry {
         if spec.settings.timeout.is_some_and(|timeout| timeout.is_zero()) {
             return Err(RegisterError::Zero { name: name.to_owned(), field: "timeout" });
         }
+        let forms: Box<[Form]> = factory.forms().into();
+        if forms.is_empty() {
+            return Err(RegisterError::NoForm { name: name.to_owned() });
+        }
         let compiled = match spec.schema_origin {
             SchemaOrigin::Own => Schema::compile(&spec.schema()),
             SchemaOrigin::Foreign => Schema::compile_foreign(&spec.schema()),
@@ -51,6 +56,7 @@ impl ToolEntry {
         Ok(Self {
             name: name.into(),
             schema,
+            forms,
             factory: Contained::new(factory),
             attempt_timeout: spec.attempt_timeout(),
             class: spec.class(),
@@ -72,6 +78,11 @@ impl ToolEntry {
     /// The spec in force, settings included.
     pub fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    /// The forms of the tool, its own first.
+    pub fn forms(&self) -> &[Form] {
+        &self.forms
     }
 
     /// The compiled schema.

@@ -52,6 +52,12 @@ pub enum RegisterError {
         /// The field.
         field: &'static str,
     },
+    /// It has no form, so it could run nowhere (SM-1).
+    #[error("tool '{name}' has no form: ToolFactory::forms must name at least one")]
+    NoForm {
+        /// The tool.
+        name: String,
+    },
     /// Arguments cannot be checked against the schema.
     #[error("tool '{name}': {source}")]
     Schema {

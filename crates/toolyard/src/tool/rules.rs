@@ -14,7 +14,7 @@ use std::{
 };
 use tokio::sync::Notify;
 use toolyard_core::{
-    AllowAll, CallError, Caller, Denied, ErrorKind, Grant, RuntimePolicy, ToolSpec, wording,
+    AllowAll, CallError, Caller, Confinement, Denied, ErrorKind, NoForm, RuntimePolicy, wording,
 };
 use toolyard_redact::Redactor;
 
@@ -24,7 +24,7 @@ pub(crate) type PolicyVersion = u32;
 /// A policy's permission, and the version of that policy.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allowed {
-    pub(crate) grant: Grant,
+    pub(crate) confinement: Confinement,
     pub(crate) policy: PolicyVersion,
 }
 
@@ -149,22 +149,25 @@ impl RulesInForce {
 }
 
 impl VersionedPolicy {
-    /// Asks the policy.
+    /// Asks the policy, and applies its grant to the forms of the tool (SM-1).
     pub(crate) fn ask(
         &self,
-        tool: &ToolSpec,
+        tool: &ToolEntry,
         args: &Value,
         caller: &Caller<'_>,
         redactor: Option<&Redactor>,
     ) -> Result<Allowed, CallError> {
-        match caught(|| self.policy.check(tool, args, caller)) {
-            Ok(Ok(grant)) => Ok(Allowed { grant, policy: self.version }),
+        match caught(|| self.policy.check(tool.spec(), args, caller)) {
+            Ok(Ok(grant)) => match grant.to_forms(tool.forms()) {
+                Ok(confinement) => Ok(Allowed { confinement, policy: self.version }),
+                Err(error) => Err(no_form(tool, &error)),
+            },
             Ok(Err(Denied::Disabled)) => {
-                Err(CallError::new(ErrorKind::PermissionDenied, wording::disabled_by_policy(&tool.name)))
+                Err(CallError::new(ErrorKind::PermissionDenied, wording::disabled_by_policy(tool.name())))
             }
             Ok(Err(Denied::Because(why))) => Err(CallError::new(ErrorKind::PermissionDenied, why)),
             Err(panic) => {
-                panic.log("the policy panicked; the call is refused", Some(&tool.name), redactor);
+                panic.log("the policy panicked; the call is refused", Some(tool.name()), redactor);
                 let error = CallError::new(ErrorKind::Internal, "the policy check failed");
                 Err(error.not_started())
             }
@@ -172,10 +175,18 @@ impl VersionedPolicy {
     }
 }
 
+#[cold]
+fn no_form(tool: &ToolEntry, error: &NoForm) -> CallError {
+    let message =
+        format!("The grant of tool '{}' cannot be kept: {error}. The call was not run.", tool.name());
+    CallError::new(ErrorKind::SandboxError, message).not_started()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::Weak;
+    use toolyard_core::{Grant, ToolSpec};
 
     /// A policy that clears the tools when it is dropped.
     struct Last(Weak<RulesInForce>);

@@ -22,9 +22,9 @@ fn rules_are_read() {
         "#,
     )
     .unwrap();
-    let mut quick = Grant::host();
+    let mut quick = Grant::own_form();
     quick.limits.wall_time = Some(Duration::from_secs(5));
-    let mut bounded = Grant { sandbox: Sandbox::Process, ..Grant::host() };
+    let mut bounded = Grant::within(Sandbox::Process);
     bounded.limits.wall_time = Some(Duration::from_secs(30));
     bounded.limits.memory = Some(512 << 20);
     bounded.limits.processes = Some(16);
@@ -32,10 +32,10 @@ fn rules_are_read() {
     bounded.limits.output_bytes = Some(1 << 20);
     let rules =
         ["echo", "read_file", "list_dir", "patch_file", "write_file"].map(|tool| rule_of(&config, tool));
-    assert_eq!(rules, [Rule::host(), Rule::Allow(quick), Rule::Deny, Rule::host(), Rule::Allow(bounded)]);
+    assert_eq!(rules, [Rule::allow(), Rule::Allow(quick), Rule::Deny, Rule::allow(), Rule::Allow(bounded)]);
     assert_eq!(config.policy.patterns, ["patch_*"]);
     let nothing_said = read("").unwrap();
-    assert_eq!(rule_of(&nothing_said, "write_file"), Rule::host());
+    assert_eq!(rule_of(&nothing_said, "write_file"), Rule::allow());
 }
 
 /// PO-1

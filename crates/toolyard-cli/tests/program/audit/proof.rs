@@ -56,7 +56,7 @@ async fn run(
     let root: PathBuf = dir(&format!("proof-{name}"));
     std::fs::create_dir(root.join("docs")).unwrap();
     let path = root.join("log.jsonl");
-    let rules = PolicyRules::new(Rule::host()).tool("denied", Rule::Deny);
+    let rules = PolicyRules::new(Rule::allow()).tool("denied", Rule::Deny);
     let engine = with(Engine::builder().policy(rules).events(into(&path))).build().await.unwrap();
     let grants = Capabilities::default().fs([FsGrant::new(FsMode::Read, "docs").unwrap()]);
     let workspace = Arc::new(Workspace::open(&root).unwrap());

@@ -5,7 +5,7 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::oneshot;
-use toolyard_core::{Grant, Placement, Sandbox, Tool, ToolContext, ToolError, ToolOutput};
+use toolyard_core::{Confinement, Placement, Sandbox, Tool, ToolContext, ToolError, ToolOutput};
 
 /// One attempt, ready to be executed.
 #[non_exhaustive]
@@ -16,8 +16,8 @@ pub struct Execution<'a> {
     pub args: &'a Arc<Value>,
     /// The handler's context.
     pub cx: ToolContext,
-    /// What the policy granted.
-    pub grant: &'a Grant,
+    /// In which sandbox, and within which limits: what the policy granted, applied to the forms of the tool (SM-1).
+    pub confinement: &'a Confinement,
     /// Where the tool wants to run: in a task, in place, or on a blocking thread.
     pub placement: Placement,
     /// The attempt that this executes.

@@ -55,7 +55,15 @@ impl Attempt {
         let tool = work.entry.create();
         let (cx, args) = (self.context(&self.bounds()), self.at().args());
         let placement = work.entry.spec().placement;
-        Execution { tool, args, cx, grant: self.grant(), placement, attempt: self, take_up: OnceLock::new() }
+        Execution {
+            tool,
+            args,
+            cx,
+            confinement: self.confinement(),
+            placement,
+            attempt: self,
+            take_up: OnceLock::new(),
+        }
     }
 
     #[inline(always)]
@@ -63,7 +71,7 @@ impl Attempt {
         let work = self.work();
         let timeout =
             self.at().call().timeout.map_or_else(|| work.entry.attempt_timeout(), CallTimeout::duration);
-        let timeout = self.grant().limits.wall_time.map_or(timeout, |wall| wall.min(timeout));
+        let timeout = self.confinement().limits.wall_time.map_or(timeout, |wall| wall.min(timeout));
         let (first_ready_at, first_granted_at) = self.first_times();
         let cut_at = earlier(self.granted_at.checked_add(timeout), self.at().last_cut_at(first_granted_at));
         Bounds { timeout, cut_at, deadline: self.at().deadline_of(first_ready_at) }

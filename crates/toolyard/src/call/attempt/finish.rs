@@ -146,7 +146,7 @@ impl Attempt {
             queued: self.queued().into(),
             ran: now.saturating_duration_since(self.first_times().1).into(),
             attempts: self.number(),
-            sandbox: self.grant().sandbox,
+            sandbox: self.confinement().sandbox,
             cancel_requested: matches!(why, DetachReason::Cancelled),
             dedupe: Dedupe::Fresh,
         }
@@ -154,11 +154,11 @@ impl Attempt {
 
     #[inline(always)]
     pub(super) fn ending(&self, verdict: Verdict, ended_at: Instant) -> Ending {
-        let (engine, work, grant) = (self.engine(), self.work(), self.grant());
+        let (engine, work, confinement) = (self.engine(), self.work(), self.confinement());
         let stop = self.at().cancelled();
         let facts = Facts {
             entry: &work.entry,
-            limits: &grant.limits,
+            limits: &confinement.limits,
             output_bytes_max: engine.limits.output_bytes_max,
             stop,
             attempt: self.number(),
@@ -178,7 +178,7 @@ impl Attempt {
             queued: self.queued().into(),
             ran: ended_at.saturating_duration_since(self.first_times().1).into(),
             attempts,
-            sandbox: grant.sandbox,
+            sandbox: confinement.sandbox,
             cancel_requested: stop.is_some(),
             dedupe: Dedupe::Fresh,
         }

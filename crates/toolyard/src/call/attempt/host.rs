@@ -12,7 +12,7 @@ use crate::{
 };
 use std::sync::Arc;
 use tokio::sync::oneshot;
-use toolyard_core::{Grant, Placement, Sandbox};
+use toolyard_core::{Confinement, Placement, Sandbox};
 use tracing::Instrument as _;
 
 /// Executes calls in this process. The engine enforces limits of wall time and output bytes; the host can enforce no
@@ -30,7 +30,7 @@ impl HostBackend {
 
 impl Backend for HostBackend {
     fn execute<'a>(&'a self, execution: &'a Execution<'a>) -> Result<Running<'a>, SandboxError> {
-        check(execution.grant)?;
+        check(execution.confinement)?;
         Ok(match execution.placement {
             Placement::Task | Placement::Inline => Running {
                 result: execution.tool.execute(execution.args, &execution.cx),
@@ -84,20 +84,20 @@ impl HostBackend {
 pub(crate) struct LostThread;
 
 #[inline]
-fn check(grant: &Grant) -> Result<(), SandboxError> {
-    let Grant { sandbox, limits, .. } = grant;
+fn check(confinement: &Confinement) -> Result<(), SandboxError> {
+    let Confinement { sandbox, limits, .. } = confinement;
     let is_bounded = limits.memory.is_some() | limits.processes.is_some() | limits.open_files.is_some();
-    if *sandbox == Sandbox::Host && !is_bounded { Ok(()) } else { refuse(grant) }
+    if *sandbox == Sandbox::Host && !is_bounded { Ok(()) } else { refuse(confinement) }
 }
 
-/// What the host cannot do of this grant.
+/// What the host cannot do of this.
 #[cold]
-fn refuse(grant: &Grant) -> Result<(), SandboxError> {
-    let sandbox = grant.sandbox;
+fn refuse(confinement: &Confinement) -> Result<(), SandboxError> {
+    let sandbox = confinement.sandbox;
     if sandbox != Sandbox::Host {
         return Err(SandboxError::Unavailable(sandbox));
     }
-    let limits = &grant.limits;
+    let limits = &confinement.limits;
     let unkept = [
         ("memory", limits.memory.is_some()),
         ("processes", limits.processes.is_some()),

@@ -114,7 +114,7 @@ impl Attempt {
         self.count(&ending, ended_at);
         self.release(still_running.is_some(), ended_at);
         if let Some(redactor) = &self.engine().results_redactor {
-            let limits = &self.grant().limits;
+            let limits = &self.confinement().limits;
             let bytes_max = self.engine().limits.output_bytes_max;
             self.batch().session.given_marks().add(redact(&mut ending, redactor, limits, bytes_max));
         }

@@ -60,7 +60,8 @@ impl InFlight<'_> {
         let finished = match ended.retain() {
             Retain::Forget => Finished::Forget,
             Retain::Keep => {
-                let kept = KeptResult { status: status.clone(), attempts, sandbox: self.grant().sandbox };
+                let kept =
+                    KeptResult { status: status.clone(), attempts, sandbox: self.confinement().sandbox };
                 let bytes = match status {
                     Ok(output) => output.size(),
                     Err(error) => error.message.len() + error.output_size(),
