@@ -215,7 +215,8 @@ async fn a_policy_decides_where_and_within_what() {
             "permission_denied: Permission denied: tool 'read' is disabled by policy",
             "permission_denied: Not on a Sunday.",
             "internal: the policy check failed",
-            "sandbox_error: sandbox 'wasm' is not available: the call was not run",
+            "sandbox_error: The grant of tool 'wasm' cannot be kept: it cannot run in sandbox 'wasm', only in: host. The \
+             call was not run.",
             "sandbox_error: sandbox 'host' cannot limit memory: the call was not run",
             "output_too_large: the output has 5 bytes, more than the limit of 1",
             "timeout: Tool exceeded 1.5s wall time limit",

@@ -32,10 +32,10 @@ fn rule(setup: &Setup, spec: &ToolSpec) -> Rule {
     setup.config.policy.rules.rule(&spec.name, spec.side_effects)
 }
 
-/// Where the tool's calls execute, and whether a program runs there without any confinement (SM-1).
+/// Where the tool's calls are to execute, and whether a program runs there without any confinement (SM-1). That a tool
+/// cannot run there is a warning.
 fn sandbox(grant: &Grant, forms: &[Form]) -> String {
-    let Ok(confinement) = grant.to_forms(forms) else { return NOTHING.to_owned() };
-    let sandbox = confinement.sandbox;
+    let sandbox = grant.to_forms(forms).map_or_else(|error| error.sandbox, |confinement| confinement.sandbox);
     let is_unconfined = forms.iter().any(|form| form.is_unconfined_in(sandbox));
     format!("{}{}", sandbox.as_str(), if is_unconfined { ", unconfined" } else { "" })
 }
