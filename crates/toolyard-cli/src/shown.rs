@@ -1,8 +1,9 @@
 //! Texts and times in the form that people see.
 
-mod plain;
+mod json;
 
-pub(crate) use plain::{ends, json_text, plain};
+pub(crate) use json::json_text;
+pub(crate) use toolyard::sheet::plain;
 
 use std::{fmt, time::Duration};
 

@@ -31,6 +31,7 @@ pub mod resilience;
 mod resources;
 mod scope;
 mod settings;
+pub mod sheet;
 mod spec;
 mod tool;
 mod toolset;

@@ -1,19 +1,17 @@
 //! Asks the user at the terminal (PO-4).
 //!
 //! ```text
-//!   ApprovalRequest ─► held until it is next ─► sheet: what would run, on one page ─► terminal: a line is read
+//!   ApprovalRequest ─► held until it is next ─► sheet: what would run, as one page ─► terminal: a line is read
 //!                                             │ as plain text                       │ on its own thread
 //!                                             └ nothing in it moves a cursor        ├ y, n, a, q ─► Answer
 //!                                                                                   └ v ─► the whole call, if cut
 //! ```
 
-mod arguments;
-mod extent;
 #[cfg(not(unix))]
 mod no_terminal;
+mod page;
 mod queue;
 mod reply;
-mod sheet;
 #[cfg(unix)]
 mod terminal;
 
@@ -28,9 +26,9 @@ use crate::{
     cli::{Approve, RunArgs},
     error::Error,
 };
+use page::Page;
 use parking_lot::Mutex;
 use reply::Reply;
-use sheet::Sheet;
 use std::{
     collections::HashMap,
     future::pending,
@@ -133,8 +131,8 @@ impl Approver for Asker {
         if let Some(answer) = self.earlier_answer(&pattern, request.id()) {
             return answer;
         }
-        let sheet = Sheet::of(request, request.changes().await.as_deref());
-        let answer = match self.terminal.ask(request, sheet, self.screen.clone()).await {
+        let page = Page::of(request, request.changes().await.as_deref());
+        let answer = match self.terminal.ask(request, page, self.screen.clone()).await {
             Reply::Yes => Answer::Allow,
             Reply::No => Answer::Deny,
             Reply::Always => Answer::Always,

@@ -1,7 +1,6 @@
 //! Approvals as elicitation: the client shows the question to its user (PO-4).
 
 use super::clients::{Client, Clients};
-use crate::client::text::clean::is_visible;
 use async_trait::async_trait;
 use rmcp::{
     RoleServer,
@@ -11,7 +10,11 @@ use rmcp::{
     },
     service::{OriginatingRequestId, Peer, PeerRequestOptions, ServiceError},
 };
-use toolyard::{Answer, ApprovalRequest, Approver};
+use std::iter;
+use toolyard::{
+    Answer, ApprovalRequest, Approver,
+    sheet::{Label, Sheet},
+};
 
 /// Maximum size of a question in bytes. A longer one is not asked, because nobody would have seen all of it.
 const QUESTION_BYTES_MAX: usize = 64 << 10;
@@ -89,38 +92,20 @@ impl Drop for Question {
 
 /// What is asked, with nothing left out; `None` if that is too long.
 async fn question(request: &ApprovalRequest) -> Option<String> {
-    let (tool, effects) = (visible(request.tool()), request.side_effects());
-    let arguments = visible(&request.arguments().to_string());
-    let mut text = format!("May the tool '{tool}' (side effects: {effects}) run with {arguments}?");
-    for link in request.links() {
-        text.push_str(&format!("\n{}", visible(&link.to_string())));
-    }
     // Whether the rest fits is not worth a preview of the changes.
-    if text.len() <= QUESTION_BYTES_MAX
-        && let Some(changes) = request.changes().await
-    {
-        text.push_str("\n\nIt would change:\n");
-        text.extend(changes.split('\n').map(|line| format!("{}\n", visible(line))));
-        text.pop();
+    let brief = text(request, None)?;
+    match request.changes().await {
+        None => Some(brief),
+        Some(changes) => text(request, Some(&changes)),
     }
-    let covered = match request.pattern() {
-        pattern if pattern.is_exact() => "with exactly these arguments".to_owned(),
-        pattern => format!("that match: {}", visible(&pattern.to_string())),
-    };
-    text.push_str(&format!("\n\n'always' also allows later calls {covered}"));
-    (text.len() <= QUESTION_BYTES_MAX).then_some(text)
 }
 
-/// The text on one line, in a form that a person can judge: what is invisible is escaped.
-fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match is_visible(c) && c != '\n' {
-            true => shown.push(c),
-            false => shown.extend(c.escape_unicode()),
-        }
-    }
-    shown
+fn text(request: &ApprovalRequest, changes: Option<&str>) -> Option<String> {
+    // A client's session and the ids of its calls are its own.
+    let sheet = Sheet::of(request, changes).without(Label::Session).without(Label::Call);
+    let rows = sheet.whole().iter().map(|row| format!("\n{row}"));
+    let text = iter::once("May this call run?".to_owned()).chain(rows).collect::<String>();
+    (text.len() <= QUESTION_BYTES_MAX).then_some(text)
 }
 
 fn form(message: String) -> ElicitRequestParams {
@@ -147,12 +132,6 @@ fn read(result: &ElicitResult) -> Answer {
 mod tests {
     use super::*;
     use serde_json::json;
-
-    /// PO-4: a person sees what runs: what is invisible is escaped, and no name begins a line.
-    #[test]
-    fn what_hides_is_shown() {
-        assert_eq!(visible("rm a\u{202e}b\u{1b}[2K\nx\t"), "rm a\\u{202e}b\\u{1b}[2K\\u{a}x\t");
-    }
 
     /// PO-4, PO-5: anything but a clear yes is a no.
     #[test]

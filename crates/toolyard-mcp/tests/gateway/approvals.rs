@@ -23,7 +23,7 @@ async fn a_call_runs_when_the_user_says_yes() {
     let (mut client, _serving) = yard.connect(can_ask()).await;
     client.call(1, "ask", json!({"n": 17}), json!({})).await;
     let shown = say(&mut client, json!({"action": "accept", "content": {"answer": "yes"}})).await;
-    assert!(shown.contains("'ask' (side effects: execute)") && shown.contains(r#"{"n":17}"#), "{shown}");
+    assert!(shown.contains("\ntool: ask (execute)\n") && shown.contains("\n    \"n\": 17\n"), "{shown}");
     assert_eq!(client.answer(1).await["result"]["structuredContent"], json!({"n": 17}));
     let refusals = [
         json!({"action": "accept", "content": {"answer": "no"}}),
@@ -47,7 +47,7 @@ async fn an_always_is_for_this_client_alone() {
     let (mut client, _serving) = yard.connect(can_ask()).await;
     client.call(1, "ask", json!({}), json!({})).await;
     let shown = say(&mut client, json!({"action": "accept", "content": {"answer": "always"}})).await;
-    assert!(shown.ends_with("'always' also allows later calls with exactly these arguments"), "{shown}");
+    assert!(shown.ends_with("\nalways: ask, with exactly these arguments"), "{shown}");
     client.answer(1).await;
     client.call(2, "ask", json!({}), json!({})).await;
     assert_eq!(client.answer(2).await["result"]["isError"], false);
@@ -80,7 +80,7 @@ async fn a_question_is_shown_whole_or_not_asked() {
     client.call(1, "ask", json!({"command": command, "\n\nname": 1}), json!({})).await;
     let shown = say(&mut client, json!({"action": "accept", "content": {"answer": "yes"}})).await;
     assert!(
-        shown.contains(&command) && shown.contains(r#""\n\nname":1"#) && shown.lines().count() == 3,
+        shown.contains(&command) && shown.contains(r#""\n\nname": 1"#) && shown.lines().count() == 8,
         "{shown}"
     );
     assert_eq!(client.answer(1).await["result"]["isError"], false);

@@ -1,6 +1,6 @@
 //! For systems without a terminal that can be read beside standard input.
 
-use super::{super::live::Screen, reply::Reply, sheet::Sheet};
+use super::{super::live::Screen, page::Page, reply::Reply};
 use std::{convert::Infallible, io};
 use toolyard::ApprovalRequest;
 
@@ -22,7 +22,7 @@ impl Terminal {
         match self.0 {}
     }
 
-    pub(super) async fn ask(&self, _: &ApprovalRequest, _: Sheet, _: Option<Screen>) -> Reply {
+    pub(super) async fn ask(&self, _: &ApprovalRequest, _: Page, _: Option<Screen>) -> Reply {
         match self.0 {}
     }
 }

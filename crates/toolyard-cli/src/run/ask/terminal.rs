@@ -9,10 +9,10 @@ mod view;
 
 use super::{
     super::live::Screen,
+    page,
+    page::Page,
     reply,
     reply::{Reply, Typed},
-    sheet,
-    sheet::Sheet,
 };
 use rustix::{
     event::{PollFd, PollFlags, poll},
@@ -84,11 +84,11 @@ impl Terminal {
     ///
     /// # Cancel safety
     /// Dropping the future takes the question off the screen.
-    pub(super) async fn ask(&self, request: &ApprovalRequest, sheet: Sheet, screen: Option<Screen>) -> Reply {
+    pub(super) async fn ask(&self, request: &ApprovalRequest, page: Page, screen: Option<Screen>) -> Reply {
         let (answer, wait) = oneshot::channel();
         let Ok((withdrawn, _open_while_asked)) = io::pipe() else { return Reply::No };
         let (time_limit, showing) = (request.expires_in(), request.showing().clone());
-        let question = Question { sheet, time_limit, showing, screen, withdrawn, answer };
+        let question = Question { page, time_limit, showing, screen, withdrawn, answer };
         // If the thread is gone, the answer's sender is dropped and the reply is no.
         let _ = self.tasks.send(Task::Ask(question));
         wait.await.unwrap_or(Reply::No)
@@ -116,7 +116,7 @@ fn run_tasks(tty: &File, tasks: &mpsc::Receiver<Task>) {
 
 /// A question that is shown, or about to be.
 struct Question {
-    sheet: Sheet,
+    page: Page,
     time_limit: Duration,
     showing: Showing,
     screen: Option<Screen>,
@@ -155,13 +155,13 @@ impl Question {
     /// The reply, or `None` if the question is withdrawn.
     fn reply(&self, mut tty: &File) -> io::Result<Option<Reply>> {
         discard_input(tty)?;
-        tty.write_all(self.sheet.render(size(tty).0).as_bytes())?;
+        tty.write_all(self.page.render(size(tty).0).as_bytes())?;
         let since = Instant::now();
         self.showing.shown();
-        let mut is_seen = !self.sheet.is_cut();
+        let mut is_seen = !self.page.is_cut();
         loop {
             let remaining = self.time_limit.saturating_sub(since.elapsed());
-            tty.write_all(sheet::prompt(remaining, is_seen).as_bytes())?;
+            tty.write_all(page::prompt(remaining, is_seen).as_bytes())?;
             let line = match self.input(tty)? {
                 Input::Line(line) => line,
                 Input::Over(over) => return self.close(tty, over, since),

@@ -31,7 +31,7 @@ impl Question {
     /// Shows the whole call. An empty line leads to the next page, any other one back to the question.
     pub(super) fn view(&self, mut tty: &File) -> io::Result<Result<Viewed, Over>> {
         let (width, height) = size(tty);
-        let text = self.sheet.render_whole(width);
+        let text = self.page.render_whole(width);
         let lines: Vec<&str> = text.lines().collect();
         let mut shown = 0;
         for page in lines.chunks(height.saturating_sub(PROMPT_ROWS).max(PAGE_LINES_MIN)) {

@@ -1,11 +1,12 @@
-//! A question laid out as a page of text.
+//! A question laid out for a terminal: a row per label, wrapped to its width.
 
 #![cfg_attr(not(unix), allow(dead_code, reason = "questions are asked only on Unix"))]
 
-use super::{arguments, extent::Extent};
-use crate::shown::{ends, plain};
 use std::{fmt::Write, time::Duration};
-use toolyard::{AgentPath, ApprovalRequest, LinkedPath};
+use toolyard::{
+    ApprovalRequest,
+    sheet::{Label, Row, Sheet},
+};
 
 /// The session of a run whose input names none.
 const OWN_SESSION: &str = "run";
@@ -16,80 +17,43 @@ const INDENT: usize = 13;
 /// Terminals are assumed to be at least this wide.
 const WIDTH_MIN: usize = 40;
 
-/// The labelled rows of a page. All lines are plain text.
-type Rows = Vec<(&'static str, Vec<String>)>;
-
-/// The label of the row that shows what an "always" covers.
-const ALWAYS: &str = "always";
-
-/// The question, as a page to begin with, and whole.
-pub(super) struct Sheet {
-    page: Rows,
-    /// `None` if the page shows everything.
-    whole: Option<Rows>,
+/// A question on a terminal.
+pub(super) struct Page {
+    sheet: Sheet,
 }
 
-impl Sheet {
+impl Page {
     /// Lays out a request; `changes` describes what the call would change.
     pub(super) fn of(request: &ApprovalRequest, changes: Option<&str>) -> Self {
-        let (mut page, whole) = (rows(request, changes, Extent::Cut), rows(request, changes, Extent::Whole));
-        if page == whole {
-            return Self { page, whole: None };
+        let sheet = Sheet::of(request, changes);
+        match request.session().as_str() {
+            OWN_SESSION => Self { sheet: sheet.without(Label::Session) },
+            _ => Self { sheet },
         }
-        // Nobody is asked to allow more calls like one that has not been seen.
-        page.retain(|(label, _)| *label != ALWAYS);
-        Self { page, whole: Some(whole) }
     }
 
     /// Whether the page leaves anything out.
     pub(super) fn is_cut(&self) -> bool {
-        self.whole.is_some()
+        self.sheet.is_cut()
     }
 
     /// The page for a terminal of this width. Lines are wrapped here: a row never starts with text from a model.
     pub(super) fn render(&self, width: usize) -> String {
-        render("toolyard: may this call run?", &self.page, width)
+        render("toolyard: may this call run?", self.sheet.page(), width)
     }
 
     /// The same with nothing left out.
     pub(super) fn render_whole(&self, width: usize) -> String {
-        render("toolyard: the whole call", self.whole.as_ref().unwrap_or(&self.page), width)
+        render("toolyard: the whole call", self.sheet.whole(), width)
     }
 }
 
-fn rows(request: &ApprovalRequest, changes: Option<&str>, extent: Extent) -> Rows {
-    let name = |text: &str| vec![ends(text, extent.name_chars_max(), plain)];
-    let mut rows = vec![("tool", vec![format!("{} ({})", plain(request.tool()), request.side_effects())])];
-    if request.session().as_str() != OWN_SESSION {
-        rows.push(("session", name(request.session().as_str())));
-    }
-    if *request.agent() != AgentPath::root() {
-        rows.push(("agent", name(request.agent().as_str())));
-    }
-    rows.push(("call", name(request.call_id().as_str())));
-    rows.push(("arguments", arguments::lines(request.arguments(), extent)));
-    if !request.links().is_empty() {
-        let links = request.links().iter().map(LinkedPath::to_string);
-        let links = links.map(|link| ends(&link, extent.line_chars_max(), plain)).collect();
-        rows.push(("links", extent.lines(links)));
-    }
-    if let Some(changes) = changes {
-        rows.push(("changes", self::changes(changes, extent)));
-    }
-    let covered = match request.pattern() {
-        pattern if pattern.is_exact() => format!("{}, with exactly these arguments", request.tool()),
-        pattern => pattern.to_string(),
-    };
-    rows.push((ALWAYS, vec![ends(&covered, extent.line_chars_max(), plain)]));
-    rows
-}
-
-fn render(heading: &str, rows: &Rows, width: usize) -> String {
+fn render(heading: &str, rows: &[Row], width: usize) -> String {
     let columns = width.max(WIDTH_MIN) - INDENT - 1;
     let mut text = format!("{heading}\n");
-    for (label, lines) in rows {
-        let mut label = *label;
-        for piece in lines.iter().flat_map(|line| wrapped(line, columns)) {
+    for row in rows {
+        let mut label = row.label.as_str();
+        for piece in row.lines.iter().flat_map(|line| wrapped(line, columns)) {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "  {label:<width$}{piece}", width = INDENT - 2);
             label = "";
@@ -111,12 +75,6 @@ pub(super) fn prompt(remaining: Duration, is_seen: bool) -> String {
         false => "[v]iew the whole call, [n]o, [q]uit",
     };
     format!("  {answers}; {remaining} left: ")
-}
-
-fn changes(text: &str, extent: Extent) -> Vec<String> {
-    // A tab is harmless, and the only control character that is common in texts.
-    let line = |line: &str| ends(&line.replace('\t', "    "), extent.line_chars_max(), plain);
-    extent.lines(text.split('\n').map(line).collect())
 }
 
 /// Splits a line into pieces of at most this width. Non-ASCII characters count as wide: terminals disagree on them.
@@ -141,7 +99,8 @@ mod tests {
     use serde_json::json;
     use std::sync::Arc;
     use toolyard::{
-        ApprovalParts, ApprovalPattern, CallDigest, CallId, RequestId, SessionId, SideEffects, ToolSpec,
+        AgentPath, ApprovalParts, ApprovalPattern, CallDigest, CallId, RequestId, SessionId, SideEffects,
+        ToolSpec,
     };
 
     fn request(session: &str, agent: &str, args: serde_json::Value) -> ApprovalRequest {
@@ -168,7 +127,7 @@ mod tests {
     #[test]
     fn a_page_shows_the_whole_request() {
         let args = json!({"path": "a.txt", "content": "2\n"});
-        let sheet = Sheet::of(&request("run", "root", args), Some("@@ -1 +1 @@\n-1\n+2"));
+        let page = Page::of(&request("run", "root", args), Some("@@ -1 +1 @@\n-1\n+2"));
         let expect = r#"toolyard: may this call run?
   tool       write_file (write)
   call       call_1
@@ -181,7 +140,7 @@ mod tests {
              +2
   always     write_file {"path":"a.txt"}, whatever its content
 "#;
-        assert_eq!(sheet.render(80), expect);
+        assert_eq!(page.render(80), expect);
         assert_eq!(
             prompt(Duration::from_millis(299_001), true),
             "  [y]es, [n]o, [a]lways, [q]uit; 5m left: "
@@ -191,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_agent_is_shown_unless_it_is_the_root() {
-        let text = Sheet::of(&request("episode-7", "root/2", json!({})), None).render(80);
+        let text = Page::of(&request("episode-7", "root/2", json!({})), None).render(80);
         assert!(text.contains("\n  session    episode-7\n  agent      root/2\n"), "{text}");
     }
 
@@ -200,22 +159,13 @@ mod tests {
     fn a_page_that_leaves_something_out_has_a_whole() {
         let command = format!("true {}; rm -rf ~; {} #", "x".repeat(700), "y".repeat(700));
         let args = json!({"path": "a.txt", "content": command});
-        let sheet = Sheet::of(&request("run", "root", args.clone()), None);
-        let (page, whole) = (sheet.render(2000), sheet.render_whole(2000));
-        assert!(sheet.is_cut() && !page.contains("rm -rf") && page.contains("y #\""), "{page}");
-        assert!(!page.contains("\n  always") && !prompt(Duration::ZERO, false).contains("lways"), "{page}");
+        let page = Page::of(&request("run", "root", args), None);
+        let (cut, whole) = (page.render(2000), page.render_whole(2000));
+        assert!(page.is_cut() && !cut.contains("rm -rf") && cut.contains("y #\""), "{cut}");
+        assert!(!cut.contains("\n  always") && !prompt(Duration::ZERO, false).contains("lways"), "{cut}");
         assert!(whole.contains("; rm -rf ~;") && whole.contains("\n  always     write_file"), "{whole}");
-        let many: Vec<String> = (0..80).map(|at| format!("+{at}")).collect();
-        for (args, changes) in [(json!({"path": "x".repeat(900)}), None), (json!({}), Some(many.join("\n")))]
-        {
-            let sheet = Sheet::of(&request("run", "root", args), changes.as_deref());
-            assert!(sheet.is_cut(), "{}", sheet.render(80));
-        }
-        let sheet = Sheet::of(&request("run", "root", json!({"path": "a"})), Some("+1"));
-        assert_eq!(
-            (sheet.is_cut(), sheet.render_whole(80).lines().skip(1).eq(sheet.render(80).lines().skip(1))),
-            (false, true)
-        );
+        let page = Page::of(&request("run", "root", json!({"path": "a"})), Some("+1"));
+        assert!(!page.is_cut() && page.render_whole(80).lines().skip(1).eq(page.render(80).lines().skip(1)));
     }
 
     /// PO-4: no text from a model appears where a row begins, however long or odd it is.
@@ -225,8 +175,8 @@ mod tests {
         let odd = "漢".repeat(90) + "\r\u{1b}[2K\u{202e}  tool  y";
         let args = json!({"content": trick, "\n  tool": odd, "path": "\u{9b}2J"});
         let changes = format!("+{trick}\n+{odd}\n\ttab");
-        let sheet = Sheet::of(&request("s\n\r\u{1b}c", "root", args), Some(&changes));
-        let text = sheet.render(80);
+        let page = Page::of(&request("s\n\r\u{1b}c", "root", args), Some(&changes));
+        let text = page.render(80);
         assert!(
             !text.chars().any(|char| char != '\n' && (char.is_control() || char == '\u{202e}')),
             "{text}"

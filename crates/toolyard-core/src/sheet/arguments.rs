@@ -1,7 +1,9 @@
 //! The arguments of a call, laid out to be read.
 
-use super::extent::Extent;
-use crate::shown::{ends, plain};
+use super::{
+    extent::Extent,
+    text::{ends, plain},
+};
 use serde_json::Value;
 
 /// The arguments as lines of JSON, one field per line. Every cut says how much is left out, outside of quotes, so that

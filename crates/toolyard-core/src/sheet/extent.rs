@@ -1,7 +1,5 @@
 //! How much of a call one page shows.
 
-#![cfg_attr(not(unix), allow(dead_code, reason = "questions are asked only on Unix"))]
-
 /// How much of a call is shown. What is cut is shown with its start, its end, and how much is between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {

@@ -1,8 +1,7 @@
-//! Makes a model's text safe for a terminal: nothing in it moves the cursor, changes the reading order, or is present
-//! without being seen.
+//! Makes a model's text safe to be shown: nothing in it moves a cursor, changes the reading order, or is present without
+//! being seen.
 
-use std::borrow::Cow;
-use toolyard::{is_plain, json_escape};
+use crate::{is_plain, json_escape};
 
 /// The number of combining marks shown on one character; more could cover the text around it.
 const MARKS_MAX: usize = 2;
@@ -18,7 +17,13 @@ enum Kind {
 }
 
 /// The text on one line. Everything that is not plainly visible is escaped as in JSON.
-pub(crate) fn plain(text: &str) -> String {
+///
+/// # Examples
+/// ```
+/// use toolyard_core::sheet::plain;
+/// assert_eq!(plain("grüße\n\u{202e}"), "grüße\\u000a\\u202e");
+/// ```
+pub fn plain(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     // A mark at the start would combine with the text printed before.
     let mut marks = MARKS_MAX;
@@ -41,24 +46,15 @@ pub(crate) fn plain(text: &str) -> String {
     shown
 }
 
-/// JSON text with escapes for whatever is not plainly visible: control and format characters, odd spaces, line and
-/// paragraph separators. The data stay the same, because such characters occur only inside strings.
-pub(crate) fn json_text(text: &str) -> Cow<'_, str> {
-    let is_odd = |char: char| match char {
-        '\0'..='~' => false,
-        char => matches!(kind(char), Kind::Odd),
-    };
-    let Some(first) = text.find(is_odd) else { return Cow::Borrowed(text) };
-    let mut shown = text[..first].to_owned();
-    for char in text[first..].chars() {
-        if is_odd(char) { escape(char, &mut shown) } else { shown.push(char) }
-    }
-    Cow::Owned(shown)
-}
-
 /// A text of up to `chars_max` characters as a whole; a longer one as its start, its end, and the number of characters
 /// between them. `part` renders the pieces.
-pub(crate) fn ends(text: &str, chars_max: usize, part: impl Fn(&str) -> String) -> String {
+///
+/// # Examples
+/// ```
+/// use toolyard_core::sheet::{ends, plain};
+/// assert_eq!(ends("abcdefghi", 8, plain), "abcdef … 1 more characters … hi");
+/// ```
+pub fn ends(text: &str, chars_max: usize, part: impl Fn(&str) -> String) -> String {
     let chars = text.chars().count();
     if chars <= chars_max {
         return part(text);
@@ -88,7 +84,7 @@ fn escape(char: char, into: &mut String) {
 mod tests {
     use super::*;
 
-    /// PO-4: a model cannot draw on the user's terminal, or hide anything from the user.
+    /// PO-4, SM-12: a model cannot draw on the user's screen, or hide anything from the user.
     #[test]
     fn what_is_not_plainly_seen_is_escaped() {
         let check = |text: &str, expect: &str| assert_eq!(plain(text), expect);
@@ -100,21 +96,6 @@ mod tests {
         check("a\u{2028}b\u{2029}\u{a0}\u{3000}", "a\\u2028b\\u2029\\u00a0\\u3000");
         check("\u{3164}\u{115f}\u{ffa0}\u{2800}\u{fe0f}", "\\u3164\\u115f\\uffa0\\u2800\\ufe0f");
         check("\u{e0041}\u{e0101}\u{f0000}", "\\udb40\\udc41\\udb40\\udd01\\udb80\\udc00");
-    }
-
-    /// JSON is the same data after it, and has nothing in it that acts on a terminal or ends a line elsewhere.
-    #[test]
-    fn json_has_no_odd_characters() {
-        let odd = "a\u{2028}b\u{2029}c\u{85}d\u{9b}31m\u{7f}exe\u{202e}gpj\u{200b}\u{feff}\u{e0041}";
-        let data = serde_json::json!({odd: [odd, "grüße 漢字 🌱", 1.5]});
-        for text in [data.to_string(), format!("{data:#}")] {
-            let shown = json_text(&text);
-            assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), data);
-            assert!(shown.chars().all(|char| char == '\n' || !matches!(kind(char), Kind::Odd)), "{shown}");
-            assert!(shown.contains("a\\u2028b\\u2029c\\u0085d\\u009b31m\\u007f"), "{shown}");
-            assert!(shown.contains("grüße 漢字 🌱"));
-        }
-        assert!(matches!(json_text("{\"a\":\"grüße\"}\n"), Cow::Borrowed(_)));
     }
 
     #[test]
