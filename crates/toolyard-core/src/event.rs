@@ -31,7 +31,7 @@
 //! | `turn.ended` | ok, failed |
 //! | `turn.cancelled` | |
 //! | `agent.forked`, `agent.joined` | child |
-//! | `engine.started` | version |
+//! | `engine.started` | version, epoch |
 //! | `engine.drain` | step |
 //!
 //! Other vocabularies call `tool.called` ToolCallStart or tool.call.dispatched (audit), `tool.completed` ToolCallEnd
@@ -45,6 +45,7 @@
 //! call needs approval. For a call that was refused it covers the text of the arguments, otherwise everything that
 //! would run.
 
+mod cursor;
 mod details;
 mod epoch;
 mod grammar;
@@ -54,6 +55,7 @@ mod log;
 #[cfg(test)]
 mod record;
 
+pub use cursor::{Cursor, CursorError};
 pub use details::{CallDetails, DETAIL_BYTES_MAX, DETAIL_FILES_MAX};
 pub use epoch::{Epoch, EpochError};
 pub use grammar::{CallGrammar, GrammarError};
@@ -86,6 +88,9 @@ pub struct Event {
     pub v: u16,
     /// The event's number in its session, from 1 and without gaps; 0 for `engine.started`.
     pub seq: u64,
+    /// The event's position among all events of the engine's life, from 1 and without gaps; 0 for `engine.started`, and
+    /// for an event that is not published. Together with the engine's [`Epoch`] it is a [`Cursor`] (SM-9).
+    pub position: u64,
     /// Wall time in milliseconds since 1970.
     pub wall_ms: u64,
     /// Monotonic time in microseconds since the engine was built.
@@ -123,6 +128,7 @@ impl Event {
         Self {
             v: SCHEMA_VERSION,
             seq: 0,
+            position: 0,
             wall_ms: 0,
             mono_us: 0,
             session,

@@ -8,8 +8,8 @@ use std::{
     thread,
 };
 use toolyard::{
-    Batch, Caller, EventKind, Hooks, Outcome, Tool, ToolClass, ToolContext, ToolError, ToolOutput, ToolSpec,
-    async_trait, from_fn,
+    Batch, Caller, Event, EventKind, EventWriter, Hooks, Outcome, Received, Tool, ToolClass, ToolContext,
+    ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
 };
 use toolyard_tests::{Yard, call, scripted, shape, yard};
 
@@ -186,4 +186,59 @@ async fn a_name_is_opened_and_closed_from_many_threads() {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
     assert!(names(&yard).iter().all(|name| ["session.opened", "session.closed"].contains(name)));
     yard.events.check();
+}
+
+/// SM-9: every event of an engine has a position of its own, without gaps, which grows within each session, however
+/// many threads publish; sinks, writers and subscribers see the same ones. Another engine has another epoch.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn every_event_has_its_position() {
+    let written = Written::default();
+    let yard = yard(|builder, _| builder.event_writer(written.clone())).await;
+    let mut subscription = yard.engine.subscribe();
+    let callers: Vec<_> = (0..8)
+        .map(|n| {
+            let session = yard.engine.session(format!("s{n}"));
+            let calls: Batch = (0..20).map(|n| call(&format!("c{n}"), "read", 0, "ok")).collect();
+            tokio::spawn(async move { session.dispatch(calls).await })
+        })
+        .collect();
+    for caller in callers {
+        soon(caller).await.unwrap();
+    }
+    assert!(yard.engine.events_written().await);
+    let key = |event: &Event| (event.position, event.session.to_string(), event.seq);
+    let mut sunk: Vec<_> = yard.events.events().iter().map(key).collect();
+    let mut last = BTreeMap::new();
+    for (position, session, _) in &sunk {
+        assert!(last.insert(session.clone(), *position).is_none_or(|before| before < *position), "{sunk:?}");
+    }
+    sunk.sort_unstable();
+    assert!((1..).zip(&sunk).all(|(position, event)| event.0 == position), "{sunk:?}");
+    assert!(sunk.len() > 8 * 20 * 4, "{}", sunk.len());
+    let mut seen = Vec::new();
+    while let Some(Received::Event(event)) = subscription.try_next() {
+        seen.push(key(&event));
+    }
+    seen.sort_unstable();
+    let mut written = written.0.lock().unwrap().clone();
+    let started = written.remove(0);
+    let EventKind::EngineStarted { epoch, .. } = started.kind else { panic!("{started:?}") };
+    assert_eq!((started.position, epoch), (0, yard.engine.epoch()));
+    let mut written: Vec<_> = written.iter().map(key).collect();
+    written.sort_unstable();
+    assert_eq!((&seen, &written), (&sunk, &sunk));
+    yard.events.check();
+    let other = toolyard_tests::yard(|builder, _| builder).await;
+    assert_ne!(other.engine.epoch(), epoch);
+}
+
+/// Keeps what was written.
+#[derive(Clone, Default)]
+struct Written(Arc<Mutex<Vec<Event>>>);
+
+impl EventWriter for Written {
+    fn write(&mut self, event: &Event) -> std::io::Result<()> {
+        self.0.lock().unwrap().push(event.clone());
+        Ok(())
+    }
 }

@@ -198,7 +198,7 @@ fn happening(event: &Event) -> String {
         EventKind::ZombiesReleased { tool_name, count } => {
             format!("released what {count} handlers of {tool_name} hold")
         }
-        EventKind::EngineStarted { version } => format!("engine started, version {version}"),
+        EventKind::EngineStarted { version, .. } => format!("engine started, version {version}"),
         EventKind::EngineDrain { step } => format!("drain: {}", step_text(*step)),
         EventKind::BreakerTransition { tool_name, backend, from, to } => {
             let of = match (tool_name, backend) {

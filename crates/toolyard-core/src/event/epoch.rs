@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::{fmt, str::FromStr};
 
 /// Names one life of an engine, from [`build`](https://docs.rs/toolyard/latest/toolyard/struct.EngineBuilder.html) to
-/// its end: no other engine has it, so what counts anew in each life is unique together with it (SM-8). Written as 16
+/// its end: no other engine has it, so what counts anew in each life is unique together with it (SM-8, SM-9). Written as 16
 /// hexadecimal digits.
 ///
 /// # Examples
@@ -73,7 +73,7 @@ impl<'de> Deserialize<'de> for Epoch {
 mod tests {
     use super::*;
 
-    /// SM-8: an epoch has one spelling.
+    /// SM-9: an epoch has one spelling.
     #[test]
     fn an_epoch_has_one_spelling() {
         let epoch = Epoch::new(0xab);

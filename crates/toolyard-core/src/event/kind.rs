@@ -1,6 +1,6 @@
 //! The kinds of events.
 
-use super::{CallDetails, details};
+use super::{CallDetails, Epoch, details};
 use crate::{
     BreakerState, CallDigest, CallError, Dedupe, Effect, ErrorKind, Reason, RequestId, Sandbox, SideEffects,
     ToolClass, error::OldClass,
@@ -227,9 +227,9 @@ pub enum EventKind {
     #[serde(rename = "agent.joined")]
     AgentJoined { child: String },
     /// An engine was built: a new life of the log begins, in which everything is numbered and timed anew. Only writers
-    /// get it, and it has the number 0.
+    /// get it, and it has the number and the position 0. `epoch` names that life.
     #[serde(rename = "engine.started")]
-    EngineStarted { version: String },
+    EngineStarted { version: String, epoch: Epoch },
     /// The engine's drain reached this step.
     #[serde(rename = "engine.drain")]
     EngineDrain { step: DrainStep },

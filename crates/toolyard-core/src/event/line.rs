@@ -23,6 +23,8 @@ pub struct Stranger {
     pub v: u16,
     /// The event's number in its session.
     pub seq: u64,
+    /// The event's position in the engine's life.
+    pub position: u64,
     /// Wall time in milliseconds since 1970.
     pub wall_ms: u64,
     /// Monotonic time in microseconds since the engine was built.
@@ -64,9 +66,10 @@ impl Line {
     ///
     /// # Examples
     /// ```
-    /// use toolyard_core::event::{Line, LineError};
-    /// let text = r#"{"v":1,"seq":1,"wall_ms":0,"mono_us":0,"session":"s","agent":"root","event":"session.opened"}"#;
-    /// assert!(matches!(Line::read(text), Ok(Line::Event(_))));
+    /// use toolyard_core::{AgentPath, Event, EventKind, event::{Line, LineError}};
+    /// let event = Event::new("s".into(), AgentPath::root(), EventKind::SessionOpened);
+    /// let text = serde_json::to_string(&event).unwrap();
+    /// assert!(matches!(Line::read(&text), Ok(Line::Event(_))));
     /// let later = text.replace("session.opened", "session.renamed");
     /// assert!(matches!(Line::read(&later), Ok(Line::Stranger(stranger)) if stranger.name == "session.renamed"));
     /// assert_eq!(Line::read(&text.replace("\"v\":1", "\"v\":2")), Err(LineError::Version(2)));

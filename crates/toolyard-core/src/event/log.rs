@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   events, in the order of the log ─► LogChecker ─┬─ by life:    an engine.started begins anew
+//!                                                  │               positions from 1, each once, none missing
 //!                                                  ├─ by session: seq from 1 without a gap, times that do not run back
 //!                                                  ├─ by turn: as many ends as turn.ended says
 //!                                                  └─ by call: grammar, one end, attempts that count up,
@@ -13,6 +14,7 @@
 
 mod call_log;
 mod fault;
+mod positions;
 mod session;
 mod turns;
 
@@ -23,6 +25,7 @@ pub use fault::{LogFault, WhatFault};
 
 use super::{ENGINE_SESSION, Event, EventKind, Stranger};
 use crate::SessionId;
+use positions::Positions;
 use session::{SessionLog, Stamp};
 use std::collections::BTreeMap;
 
@@ -34,7 +37,7 @@ use std::collections::BTreeMap;
 /// use toolyard_core::{AgentPath, Event, EventKind, SessionId};
 /// use toolyard_core::event::LogChecker;
 /// let mut event = Event::new(SessionId::from("s"), AgentPath::root(), EventKind::SessionOpened);
-/// event.seq = 2;
+/// (event.seq, event.position) = (2, 2);
 /// let mut checker = LogChecker::default();
 /// let faults = checker.read(1, &event);
 /// assert_eq!(faults[0].to_string(), "session s: event 1 is missing before event 2");
@@ -43,6 +46,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Default)]
 pub struct LogChecker {
     sessions: BTreeMap<SessionId, SessionLog>,
+    positions: Positions,
     counts: LogCounts,
 }
 
@@ -64,7 +68,8 @@ impl LogChecker {
     /// Reads the next event and returns the faults that it reveals. `at` is its position, such as its line number.
     pub fn read(&mut self, at: u64, event: &Event) -> Vec<LogFault> {
         self.counts.calls += u64::from(matches!(event.kind, EventKind::Received { .. }));
-        let stamp = Stamp { at, seq: event.seq, wall_ms: event.wall_ms, mono_us: event.mono_us };
+        let Event { seq, position, wall_ms, mono_us, .. } = *event;
+        let stamp = Stamp { at, seq, position, wall_ms, mono_us };
         if matches!(event.kind, EventKind::EngineStarted { .. }) {
             return self.begin();
         }
@@ -76,7 +81,8 @@ impl LogChecker {
 
     /// Reads an event of an unknown kind, and checks its number and its times, which every event has.
     pub fn pass_over(&mut self, at: u64, event: &Stranger) -> Vec<LogFault> {
-        let stamp = Stamp { at, seq: event.seq, wall_ms: event.wall_ms, mono_us: event.mono_us };
+        let Stranger { seq, position, wall_ms, mono_us, .. } = *event;
+        let stamp = Stamp { at, seq, position, wall_ms, mono_us };
         let (_, faults) = self.stamped(&event.session, stamp, false);
         in_session(&event.session, faults)
     }
@@ -87,15 +93,18 @@ impl LogChecker {
         self.counts.engines += 1;
         let unfinished = self.unfinished();
         self.sessions.clear();
+        self.positions = Positions::default();
         unfinished
     }
 
-    /// The calls and turns that have not ended, in the order of their starts. At the end of a log each is a fault.
+    /// The calls and turns that have not ended, in the order of their starts, and what is missing beyond what was
+    /// reported. At the end of a log each is a fault.
     pub fn unfinished(&self) -> Vec<LogFault> {
         let mut faults = Vec::new();
         for (session, log) in &self.sessions {
             faults.extend(in_session(session, log.open()));
         }
+        faults.extend(self.positions.cut());
         faults.sort_by_key(|fault| fault.at);
         faults
     }
@@ -109,7 +118,17 @@ impl LogChecker {
         self.counts.events += 1;
         let is_new = !self.sessions.contains_key(session);
         let log = self.sessions.entry(session.clone()).or_default();
-        let (again, faults) = log.check_stamp(stamp, begins);
+        let (again, mut faults) = log.check_stamp(stamp, begins);
+        let stamp_is_whole = faults.is_empty();
+        faults.iter().for_each(|(_, _, what)| self.positions.count_missing(what));
+        let is_new_position = self.positions.read(stamp.at, stamp.position);
+        match stamp.position {
+            0 => faults.push((stamp.at, None, WhatFault::NoPosition)),
+            position if !is_new_position && stamp_is_whole => {
+                faults.push((stamp.at, None, WhatFault::Position(position)));
+            }
+            _ => {}
+        }
         if (is_new || again) && session.as_str() != ENGINE_SESSION {
             self.counts.sessions += 1;
         }

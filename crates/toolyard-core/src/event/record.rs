@@ -1,6 +1,6 @@
 //! Checks the events against their documents: every kind against `docs/events.schema.json` and `docs/events.md`.
 
-use super::{Approval, CallDetails, DrainStep, Event, EventKind as E, Failure, Line, SettledBy};
+use super::{Approval, CallDetails, DrainStep, Epoch, Event, EventKind as E, Failure, Line, SettledBy};
 use crate::{
     AgentPath, BreakerState, CallDigest, CallError, Dedupe, ErrorKind, Reason, RequestId, Sandbox, SessionId,
     SideEffects, ToolClass, ToolOutput,
@@ -104,7 +104,7 @@ fn next(kind: &E) -> Option<E> {
         E::TurnEnded { .. } => E::TurnCancelled,
         E::TurnCancelled => E::AgentForked { child: "root/1".to_owned() },
         E::AgentForked { .. } => E::AgentJoined { child: "root/1".to_owned() },
-        E::AgentJoined { .. } => E::EngineStarted { version: "0.1.0".to_owned() },
+        E::AgentJoined { .. } => E::EngineStarted { version: "0.1.0".to_owned(), epoch: Epoch::new(5) },
         E::EngineStarted { .. } => E::EngineDrain { step: DrainStep::Refuse },
         E::EngineDrain { .. } => return None,
     })
@@ -120,7 +120,8 @@ fn every_kind() -> Vec<E> {
 fn full(kind: E) -> Event {
     let of_call = kind.is_of_call();
     let mut event = Event::new(SessionId::from("s"), AgentPath::root(), kind);
-    (event.seq, event.wall_ms, event.mono_us) = (1, 1_700_000_000_000, 17);
+    (event.seq, event.position) = (1, 1);
+    (event.wall_ms, event.mono_us) = (1_700_000_000_000, 17);
     (event.turn, event.batch) = (Some(1), Some(1));
     if of_call {
         (event.run, event.call_id, event.index) = (Some(0), Some("call_1".into()), Some(0));
@@ -132,8 +133,8 @@ fn full(kind: E) -> Event {
 /// The fields of an event that are not common to all kinds.
 fn own_fields(event: &Event) -> BTreeSet<String> {
     let common = [
-        "v", "seq", "wall_ms", "mono_us", "session", "agent", "turn", "batch", "run", "call_id", "index",
-        "attempt", "event",
+        "v", "seq", "position", "wall_ms", "mono_us", "session", "agent", "turn", "batch", "run", "call_id",
+        "index", "attempt", "event",
     ];
     let Value::Object(fields) = serde_json::to_value(event).unwrap() else { unreachable!() };
     fields.into_iter().map(|(name, _)| name).filter(|name| !common.contains(&name.as_str())).collect()

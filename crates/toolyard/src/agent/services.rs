@@ -105,7 +105,7 @@ impl Services {
     /// because it is not one of the events that sinks and subscribers count.
     pub(crate) fn begin_log(&self) {
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        let kind = EventKind::EngineStarted { version };
+        let kind = EventKind::EngineStarted { version, epoch: self.epoch };
         let mut event = Event::new(SessionId::from(ENGINE_SESSION), AgentPath::root(), kind);
         let now = self.clock.now();
         (event.wall_ms, event.mono_us) = (self.clock.wall_ms(now), self.clock.mono_us(now));

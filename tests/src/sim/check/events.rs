@@ -1,4 +1,5 @@
-//! I1, I2: every call ends exactly once, events follow the grammar, and `seq` has no gap.
+//! I1, I2, SM-9: every call ends exactly once, events follow the grammar, `seq` has no gap, and events are published in
+//! the order of their positions.
 
 use super::{Traces, Violation};
 use crate::{
@@ -11,11 +12,15 @@ pub(super) fn check(_: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
         Fact::Event(event) => Some(event.as_ref()),
         _ => None,
     });
+    // On one thread nothing comes between an event's position and its publication.
+    let misplaced = (1..).zip(events.clone()).find(|(position, event)| event.position != *position);
+    let misplaced = misplaced
+        .map(|(position, event)| Violation::new("SM-9", format!("not at position {position}: {event:?}")));
     let faults =
         event_faults(events, traces.is_finished).into_iter().map(|fault| Violation::new("I2", fault));
     let unknown = traces
         .unknown
         .iter()
         .map(|event| Violation::new("I1", format!("event of an unknown call: {event:?}")));
-    faults.chain(unknown).collect()
+    faults.chain(unknown).chain(misplaced).collect()
 }

@@ -58,6 +58,22 @@ pub enum WhatFault {
         /// The time now.
         now: u64,
     },
+    /// Two events have one position in the engine's life (SM-9).
+    #[error("another event has its position {0}")]
+    Position(u64),
+    /// An event has no position: it was never published (SM-9).
+    #[error("it has no position")]
+    NoPosition,
+    /// Events are missing that the numbers of their sessions do not show (SM-9).
+    #[error("{}", cut(*missing, *first, *last))]
+    Cut {
+        /// How many.
+        missing: u64,
+        /// The first position that is missing.
+        first: u64,
+        /// The last one.
+        last: u64,
+    },
     /// An event comes after the end of its session.
     #[error("'{0}' comes after the session was closed")]
     AfterClose(&'static str),
@@ -125,6 +141,13 @@ pub enum WhatFault {
     /// A turn has not ended.
     #[error("the turn has not ended")]
     TurnOpen,
+}
+
+fn cut(missing: u64, first: u64, last: u64) -> String {
+    let number = if missing == 1 { "1 event more is" } else { &format!("{missing} events more are") };
+    let place =
+        if first == last { format!("position {first}") } else { format!("positions {first} to {last}") };
+    format!("{number} missing than the sessions show, at {place}")
 }
 
 fn missing(expected: u64, found: u64) -> String {

@@ -4,11 +4,12 @@ use super::{Found, WhatFault, call_log::CallLog, turns::Turns};
 use crate::event::{Event, EventKind};
 use std::collections::{BTreeMap, btree_map::Entry};
 
-/// The position, number and times that every event has.
+/// The place in the log, and the number, position and times that every event has.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Stamp {
     pub(super) at: u64,
     pub(super) seq: u64,
+    pub(super) position: u64,
     pub(super) wall_ms: u64,
     pub(super) mono_us: u64,
 }
@@ -31,7 +32,7 @@ pub(super) struct SessionLog {
 }
 
 impl SessionLog {
-    /// Checks the number and the times. Returns `true` if the session starts anew under the name of a closed one.
+    /// Checks the number, the position and the times. Returns `true` if the session starts anew under the name of a closed one.
     pub(super) fn check_stamp(&mut self, stamp: Stamp, begins: bool) -> (bool, Found) {
         let anew = begins && stamp.seq == 1 && self.was_open && self.open == 0;
         let mut found = Vec::new();
@@ -51,6 +52,10 @@ impl SessionLog {
                 // Its times fit its true place, not this one.
                 return (anew, found);
             }
+        }
+        if stamp.position <= last.position && stamp.position > 0 {
+            let (before, now) = (last.position, stamp.position);
+            found.push((stamp.at, None, WhatFault::Backwards { clock: "position", before, now }));
         }
         for (clock, before, now) in
             [("mono_us", last.mono_us, stamp.mono_us), ("wall_ms", last.wall_ms, stamp.wall_ms)]

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     AgentPath, CallDigest, CallError, Dedupe, ErrorKind, RequestId, Sandbox, SideEffects, ToolClass,
-    event::{Approval, EventKind as E, Failure, SettledBy},
+    event::{Approval, DrainStep, Epoch, EventKind as E, Failure, SettledBy},
 };
 
 fn digest(text: &str) -> CallDigest {
@@ -71,7 +71,7 @@ fn log(events: Vec<(Option<u32>, Option<u32>, E)>) -> Vec<Event> {
     let numbered = (1..).zip(events);
     let event = |(seq, (index, attempt, kind)): (u64, (Option<u32>, Option<u32>, E))| {
         let mut event = Event::new("s".into(), AgentPath::root(), kind);
-        (event.seq, event.mono_us, event.wall_ms) = (seq, seq * 1000, seq);
+        (event.seq, event.position, event.mono_us, event.wall_ms) = (seq, seq, seq * 1000, seq);
         (event.turn, event.batch) = (Some(1), Some(1));
         if let Some(index) = index {
             (event.run, event.index) = (Some(0), Some(index));
@@ -127,12 +127,16 @@ fn after(change: impl FnOnce(&mut Vec<Event>)) -> Vec<String> {
 fn whole_logs_have_no_fault() {
     assert_eq!(faults(&whole()), [""; 0]);
     let again = [whole(), whole()].concat();
-    assert!(faults(&again).iter().all(|fault| fault.contains("runs backwards")), "{:?}", faults(&again));
+    let is_again =
+        |fault: &String| ["runs backwards", "another event has"].iter().any(|again| fault.contains(again));
+    assert!(faults(&again).iter().all(is_again), "{:?}", faults(&again));
     let mut later = whole();
     later.iter_mut().for_each(|event| event.mono_us += 1_000_000);
     later.iter_mut().for_each(|event| event.wall_ms += 1_000);
+    later.iter_mut().for_each(|event| event.position += 34);
     let mut other = whole();
     other.iter_mut().for_each(|event| event.session = "u".into());
+    other.iter_mut().for_each(|event| event.position += 17);
     let beside = whole().into_iter().zip(other).flat_map(|(one, other)| [one, other]);
     let events: Vec<_> = beside.chain(later).collect();
     assert_eq!(faults(&events), [""; 0]);
@@ -163,13 +167,42 @@ fn a_log_that_is_numbered_anew_still_contradicts() {
     for at in 0..whole().len() {
         let found = after(|events| {
             events.remove(at);
-            (1..).zip(events.iter_mut()).for_each(|(seq, event)| event.seq = seq);
+            (1..).zip(events.iter_mut()).for_each(|(seq, event)| (event.seq, event.position) = (seq, seq));
         });
         // Sessions, streamed output and late results are not counted; a missing start of a turn shows at its end.
         let is_free =
             ["session.opened", "session.closed", "dispatch.late_result"].contains(&whole()[at].kind.name());
         assert_eq!(found.is_empty(), is_free, "{} left out: {found:?}", whole()[at].kind.name());
     }
+}
+
+/// SM-9: what nothing else shows, the positions do: events that were cut off or left out with their numbers repaired,
+/// and events that are two in one place.
+#[test]
+fn positions_show_what_numbers_do_not() {
+    let mut engine =
+        Event::new(ENGINE_SESSION.into(), AgentPath::root(), E::EngineDrain { step: DrainStep::Stopped });
+    (engine.seq, engine.position) = (1, 18);
+    let with = |change: fn(&mut Vec<Event>), last: &Event| {
+        after(|events| {
+            change(events);
+            events.push(last.clone());
+        })
+    };
+    assert_eq!(with(|_| {}, &engine), [""; 0]);
+    let cut = with(|events| drop(events.pop()), &engine);
+    assert_eq!(cut, ["17 1 event more is missing than the sessions show, at position 17"]);
+    engine.position = 0;
+    assert_eq!(with(|_| {}, &engine), ["18 it has no position"]);
+    engine.position = 7;
+    assert_eq!(with(|_| {}, &engine), ["18 another event has its position 7"]);
+    let swapped = after(|events| (events[4].position, events[5].position) = (6, 5));
+    assert_eq!(swapped, ["6 its position runs backwards, from 6 to 5"]);
+    let later = with(
+        |events| events.iter_mut().for_each(|event| event.position += 2),
+        &Event { position: 2, ..engine },
+    );
+    assert_eq!(later, ["18 1 event more is missing than the sessions show, at position 1"]);
 }
 
 /// I14: the call that runs is the one that was approved, and says whether it was.
@@ -217,7 +250,7 @@ fn what_is_open_at_the_end_is_told() {
 #[test]
 fn a_new_engine_begins_a_new_life() {
     let started = || {
-        let kind = E::EngineStarted { version: "0.1.0".to_owned() };
+        let kind = E::EngineStarted { version: "0.1.0".to_owned(), epoch: Epoch::new(1) };
         Event::new(ENGINE_SESSION.into(), AgentPath::root(), kind)
     };
     let life = || [vec![started()], whole()].concat();
@@ -239,6 +272,7 @@ fn strangers_count() {
     let stranger = |seq| Stranger {
         v: 1,
         seq,
+        position: seq,
         wall_ms: 0,
         mono_us: 0,
         session: ENGINE_SESSION.into(),
