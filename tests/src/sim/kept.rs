@@ -7,7 +7,7 @@ use super::{
     play,
     program::{
         Act, BatchPlan, BreakerOwner, CallPlan, Chaos, Consent, Cut, CutBy, DispatchMode, End, ForkPlan,
-        KeyPlan, Nested, Order, Placement, Room, Step, TurnPlan,
+        KeyPlan, Nested, OnCancel, Order, Placement, Room, Step, TurnPlan,
     },
 };
 use std::{num::NonZeroU32, time::Duration};
@@ -435,4 +435,21 @@ fn a_parked_handler_that_was_given_up_keeps_its_lease() {
         let report = passes(&program);
         assert_eq!(end(&report, 1).1, None);
     }
+}
+
+/// SC-1, SC-8, ID-4: a cancel of an agent below the handler of a key reaches what runs there, also while the engine
+/// drains and lets it finish.
+#[test]
+fn a_cancel_during_a_drain_reaches_what_runs_below_a_key() {
+    let mut program = program(1, &[&[READ]]);
+    let mut slow = call(1, READ);
+    (slow.script.steps, slow.script.on_cancel) = (vec![Step::Sleep(12_000)], OnCancel::Finish);
+    let Step::Fork(agent) = fork(turn_of(DispatchMode::Runs, vec![slow])) else { unreachable!("a fork") };
+    let above = &mut program.sessions[0].turns[0].batch.calls[0];
+    above.key = Some(KeyPlan { key: 0, args: 0 });
+    above.script.steps = vec![Step::Fork(ForkPlan { cancel_ms: Some(400), ..agent })];
+    program.grace_ms = 100;
+    program.orders.push(Order { at_ms: 150, act: Act::Shutdown(30_000, 50) });
+    let report = passes(&program);
+    assert_eq!(end(&report, 1), (400, None));
 }

@@ -47,6 +47,8 @@ struct Open {
     batches: WeakList<BatchState>,
     forks: Slab<ForkPlace>,
     stopped: Option<Stop>,
+    /// Whether it has been cancelled, whatever stopped it first.
+    is_cancelled: bool,
 }
 
 /// A place among the forks of a session.
@@ -200,6 +202,11 @@ impl SessionCore {
         self.open_now().stopped
     }
 
+    /// Whether it has been cancelled. A drain alone is no cancel: it lets what runs go on.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.open_now().is_cancelled
+    }
+
     /// Stops every batch, present and future, here and in every fork (SC-1).
     pub(crate) fn stop(&self, why: Stop) {
         let mut forks = self.stop_own(why);
@@ -209,7 +216,11 @@ impl SessionCore {
     }
 
     fn stop_own(&self, why: Stop) -> Vec<Arc<Self>> {
-        self.open_now().stopped.get_or_insert(why);
+        {
+            let mut open = self.open_now();
+            open.stopped.get_or_insert(why);
+            open.is_cancelled |= why == Stop::Cancelled;
+        }
         let (batches, forks) = self.in_flight();
         batches.iter().filter(|batch| reaches(why, batch)).for_each(|batch| batch.stop(why));
         forks

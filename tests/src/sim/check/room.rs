@@ -12,6 +12,8 @@ use toolyard::{ErrorKind, EventKind, event::Failure};
 const SMALL: usize = 1 << 10;
 /// What a result may take besides the text of its output.
 const OVERHEAD: usize = 2 << 10;
+/// How much later than a replay the event of the call that ran may be.
+const KEPT_US: u64 = SLACK_US / 10;
 /// How much a batch may hold before it counts for its session and the engine, and how much it then takes at a time.
 const UNCOUNTED: usize = 16 << 10;
 const STEP: usize = 64 << 10;
@@ -112,13 +114,16 @@ impl<'a> Held<'a> {
     /// Whether a call that did not run was told what another call with its key had been told before (ID-3): that there
     /// was no room for the result in the batch of that one, which is checked there. A result without room is kept for
     /// a replay only if the tool must not run twice (V4); of another tool, only a call that came while it ran is told.
+    /// A result is kept before its own event is emitted (V1), so that a replay may be reported a little before it.
     fn shares_refusal(&self, node: u32, place: usize, failure: &Failure) -> bool {
         let begins = |node: &u32| self.traces.calls.get(node)?.events.first().map(|it| it.0);
         let is_kept = self.index.nodes[&node].tool.is_some_and(|tool| !tool.is_repeatable());
         let has_run = |node: &u32| self.traces.calls.get(node).is_some_and(|it| !it.attempts.is_empty());
+        let time = |place: usize| self.traces.entries[place].at_us;
         let told_before = |peer: &u32| {
             let (at, theirs) = self.traces.calls.get(peer)?.failure()?;
-            let in_time = at < place && (is_kept || begins(&node)? < at);
+            let in_time =
+                if is_kept { time(at) <= time(place) + KEPT_US } else { at < place && begins(&node)? < at };
             let is_same = for_want_of_room(theirs) && theirs.message == failure.message;
             (in_time && is_same && has_run(peer)).then_some(())
         };

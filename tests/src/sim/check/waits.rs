@@ -1,7 +1,7 @@
 //! I12, CC-3: a read at the head of its session's line waits for a bounded number of another session's reads.
 
 use super::{SLACK_US, Traces, Violation, traces::AttemptTrace};
-use crate::sim::program::{Index, Node};
+use crate::sim::program::{Index, Node, Placement, ToolPlan};
 use std::collections::{BTreeMap, BTreeSet};
 use toolyard::{EventKind, ToolClass};
 
@@ -96,7 +96,9 @@ fn waited_too_long(
 
 /// Whether a call needs a read permit and nothing else.
 fn is_plain(index: &Index<'_>, node: &Node<'_>) -> bool {
-    node.tool.is_some_and(|tool| tool.limit.is_none())
+    let waits_for_threads =
+        |tool: &ToolPlan| index.program.threads.is_some() && tool.placement == Placement::Blocking;
+    node.tool.is_some_and(|tool| tool.limit.is_none() && !waits_for_threads(tool))
         && index.agents[node.agent].cap.is_none()
         && index.program.sessions[index.agents[node.agent].root].tree_cap.is_none()
         && node.parent.is_none()

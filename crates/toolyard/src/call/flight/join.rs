@@ -39,7 +39,7 @@ impl BatchState {
         let mut above = self.nested.as_deref();
         while let Some(nested) = above {
             let batch = &nested.call.batch;
-            if batch.at(nested.call.index).flight().is_some() && batch.session.stopped().is_some() {
+            if batch.at(nested.call.index).flight().is_some() && batch.session.is_cancelled() {
                 return true;
             }
             above = batch.nested.as_deref();
