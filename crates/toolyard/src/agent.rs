@@ -12,7 +12,7 @@ mod approvals;
 mod permissions;
 mod prepared;
 mod request_ids;
-mod result_room;
+mod result_capacity;
 mod scopes;
 mod services;
 mod shared_questions;
@@ -24,7 +24,7 @@ pub(crate) use approvals::{Remembered, Waiting as WaitingQuestion};
 pub(crate) use permissions::{Narrowing, Permissions};
 pub(crate) use prepared::{ForkParts, PreparedOptions};
 pub(crate) use request_ids::RequestIds;
-pub(crate) use result_room::ResultRoom;
+pub(crate) use result_capacity::ResultCapacity;
 pub(crate) use scopes::Scopes;
 pub(crate) use services::Services;
 pub(crate) use shared_questions::{FromLead, Lead, Settlement, Share, ShareKey};
@@ -204,7 +204,7 @@ impl Agent {
     }
 
     /// The memory of the results of its tree.
-    pub(crate) fn result_room(&self) -> &ResultRoom {
+    pub(crate) fn result_capacity(&self) -> &ResultCapacity {
         &self.tree.results
     }
 

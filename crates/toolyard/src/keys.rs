@@ -10,12 +10,12 @@
 //! not contend for one lock. The order in which results were kept is behind a lock of its own, taken when a call
 //! completes and when room runs out. That lock is taken before a shard's lock, never after.
 
+mod capacity;
 mod entry;
 mod fingerprint;
 mod of_call;
 mod retain;
 mod retention;
-mod room;
 
 #[cfg(test)]
 mod tests;
@@ -24,12 +24,12 @@ pub(crate) use fingerprint::Fingerprint;
 pub(crate) use of_call::{KeptResult, KeyOf, already_executed, mismatch};
 pub(crate) use retain::{Ended, Retain};
 
+use capacity::{KeyCapacity, TakeResult};
 use dashmap::{DashMap, Entry as Place, OccupiedEntry};
 use entry::{Body, Entry, Found, KeyState, Name};
 use foldhash::quality::RandomState;
 use parking_lot::Mutex;
 use retention::{Evicted, Removed, Retention};
-use room::{Room, TakeResult};
 use std::{
     mem,
     sync::{Arc, OnceLock},
@@ -126,13 +126,13 @@ pub(crate) enum Finished<B> {
 pub(crate) struct Keys<F, B> {
     bounds: KeyBounds,
     map: OnceLock<Map<F, B>>,
-    room: Room,
+    capacity: KeyCapacity,
     retention: Mutex<Retention>,
 }
 
 impl<F: Clone, B: Clone> Keys<F, B> {
     pub(crate) fn new(bounds: KeyBounds) -> Self {
-        Self { bounds, map: OnceLock::new(), room: Room::default(), retention: Mutex::default() }
+        Self { bounds, map: OnceLock::new(), capacity: KeyCapacity::default(), retention: Mutex::default() }
     }
 
     /// Returns what is known of this key, without changing anything.
@@ -178,7 +178,7 @@ impl<F: Clone, B: Clone> Keys<F, B> {
                     Found::Replay(body) => return Reserved::Replay(body.clone()),
                     Found::AlreadyExecuted => return Reserved::AlreadyExecuted,
                 },
-                Place::Vacant(place) => match self.room.take(mutating, &self.bounds) {
+                Place::Vacant(place) => match self.capacity.take(mutating, &self.bounds) {
                     TakeResult::Both => {
                         let flight = make();
                         place.insert(Entry::in_flight(fingerprint, mutating, flight.clone()));
@@ -203,7 +203,7 @@ impl<F: Clone, B: Clone> Keys<F, B> {
         mutating: bool,
         make: impl FnOnce() -> F,
     ) -> Reserved<F, B> {
-        if mutating && !self.room.take_lasting(&self.bounds) {
+        if mutating && !self.capacity.take_lasting(&self.bounds) {
             return Reserved::Overloaded;
         }
         let flight = make();
@@ -217,9 +217,9 @@ impl<F: Clone, B: Clone> Keys<F, B> {
     fn make_room(&self, now: Instant) -> bool {
         let mut removed = Removed::new();
         let mut retention = self.retention.lock();
-        let mut has_freed = retention.sweep(now, self.map(), &self.room, &mut removed);
+        let mut has_freed = retention.sweep(now, self.map(), &self.capacity, &mut removed);
         while !has_freed {
-            match retention.evict(self.map(), &self.room, &mut removed) {
+            match retention.evict(self.map(), &self.capacity, &mut removed) {
                 Evicted::Freed => has_freed = true,
                 Evicted::Stale => {}
                 Evicted::Empty => break,
@@ -233,10 +233,10 @@ impl<F: Clone, B: Clone> Keys<F, B> {
     pub(crate) fn complete(&self, tool: &Arc<str>, key: &Arc<str>, finished: Finished<B>, now: Instant) {
         let mut removed = Removed::new();
         let mut retention = self.retention.lock();
-        retention.sweep(now, self.map(), &self.room, &mut removed);
+        retention.sweep(now, self.map(), &self.capacity, &mut removed);
         removed.extend(self.settle_flight(Name::new(tool, key), finished, now, &mut retention));
         while retention.bytes() > self.bounds.bytes_max {
-            retention.evict(self.map(), &self.room, &mut removed);
+            retention.evict(self.map(), &self.capacity, &mut removed);
         }
         drop(retention);
     }
@@ -246,7 +246,7 @@ impl<F: Clone, B: Clone> Keys<F, B> {
     pub(crate) fn forget(&self, tool: &Arc<str>, key: &Arc<str>) {
         let is_flight = |_: &Name, entry: &Entry<F, B>| matches!(entry.state, KeyState::InFlight(_));
         let Some((_, entry)) = self.map().remove_if(&Name::new(tool, key), is_flight) else { return };
-        self.room.release(entry.is_lasting);
+        self.capacity.release(entry.is_lasting);
     }
 
     /// Turns a flight into what is left of it. Returns the replaced state, to be dropped outside the lock.
@@ -265,7 +265,7 @@ impl<F: Clone, B: Clone> Keys<F, B> {
         let is_lasting = entry.is_lasting && !matches!(finished, Finished::Keep { idempotent: true, .. });
         if entry.is_lasting && !is_lasting {
             entry.is_lasting = false;
-            self.room.release_lasting();
+            self.capacity.release_lasting();
         }
         let state = match finished {
             Finished::Keep { body, bytes, .. } if bytes <= self.bounds.bytes_max => {
@@ -274,11 +274,11 @@ impl<F: Clone, B: Clone> Keys<F, B> {
                 KeyState::Kept(Box::new(Body { body, until, number }))
             }
             Finished::Keep { .. } if is_lasting => {
-                self.room.release_live();
+                self.capacity.release_live();
                 KeyState::Tombstone
             }
             _ => {
-                self.room.release(is_lasting);
+                self.capacity.release(is_lasting);
                 return Some(place.remove().state);
             }
         };

@@ -2,7 +2,7 @@
 //!
 //! The engine holds this and knows its sessions and attempts besides. Nothing here knows of a call or a batch.
 
-use super::{request_ids::RequestIds, result_room::ResultRoom, scopes::Scopes, units::ToolUnits};
+use super::{request_ids::RequestIds, result_capacity::ResultCapacity, scopes::Scopes, units::ToolUnits};
 use crate::{
     chance::Chance,
     clock::Clock,
@@ -68,7 +68,7 @@ pub(crate) struct Services {
     pub(crate) max_in_flight: Option<NonZeroUsize>,
     pub(crate) tree_max_in_flight: Option<NonZeroUsize>,
     /// The memory of all results.
-    pub(crate) results: ResultRoom,
+    pub(crate) results: ResultCapacity,
     pub(crate) waits: Waits,
     pub(crate) budgets: Budgets,
     /// Named serial scopes.

@@ -1,8 +1,8 @@
 //! The state that all agents of a session share: the serial lease, the tree cap, and the counters of its name.
 
 use super::{
-    approvals::Approvals, result_room::ResultRoom, shared_questions::SharedQuestions, spending::Spending,
-    units::ToolUnits,
+    approvals::Approvals, result_capacity::ResultCapacity, shared_questions::SharedQuestions,
+    spending::Spending, units::ToolUnits,
 };
 use crate::{config::Budgets, record::Sequence};
 use std::{
@@ -61,7 +61,7 @@ pub(super) struct Tree {
     /// Open questions that several calls wait for.
     pub(super) questions: Arc<SharedQuestions>,
     /// The memory of its results.
-    pub(super) results: ResultRoom,
+    pub(super) results: ResultCapacity,
     admission: Arc<Admission>,
 }
 
@@ -87,7 +87,7 @@ impl Tree {
             parked: AtomicUsize::new(0),
             given_marks: GivenMarks::default(),
             questions: Arc::default(),
-            results: ResultRoom::new(results_bytes_max),
+            results: ResultCapacity::new(results_bytes_max),
             admission: admission.clone(),
         })
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   budget ──► rate token ──► permits, all at once ──► breaker slots ──► attempt
-//!     │            │ none: in the tool's line │ none: queued    │
+//!     │            │ none: in the tool's queue │ none: queued    │
 //!     └────────────┴──── the call ends ───────┴─────────────────┘
 //! ```
 //!
@@ -32,11 +32,11 @@ impl InFlight<'_> {
     #[inline(always)]
     pub(crate) fn acquire(self, mut life: MutexGuard<'_, Life>, bid: Bid, now: Instant) -> Option<Attempt> {
         let guard = self.work().entry.guard();
-        match guard.line.take(now) {
+        match guard.queue.take(now) {
             TakeResult::Now => return self.take_permits(life, bid, now),
             TakeResult::Wait => {}
         }
-        match guard.line.enqueue(now, rate::Place { waiter: self.shared_batch(), index: self.index }) {
+        match guard.queue.enqueue(now, rate::Place { waiter: self.shared_batch(), index: self.index }) {
             Ok(ticket) => {
                 self.set_wait_alarms(&bid);
                 life.joins_line(ticket, bid);
@@ -182,7 +182,7 @@ impl rate::Waiter for BatchState {
         }
     }
 
-    fn loses_line(&self, index: u32) {
+    fn loses_queue(&self, index: u32) {
         self.at(index).refuse(|| vanished(0));
     }
 }

@@ -3,7 +3,7 @@
 use crate::call::{
     batch::BatchState,
     ending::Ending,
-    holding::{Full, Rooms},
+    holding::{Capacities, Full},
     in_flight::InFlight,
     refusals::Refusal,
 };
@@ -11,24 +11,24 @@ use toolyard_core::{CallError, Effect, ErrorKind, Reason};
 
 impl BatchState {
     #[inline]
-    fn rooms(&self) -> Rooms<'_> {
+    fn capacities(&self) -> Capacities<'_> {
         let engine = &self.session.engine;
         let batch_max = engine.limits.results_batch_bytes_max;
-        Rooms { batch_max, session: self.session.result_room(), engine: &engine.results }
+        Capacities { batch_max, session: self.session.result_capacity(), engine: &engine.results }
     }
 
     /// Why a call must not start, if there is no room for results.
     #[inline]
     pub(crate) fn no_room(&self) -> Option<Box<CallError>> {
-        self.holding.full(&self.rooms()).map(|full| {
-            let (whose, max) = full.bound(&self.rooms());
+        self.holding.full(&self.capacities()).map(|full| {
+            let (whose, max) = full.bound(&self.capacities());
             Refusal::ResultsFull { whose, max }.boxed()
         })
     }
 
     /// Lets go of the memory of its results: they have been taken, or are dropped.
     pub(crate) fn release_results(&self) {
-        self.holding.release(self.session.result_room(), &self.session.engine.results);
+        self.holding.release(self.session.result_capacity(), &self.session.engine.results);
     }
 }
 
@@ -44,12 +44,12 @@ impl InFlight<'_> {
     /// Holds a result of this size; the error in its place if there is no room.
     #[inline]
     pub(crate) fn hold(self, bytes: usize) -> Result<(), CallError> {
-        self.batch.holding.hold(bytes, &self.batch.rooms()).map_err(|full| self.unheld(bytes, full))
+        self.batch.holding.hold(bytes, &self.batch.capacities()).map_err(|full| self.unheld(bytes, full))
     }
 
     #[cold]
     fn unheld(self, bytes: usize, full: Full) -> CallError {
-        let (whose, max) = full.bound(&self.batch.rooms());
+        let (whose, max) = full.bound(&self.batch.capacities());
         let message = format!(
             "the call ran, but there is no room for its result of {bytes} bytes: the results of {whose} may hold {max}"
         );

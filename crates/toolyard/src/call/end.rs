@@ -90,7 +90,7 @@ impl InFlight<'_> {
             Some(Wait::Queue(ticket)) => Some(self.engine().admission.leave(ticket).1),
             Some(Wait::Flight(ready_at)) => return self.leave_flight(life, ready_at, error()),
             Some(Wait::Line(ticket)) => {
-                self.work().entry.guard().line.leave(ticket);
+                self.work().entry.guard().queue.leave(ticket);
                 None
             }
             Some(Wait::Alone) => None,

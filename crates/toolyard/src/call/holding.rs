@@ -12,7 +12,7 @@
 //!
 //! A call pays one addition. Only a batch that has grown by a step takes from the counts it shares with others.
 
-use crate::agent::ResultRoom;
+use crate::agent::ResultCapacity;
 use parking_lot::Mutex;
 use std::sync::{
     Arc,
@@ -29,10 +29,10 @@ const STEP: usize = 64 << 10;
 const SMALL: usize = 1 << 10;
 
 /// What a batch takes from.
-pub(crate) struct Rooms<'a> {
+pub(crate) struct Capacities<'a> {
     pub(crate) batch_max: usize,
-    pub(crate) session: &'a ResultRoom,
-    pub(crate) engine: &'a ResultRoom,
+    pub(crate) session: &'a ResultCapacity,
+    pub(crate) engine: &'a ResultCapacity,
 }
 
 /// Where there was no room.
@@ -45,11 +45,11 @@ pub(crate) enum Full {
 
 impl Full {
     /// Whose bound it is, and the bound in bytes.
-    pub(crate) fn bound(self, rooms: &Rooms<'_>) -> (&'static str, usize) {
+    pub(crate) fn bound(self, capacities: &Capacities<'_>) -> (&'static str, usize) {
         match self {
-            Self::Batch => ("this batch", rooms.batch_max),
-            Self::Session => ("this session", rooms.session.max()),
-            Self::Engine => ("all sessions", rooms.engine.max()),
+            Self::Batch => ("this batch", capacities.batch_max),
+            Self::Session => ("this session", capacities.session.max()),
+            Self::Engine => ("all sessions", capacities.engine.max()),
         }
     }
 }
@@ -81,21 +81,22 @@ impl Holding {
 
     /// Holds a result of this size, unless there is no room for it.
     #[inline]
-    pub(crate) fn hold(&self, bytes: usize, rooms: &Rooms<'_>) -> Result<(), Full> {
+    pub(crate) fn hold(&self, bytes: usize, capacities: &Capacities<'_>) -> Result<(), Full> {
         let own = self.own.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        if own <= UNCOUNTED && self.whole.is_none() && own <= rooms.batch_max {
+        if own <= UNCOUNTED && self.whole.is_none() && own <= capacities.batch_max {
             return Ok(()); // the usual case
         }
-        self.hold_more(bytes, own, rooms)
+        self.hold_more(bytes, own, capacities)
     }
 
     #[cold]
-    fn hold_more(&self, bytes: usize, own: usize, rooms: &Rooms<'_>) -> Result<(), Full> {
+    fn hold_more(&self, bytes: usize, own: usize, capacities: &Capacities<'_>) -> Result<(), Full> {
         let in_batch = match &self.whole {
             Some(whole) => whole.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes,
             None => own,
         };
-        let fits = if in_batch > rooms.batch_max { Err(Full::Batch) } else { self.take_for(own, rooms) };
+        let fits =
+            if in_batch > capacities.batch_max { Err(Full::Batch) } else { self.take_for(own, capacities) };
         if fits.is_ok() || bytes <= SMALL {
             return Ok(());
         }
@@ -109,7 +110,7 @@ impl Holding {
     }
 
     /// Takes enough from session and engine for this many bytes.
-    fn take_for(&self, bytes: usize, rooms: &Rooms<'_>) -> Result<(), Full> {
+    fn take_for(&self, bytes: usize, capacities: &Capacities<'_>) -> Result<(), Full> {
         let is_enough = || bytes <= UNCOUNTED.max(self.taken.load(Ordering::Relaxed));
         if is_enough() {
             return Ok(());
@@ -119,11 +120,11 @@ impl Holding {
             return Ok(());
         }
         let more = bytes.next_multiple_of(STEP) - self.taken.load(Ordering::Relaxed);
-        if !rooms.session.take(more) {
+        if !capacities.session.take(more) {
             return Err(Full::Session);
         }
-        if !rooms.engine.take(more) {
-            rooms.session.give_back(more);
+        if !capacities.engine.take(more) {
+            capacities.session.give_back(more);
             return Err(Full::Engine);
         }
         self.taken.fetch_add(more, Ordering::Relaxed);
@@ -132,13 +133,13 @@ impl Holding {
 
     /// Where there is no room, if nothing more should start for that reason.
     #[inline]
-    pub(crate) fn full(&self, rooms: &Rooms<'_>) -> Option<Full> {
+    pub(crate) fn full(&self, capacities: &Capacities<'_>) -> Option<Full> {
         let is_spent = |it: &BatchHolds| it.is_spent.load(Ordering::Relaxed);
         if is_spent(&self.own) || self.whole.as_deref().is_some_and(is_spent) {
             Some(Full::Batch)
-        } else if rooms.session.is_spent(STEP) {
+        } else if capacities.session.is_spent(STEP) {
             Some(Full::Session)
-        } else if rooms.engine.is_spent(STEP) {
+        } else if capacities.engine.is_spent(STEP) {
             Some(Full::Engine)
         } else {
             None
@@ -146,7 +147,7 @@ impl Holding {
     }
 
     /// Lets go of everything: the results have been taken, or are dropped now.
-    pub(crate) fn release(&self, session: &ResultRoom, engine: &ResultRoom) {
+    pub(crate) fn release(&self, session: &ResultCapacity, engine: &ResultCapacity) {
         if let Some(whole) = &self.whole {
             whole.bytes.fetch_sub(self.own.bytes.swap(0, Ordering::Relaxed), Ordering::Relaxed);
         }
@@ -167,8 +168,12 @@ mod tests {
 
     const MIB: usize = 1 << 20;
 
-    fn rooms<'a>(batch_max: usize, session: &'a ResultRoom, engine: &'a ResultRoom) -> Rooms<'a> {
-        Rooms { batch_max, session, engine }
+    fn capacities<'a>(
+        batch_max: usize,
+        session: &'a ResultCapacity,
+        engine: &'a ResultCapacity,
+    ) -> Capacities<'a> {
+        Capacities { batch_max, session, engine }
     }
 
     /// CC-4: what does not fit in the batch, the session or the engine is refused there, and what is small always fits.
@@ -179,13 +184,13 @@ mod tests {
             (8 * MIB, MIB, 8 * MIB, Full::Session),
             (8 * MIB, 8 * MIB, MIB, Full::Engine),
         ] {
-            let (session, engine) = (ResultRoom::new(session), ResultRoom::new(engine));
-            let (holding, rooms) = (Holding::default(), rooms(batch, &session, &engine));
-            assert_eq!(holding.hold(MIB / 2, &rooms), Ok(()));
-            assert_eq!(holding.full(&rooms), None);
-            assert_eq!(holding.hold(MIB, &rooms), Err(full));
-            assert_eq!(holding.full(&rooms), Some(Full::Batch));
-            assert_eq!(holding.hold(SMALL, &rooms), Ok(()));
+            let (session, engine) = (ResultCapacity::new(session), ResultCapacity::new(engine));
+            let (holding, capacities) = (Holding::default(), capacities(batch, &session, &engine));
+            assert_eq!(holding.hold(MIB / 2, &capacities), Ok(()));
+            assert_eq!(holding.full(&capacities), None);
+            assert_eq!(holding.hold(MIB, &capacities), Err(full));
+            assert_eq!(holding.full(&capacities), Some(Full::Batch));
+            assert_eq!(holding.hold(SMALL, &capacities), Ok(()));
             assert!(session.held() == engine.held() && session.held() <= MIB);
             holding.release(&session, &engine);
             holding.release(&session, &engine);
@@ -196,45 +201,45 @@ mod tests {
     /// A batch of small results never touches what it shares with others.
     #[test]
     fn a_small_batch_is_not_counted_further_up() {
-        let (session, engine) = (ResultRoom::new(MIB), ResultRoom::new(MIB));
+        let (session, engine) = (ResultCapacity::new(MIB), ResultCapacity::new(MIB));
         let holding = Holding::default();
-        assert!((0..16).all(|_| holding.hold(1 << 10, &rooms(MIB, &session, &engine)).is_ok()));
+        assert!((0..16).all(|_| holding.hold(1 << 10, &capacities(MIB, &session, &engine)).is_ok()));
         assert_eq!(session.held(), 0);
-        assert_eq!(holding.hold(1, &rooms(MIB, &session, &engine)), Ok(()));
+        assert_eq!(holding.hold(1, &capacities(MIB, &session, &engine)), Ok(()));
         assert_eq!((session.held(), engine.held()), (STEP, STEP));
     }
 
     /// The pieces of a batch that is still being written share its bound.
     #[test]
     fn pieces_count_together() {
-        let (session, engine) = (ResultRoom::new(8 * MIB), ResultRoom::new(8 * MIB));
+        let (session, engine) = (ResultCapacity::new(8 * MIB), ResultCapacity::new(8 * MIB));
         let whole = Arc::new(BatchHolds::default());
         let piece = || Holding::of_piece(Some(whole.clone()));
         let (one, other) = (piece(), piece());
-        let rooms = rooms(MIB, &session, &engine);
-        assert_eq!(one.hold(MIB / 2 + 1, &rooms), Ok(()));
-        assert_eq!(other.hold(MIB / 2, &rooms), Err(Full::Batch));
-        assert_eq!(one.full(&rooms), Some(Full::Batch));
+        let capacities = capacities(MIB, &session, &engine);
+        assert_eq!(one.hold(MIB / 2 + 1, &capacities), Ok(()));
+        assert_eq!(other.hold(MIB / 2, &capacities), Err(Full::Batch));
+        assert_eq!(one.full(&capacities), Some(Full::Batch));
         one.release(&session, &engine);
         assert_eq!(whole.bytes.load(Ordering::Relaxed), 0);
-        assert_eq!(other.hold(MIB, &rooms), Ok(()));
+        assert_eq!(other.hold(MIB, &capacities), Ok(()));
     }
 
     proptest! {
         /// Whatever fits and does not, on however many threads: nothing is over its bound, and all is given back.
         #[test]
         fn everything_is_given_back(sizes in prop::collection::vec(0..600_000_usize, 1..40)) {
-            let (session, engine) = (ResultRoom::new(2 * MIB), ResultRoom::new(3 * MIB));
+            let (session, engine) = (ResultCapacity::new(2 * MIB), ResultCapacity::new(3 * MIB));
             let others = Holding::default();
             let holding = Holding::default();
-            let rooms = rooms(4 * MIB, &session, &engine);
+            let capacities = capacities(4 * MIB, &session, &engine);
             thread::scope(|scope| {
                 for sizes in sizes.chunks(10) {
-                    let (rooms, holding, others) = (&rooms, &holding, &others);
+                    let (capacities, holding, others) = (&capacities, &holding, &others);
                     scope.spawn(move || for (n, size) in sizes.iter().enumerate() {
                         let held = if n % 3 == 0 { others } else { holding };
-                        let _ = held.hold(*size, rooms);
-                        assert!(rooms.session.held() <= 2 * MIB && rooms.engine.held() <= 3 * MIB);
+                        let _ = held.hold(*size, capacities);
+                        assert!(capacities.session.held() <= 2 * MIB && capacities.engine.held() <= 3 * MIB);
                     });
                 }
             });

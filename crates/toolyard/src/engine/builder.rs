@@ -2,7 +2,7 @@
 
 use super::Engine;
 use crate::{
-    agent::{RequestIds, ResultRoom, Scopes, Services, ToolUnits},
+    agent::{RequestIds, ResultCapacity, Scopes, Services, ToolUnits},
     call::{Backend, EngineCore, HostBackend, Runners, Stop},
     chance::Chance,
     clock::Clock,
@@ -366,7 +366,7 @@ impl EngineBuilder {
             lengthy: Lengthy::default(),
             content: Content::new(self.trace_content, self.redactor.clone()),
             read: admission.open_class(ToolClass::Read),
-            results: ResultRoom::new(self.limits.results_engine_bytes_max),
+            results: ResultCapacity::new(self.limits.results_engine_bytes_max),
             threads: admission.open(UnitKind::Threads, self.limits.blocking_threads_max),
             waits: self.waits,
             budgets: self.budgets,

@@ -2,8 +2,8 @@
 
 use super::{
     Map,
+    capacity::KeyCapacity,
     entry::{KeyState, Name},
-    room::Room,
 };
 use dashmap::Entry as Place;
 use std::collections::VecDeque;
@@ -49,12 +49,12 @@ impl Retention {
         &mut self,
         now: Instant,
         map: &Map<F, B>,
-        room: &Room,
+        capacity: &KeyCapacity,
         removed: &mut Removed<F, B>,
     ) -> bool {
         let mut has_freed = false;
         while self.order.front().is_some_and(|record| record.until <= now) {
-            has_freed |= self.evict(map, room, removed) == Evicted::Freed;
+            has_freed |= self.evict(map, capacity, removed) == Evicted::Freed;
         }
         has_freed
     }
@@ -63,7 +63,7 @@ impl Retention {
     pub(super) fn evict<F, B>(
         &mut self,
         map: &Map<F, B>,
-        room: &Room,
+        capacity: &KeyCapacity,
         removed: &mut Removed<F, B>,
     ) -> Evicted {
         let Some(record) = self.order.pop_front() else { return Evicted::Empty };
@@ -76,7 +76,7 @@ impl Retention {
             true => std::mem::replace(&mut place.get_mut().state, KeyState::Tombstone),
             false => place.remove().state,
         });
-        room.release_live();
+        capacity.release_live();
         Evicted::Freed
     }
 }

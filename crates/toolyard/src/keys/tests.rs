@@ -61,7 +61,7 @@ impl Tree {
 
     /// Counts: flights and results; tombstones, including possible ones; bytes.
     pub(super) fn held(&self) -> (usize, usize, usize) {
-        let (live, lasting) = self.keys.room.taken();
+        let (live, lasting) = self.keys.capacity.taken();
         (live, lasting, self.keys.retention.lock().bytes())
     }
 }

@@ -11,7 +11,7 @@ mod rate_driver;
 
 use super::{
     breaker::{OpenFor, SharedBreaker, Slot, Transition},
-    rate::{self, RateLine},
+    rate::{self, RateQueue},
     retry::Bucket,
 };
 use dashmap::DashMap;
@@ -80,7 +80,7 @@ impl Guards {
             bucket: Bucket::new(),
             breaker: breaker(policy),
             backend: spec.settings.backend.as_ref().map(backend),
-            line: RateLine::new(spec.settings.rate, rate::WAIT_MAX, self.epoch),
+            queue: RateQueue::new(spec.settings.rate, rate::WAIT_MAX, self.epoch),
             rate: spec.settings.rate,
             is_driven: AtomicBool::new(false),
             changed: Notify::new(),
@@ -119,10 +119,10 @@ pub(crate) struct Guard {
     pub(crate) breaker: Arc<SharedBreaker>,
     pub(crate) backend: Option<Backend>,
     /// The calls that wait for a rate token, or for the end of a pause.
-    pub(crate) line: RateLine<rate::Place>,
-    /// Whether a task drives the line at present.
+    pub(crate) queue: RateQueue<rate::Place>,
+    /// Whether a task drives the queue at present.
     is_driven: AtomicBool,
-    /// Wakes that task when the line has changed.
+    /// Wakes that task when the queue has changed.
     changed: Notify,
     /// Handlers that were abandoned and still run.
     zombies: AtomicUsize,

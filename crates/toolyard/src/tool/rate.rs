@@ -1,24 +1,24 @@
-//! How often a tool's attempts may start, and the line of those that wait for it (RT-10, RT-3).
+//! How often a tool's attempts may start, and the queue of those that wait for it (RT-10, RT-3).
 //!
 //! ```text
 //!   attempt ──► take ──► a token is free, and nobody waits: now
-//!                 └────► enqueue ──► in line, first in first out ──► due: granted, or expired after 5 s
+//!                 └────► enqueue ──► in the queue, first in first out ──► due: granted, or expired after 5 s
 //!                           └──────► the wait would be longer: TooLong, at once
 //! ```
 //!
-//! A server's hint pauses the whole line. No clock is read and no timer is set here: the driver calls
-//! [`due`](RateLine::due) after each change and at the instant it returned.
+//! A server's hint pauses the whole queue. No clock is read and no timer is set here: the driver calls
+//! [`due`](RateQueue::due) after each change and at the instant it returned.
 
 mod bucket;
-mod line;
+mod queue;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use line::Ticket;
+pub(crate) use queue::Ticket;
 
 use bucket::Bucket;
-use line::Line;
 use parking_lot::Mutex;
+use queue::Queue;
 use std::{
     sync::{
         Arc,
@@ -43,11 +43,11 @@ pub(crate) trait Waiter: Send + Sync {
     /// Ends call `index`, which would get its token too late.
     fn has_no_token(&self, index: u32, retry_after: Duration);
 
-    /// Ends call `index`, whose line is no longer driven because its runtime was shut down.
-    fn loses_line(&self, index: u32);
+    /// Ends call `index`, whose queue is no longer driven because its runtime was shut down.
+    fn loses_queue(&self, index: u32);
 }
 
-/// A call in line: its batch, and its index there.
+/// A call in the queue: its batch, and its index there.
 pub(crate) struct Place {
     pub(crate) waiter: Arc<dyn Waiter>,
     pub(crate) index: u32,
@@ -58,7 +58,7 @@ pub(crate) struct Place {
 pub(crate) enum TakeResult {
     /// Now; its token is taken.
     Now,
-    /// It has to wait in line.
+    /// It has to wait in the queue.
     Wait,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct TooLong {
     pub(crate) retry_after: Duration,
 }
 
-/// Which waiters leave the line.
+/// Which waiters leave the queue.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Due<W> {
     /// These have their token, in order of arrival.
@@ -83,22 +83,22 @@ pub(crate) struct Due<W> {
     pub(crate) next: Option<Instant>,
 }
 
-/// The line of one tool, with waiters of type `W`.
+/// The queue of one tool, with waiters of type `W`.
 ///
 /// A tool without a rate has one too, for pauses. As long as there is no pause, it costs one relaxed load per
 /// attempt.
 #[derive(Debug)]
-pub(crate) struct RateLine<W> {
-    /// No rate, no pause and nobody in line, so the lock need not be taken.
+pub(crate) struct RateQueue<W> {
+    /// No rate, no pause and nobody in the queue, so the lock need not be taken.
     is_free: AtomicBool,
-    line: Mutex<Line<W>>,
+    queue: Mutex<Queue<W>>,
 }
 
-impl<W> RateLine<W> {
-    /// Makes an empty line with the full first burst.
+impl<W> RateQueue<W> {
+    /// Makes an empty queue with the full first burst.
     pub(crate) fn new(rate: Option<Rate>, wait_max: Duration, now: Instant) -> Self {
         let bucket = rate.map(|rate| Bucket::new(rate, now));
-        Self { is_free: AtomicBool::new(bucket.is_none()), line: Mutex::new(Line::new(bucket, wait_max)) }
+        Self { is_free: AtomicBool::new(bucket.is_none()), queue: Mutex::new(Queue::new(bucket, wait_max)) }
     }
 
     /// Takes a token for an attempt, if one is free and nobody waits.
@@ -106,62 +106,62 @@ impl<W> RateLine<W> {
         if self.is_free.load(Ordering::Relaxed) {
             return TakeResult::Now;
         }
-        let mut line = self.line.lock();
-        let taken = line.take(now);
-        self.note(&line);
+        let mut queue = self.queue.lock();
+        let taken = queue.take(now);
+        self.note(&queue);
         taken
     }
 
-    /// Joins the line.
+    /// Joins the queue.
     ///
     /// # Errors
     /// [`TooLong`] if the wait is known to be longer than allowed.
     pub(crate) fn enqueue(&self, now: Instant, waiter: W) -> Result<Ticket, TooLong> {
-        let mut line = self.line.lock();
-        let until = line.admit(now)?;
-        let ticket = line.enqueue(waiter, until);
-        self.note(&line);
+        let mut queue = self.queue.lock();
+        let until = queue.admit(now)?;
+        let ticket = queue.enqueue(waiter, until);
+        self.note(&queue);
         Ok(ticket)
     }
 
     /// Removes the waiters that get a token and those that have waited too long.
     pub(crate) fn due(&self, now: Instant) -> Due<W> {
-        let mut line = self.line.lock();
-        let due = line.due(now);
-        self.note(&line);
+        let mut queue = self.queue.lock();
+        let due = queue.due(now);
+        self.note(&queue);
         due
     }
 
-    /// Leaves the line at once. `None` if the waiter is no longer in it.
+    /// Leaves the queue at once. `None` if the waiter is no longer in it.
     pub(crate) fn leave(&self, ticket: Ticket) -> Option<W> {
-        let mut line = self.line.lock();
-        let waiter = line.leave(ticket);
-        self.note(&line);
+        let mut queue = self.queue.lock();
+        let waiter = queue.leave(ticket);
+        self.note(&queue);
         waiter
     }
 
-    /// Empties the line and returns all waiters.
+    /// Empties the queue and returns all waiters.
     pub(crate) fn clear(&self) -> Vec<W> {
-        let mut line = self.line.lock();
-        let waiters = line.clear();
-        self.note(&line);
+        let mut queue = self.queue.lock();
+        let waiters = queue.clear();
+        self.note(&queue);
         waiters
     }
 
     /// Grants no token before `until`, or before [`PAUSE_MAX`] from now if that is sooner (RT-3). A pause never
     /// shortens another.
     pub(crate) fn pause_until(&self, now: Instant, until: Instant) {
-        let mut line = self.line.lock();
-        line.pause_until(now, until.min(now + PAUSE_MAX));
-        self.note(&line);
+        let mut queue = self.queue.lock();
+        queue.pause_until(now, until.min(now + PAUSE_MAX));
+        self.note(&queue);
     }
 
     /// How many wait.
     pub(crate) fn waiting(&self) -> usize {
-        self.line.lock().waiting()
+        self.queue.lock().waiting()
     }
 
-    fn note(&self, line: &Line<W>) {
-        self.is_free.store(line.is_free(), Ordering::Relaxed);
+    fn note(&self, queue: &Queue<W>) {
+        self.is_free.store(queue.is_free(), Ordering::Relaxed);
     }
 }

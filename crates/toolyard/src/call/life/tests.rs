@@ -1,7 +1,7 @@
 //! The machine, driven by events in any order beside a model of it.
 
 use super::*;
-use crate::tool::{rate::RateLine, retry::Bucket};
+use crate::tool::{rate::RateQueue, retry::Bucket};
 use proptest::prelude::*;
 use std::{sync::Arc, time::Duration};
 use toolyard_admission::{Admission, Admitted, Ask, Need, Permit, Waiter};
@@ -33,9 +33,9 @@ impl Parts {
         let ask = |index| admission.admit(&Ask::of_root(1, need), now, (&Arc::new(Deaf), index));
         let Ok(Admitted::Now(held)) = ask(0) else { panic!("the first has its permit") };
         let Ok(Admitted::Waiting { ticket: queued, .. }) = ask(1) else { panic!("the second waits") };
-        let line =
-            RateLine::new(Some(Rate::new(1, Duration::from_secs(1)).unwrap()), Duration::from_secs(60), now);
-        let in_line = line.enqueue(now, ()).unwrap();
+        let queue =
+            RateQueue::new(Some(Rate::new(1, Duration::from_secs(1)).unwrap()), Duration::from_secs(60), now);
+        let in_line = queue.enqueue(now, ()).unwrap();
         Self { held, queued, in_line, now }
     }
 

@@ -1,4 +1,4 @@
-//! Drives the rate line of a tool: one task per tool grants tokens to calls that wait for one or for the end of a
+//! Drives the rate queue of a tool: one task per tool grants tokens to calls that wait for one or for the end of a
 //! pause. The task exists only while calls wait (RT-10, RT-3).
 
 use super::Guard;
@@ -9,11 +9,11 @@ use tokio::time::Instant;
 impl Guard {
     /// Starts no attempt before `until`, at a server's request (RT-3).
     pub(crate) fn pause_until(&self, now: Instant, until: Instant) {
-        self.line.pause_until(now, until);
+        self.queue.pause_until(now, until);
         self.changed.notify_one();
     }
 
-    /// Makes the task look at the changed line, and starts it if there is none.
+    /// Makes the task look at the changed queue, and starts it if there is none.
     pub(crate) fn line_changed(self: &Arc<Self>, tasks: &Tasks, clock: Clock) {
         if self.is_driven.swap(true, Ordering::AcqRel) {
             self.changed.notify_one();
@@ -24,7 +24,7 @@ impl Guard {
     }
 }
 
-/// Drives a line until no call waits. If its task is dropped, it ends all waiting calls, because nothing else would
+/// Drives a queue until no call waits. If its task is dropped, it ends all waiting calls, because nothing else would
 /// (SC-3).
 struct RateDriver {
     guard: Arc<Guard>,
@@ -35,13 +35,13 @@ impl RateDriver {
     async fn drive(mut self, clock: Clock) {
         let guard = self.guard.clone();
         loop {
-            let due = guard.line.due(clock.now());
+            let due = guard.queue.due(clock.now());
             due.granted.into_iter().for_each(|call| call.waiter.has_token(call.index));
             due.expired.iter().for_each(|call| call.waiter.has_no_token(call.index, due.retry_after));
             let Some(next) = due.next else {
                 guard.is_driven.store(false, Ordering::Release);
                 // A call that joined just now found the task still running and started no other.
-                if guard.line.waiting() > 0 && !guard.is_driven.swap(true, Ordering::AcqRel) {
+                if guard.queue.waiting() > 0 && !guard.is_driven.swap(true, Ordering::AcqRel) {
                     continue;
                 }
                 self.done = true;
@@ -63,6 +63,6 @@ impl Drop for RateDriver {
         }
         // In this order, so that a call that joins from now on starts another task.
         self.guard.is_driven.store(false, Ordering::Release);
-        self.guard.line.clear().iter().for_each(|call| call.waiter.loses_line(call.index));
+        self.guard.queue.clear().iter().for_each(|call| call.waiter.loses_queue(call.index));
     }
 }

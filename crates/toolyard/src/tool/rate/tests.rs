@@ -5,7 +5,7 @@ use super::*;
 
 /// A line whose waiters are numbers, with the current time.
 pub(crate) struct Tool {
-    pub(crate) line: RateLine<u32>,
+    pub(crate) queue: RateQueue<u32>,
     pub(crate) start: Instant,
     pub(crate) now: Instant,
 }
@@ -15,7 +15,7 @@ impl Tool {
     pub(crate) fn new(rate: &str) -> Self {
         let now = Instant::now();
         let rate = (!rate.is_empty()).then(|| rate.parse().unwrap());
-        Self { line: RateLine::new(rate, WAIT_MAX, now), start: now, now }
+        Self { queue: RateQueue::new(rate, WAIT_MAX, now), start: now, now }
     }
 
     pub(crate) fn pass_ms(&mut self, millis: u64) {
@@ -23,19 +23,19 @@ impl Tool {
     }
 
     pub(crate) fn take(&self) -> TakeResult {
-        self.line.take(self.now)
+        self.queue.take(self.now)
     }
 
     pub(crate) fn enqueue(&self, waiter: u32) -> Result<Ticket, TooLong> {
-        self.line.enqueue(self.now, waiter)
+        self.queue.enqueue(self.now, waiter)
     }
 
     pub(crate) fn pause_ms(&self, millis: u64) {
-        self.line.pause_until(self.now, self.now + Duration::from_millis(millis));
+        self.queue.pause_until(self.now, self.now + Duration::from_millis(millis));
     }
 
     pub(crate) fn due(&self) -> Due<u32> {
-        self.line.due(self.now)
+        self.queue.due(self.now)
     }
 
     /// Takes all tokens that are free now and returns how many.

@@ -129,7 +129,7 @@ fn check(rate: Option<(u64, u64)>, steps: Vec<Step>) {
                 let (ticket, number) = tickets.swap_remove(at % tickets.len());
                 let was_in_line = model.line.iter().any(|waiter| waiter.0 == number);
                 model.line.retain(|waiter| waiter.0 != number);
-                assert_eq!(tool.line.leave(ticket), was_in_line.then_some(number));
+                assert_eq!(tool.queue.leave(ticket), was_in_line.then_some(number));
             }
             Step::Leave(_) => {}
             Step::Pause(millis) => {
@@ -146,13 +146,13 @@ fn check(rate: Option<(u64, u64)>, steps: Vec<Step>) {
                 {
                     model.pass(in_ms(next - tool.now));
                     tool.now = next;
-                    let before = tool.line.waiting();
+                    let before = tool.queue.waiting();
                     tool.due_and_compare(&mut model, &mut started, &mut last);
-                    assert!(tool.line.waiting() < before, "there was a reason to look");
+                    assert!(tool.queue.waiting() < before, "there was a reason to look");
                 }
             }
         }
-        assert_eq!(tool.line.waiting(), model.line.len());
+        assert_eq!(tool.queue.waiting(), model.line.len());
     }
     if let Some(rate) = rate {
         check_rate(&started, rate);

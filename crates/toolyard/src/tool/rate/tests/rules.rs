@@ -69,11 +69,11 @@ fn who_leaves_leaves_at_once() {
     let mut tool = Tool::new("1/s");
     assert_eq!(tool.spend(), 1);
     let tickets: Vec<_> = (0..3).map(|waiter| tool.enqueue(waiter).unwrap()).collect();
-    assert_eq!(tool.line.leave(tickets[0]), Some(0));
-    assert_eq!(tool.line.leave(tickets[0]), None);
-    assert_eq!(tool.line.waiting(), 2);
+    assert_eq!(tool.queue.leave(tickets[0]), Some(0));
+    assert_eq!(tool.queue.leave(tickets[0]), None);
+    assert_eq!(tool.queue.waiting(), 2);
     assert_eq!(tool.run_out(), [(1, 1_000), (2, 2_000)]);
-    assert_eq!(tool.line.leave(tickets[1]), None);
+    assert_eq!(tool.queue.leave(tickets[1]), None);
 }
 
 /// RT-3, T10: a server's hint pauses the line for everybody, whatever tokens are free.
@@ -133,10 +133,10 @@ fn a_long_pause_refuses_at_once() {
 #[test]
 fn pauses_are_bounded_and_never_cut_short() {
     let mut tool = Tool::new("");
-    tool.line.pause_until(tool.now, tool.start);
+    tool.queue.pause_until(tool.now, tool.start);
     assert_eq!(tool.take(), TakeResult::Now);
     tool.pass_ms(10_000);
-    tool.line.pause_until(tool.now, tool.start);
+    tool.queue.pause_until(tool.now, tool.start);
     assert_eq!(tool.take(), TakeResult::Now);
     tool.pause_ms(1_000_000_000);
     tool.pause_ms(1);
@@ -148,7 +148,7 @@ fn pauses_are_bounded_and_never_cut_short() {
 /// RT-10: without a rate, a pause or waiters the lock is not taken, and it is so again once they are gone.
 #[test]
 fn a_line_without_a_rate_is_free() {
-    let is_free = |tool: &Tool| tool.line.is_free.load(Ordering::Relaxed);
+    let is_free = |tool: &Tool| tool.queue.is_free.load(Ordering::Relaxed);
     let mut tool = Tool::new("");
     assert!(is_free(&tool));
     tool.pause_ms(1_000);
@@ -157,7 +157,7 @@ fn a_line_without_a_rate_is_free() {
     tool.pass_ms(1_000);
     assert_eq!(tool.take(), TakeResult::Wait);
     assert!(!is_free(&tool));
-    assert_eq!(tool.line.leave(ticket), Some(1));
+    assert_eq!(tool.queue.leave(ticket), Some(1));
     assert!(is_free(&tool));
     assert!(!is_free(&Tool::new("1/s")));
 }

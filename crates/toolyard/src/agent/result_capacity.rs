@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How many bytes of results many batches hold together.
 #[derive(Debug)]
-pub(crate) struct ResultRoom {
+pub(crate) struct ResultCapacity {
     held: AtomicUsize,
     max: usize,
 }
 
-impl ResultRoom {
+impl ResultCapacity {
     pub(crate) fn new(max: usize) -> Self {
         Self { held: AtomicUsize::new(0), max }
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The number of known keys.
 #[derive(Debug, Default)]
-pub(super) struct Room {
+pub(super) struct KeyCapacity {
     /// Flights and kept results.
     live: AtomicUsize,
     /// Tombstones and entries that will leave one. The flight of a mutating call reserves the place of its tombstone
@@ -24,7 +24,7 @@ pub(super) enum TakeResult {
     NoLive,
 }
 
-impl Room {
+impl KeyCapacity {
     /// Takes a place for a flight and, if it is mutating, one for its tombstone.
     pub(super) fn take(&self, mutating: bool, bounds: &KeyBounds) -> TakeResult {
         if mutating && !self.take_lasting(bounds) {

@@ -4,7 +4,7 @@ use super::{Due, TakeResult, TooLong, bucket::Bucket};
 use std::{collections::BTreeMap, time::Duration};
 use tokio::time::Instant;
 
-/// A place in line.
+/// A place in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Ticket(u64);
 
@@ -15,9 +15,9 @@ struct Waiter<W> {
     until: Instant,
 }
 
-/// The state behind the lock of a line.
+/// The state behind the lock of a queue.
 #[derive(Debug)]
-pub(crate) struct Line<W> {
+pub(crate) struct Queue<W> {
     bucket: Option<Bucket>,
     wait_max: Duration,
     paused_until: Option<Instant>,
@@ -25,7 +25,7 @@ pub(crate) struct Line<W> {
     next: u64,
 }
 
-impl<W> Line<W> {
+impl<W> Queue<W> {
     pub(crate) fn new(bucket: Option<Bucket>, wait_max: Duration) -> Self {
         Self { bucket, wait_max, paused_until: None, waiters: BTreeMap::new(), next: 0 }
     }
@@ -74,10 +74,10 @@ impl<W> Line<W> {
         self.end_pause(now);
         // A waiter that has waited too long gets no token, even if one is free (CC-9).
         let mut expired = self.leave_while(|_, first| first < now);
-        let granted = self.leave_while(|line, _| line.take_token(now));
+        let granted = self.leave_while(|queue, _| queue.take_token(now));
         // Waiters that cannot be served before a pause ends expire at once, like newcomers.
-        expired.extend(self.leave_while(|line, first| {
-            first <= now || line.paused_until.is_some_and(|paused| first < paused)
+        expired.extend(self.leave_while(|queue, first| {
+            first <= now || queue.paused_until.is_some_and(|paused| first < paused)
         }));
         let next = self.waiters.first_key_value().map(|(_, first)| first.until.min(self.at(0, now)));
         Due { granted, expired, retry_after: self.at(self.waiters.len(), now) - now, next }
