@@ -63,7 +63,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// Answers yes to sports, for good, and no to everything else, until the engine asks no more.
 async fn editor(desk: &ApprovalDesk) {
     while let Some(question) = desk.next().await {
-        let answer = if question.arguments()["channel"] == "sports" { Answer::Always } else { Answer::Deny };
+        let answer = if question.arguments()["channel"] == "sports" {
+            Answer::always("ada")
+        } else {
+            Answer::deny("ada")
+        };
         println!("  may it {}? {answer:?}", question.pattern());
         // The answer is for exactly what was asked: tool, arguments, session, policy. If an answer for the same pattern
         // has settled the question meanwhile, it no longer exists.

@@ -35,7 +35,7 @@ pub fn spec(name: &str) -> ToolSpec {
 /// # Errors
 /// A sentence, if it cannot be built.
 pub async fn engine(builder: EngineBuilder) -> Result<Engine, String> {
-    let engine = builder.approver(Answer::Allow).build().await;
+    let engine = builder.approver(Answer::allow("ada")).build().await;
     engine.map_err(|error| format!("cannot build the engine: {error}"))
 }
 

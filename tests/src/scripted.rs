@@ -92,7 +92,7 @@ pub async fn yard(change: impl FnOnce(EngineBuilder, &Log) -> EngineBuilder) -> 
         .tool(scripted(ToolSpec::write("serial"), &log))
         .tool(scripted(ToolSpec::write("concurrent").concurrent(), &log))
         .confirmations(toolyard::Confirmations::auto())
-        .approver(Answer::Allow)
+        .approver(Answer::allow("ada"))
         .events(events.clone());
     let engine = change(builder, &log).build().await.expect("invalid engine configuration");
     Yard { engine, log, events }

@@ -296,7 +296,9 @@ async fn questions_are_asked_concurrently_and_hold_no_permit() {
         tokio::time::sleep(Duration::from_millis(50)).await;
         let status = yard.engine.status().await.unwrap();
         assert!(status.pools.iter().all(|pool| pool.running == 0), "{status:?}");
-        for (id, answer) in [("s1", Answer::Allow), ("c2", Answer::Allow), ("c1", Answer::Deny)] {
+        for (id, answer) in
+            [("s1", Answer::allow("ada")), ("c2", Answer::allow("ada")), ("c1", Answer::deny("ada"))]
+        {
             tokio::time::sleep(Duration::from_millis(100)).await;
             open.remove(id).unwrap().send(answer).unwrap();
         }

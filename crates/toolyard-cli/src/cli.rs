@@ -351,8 +351,8 @@ impl Approve {
     /// The answer given to every question, unless the user is asked.
     pub(crate) fn answer(self) -> Option<toolyard::Answer> {
         match self {
-            Self::Auto => Some(toolyard::Answer::Allow),
-            Self::Deny => Some(toolyard::Answer::Deny),
+            Self::Auto => Some(toolyard::Answer::allow("--approve")),
+            Self::Deny => Some(toolyard::Answer::deny("--approve")),
             Self::Ask => None,
         }
     }

@@ -67,9 +67,9 @@ fn with_approver(
 ) -> EngineBuilder {
     let builder = builder.events(clients.clone()).resource(clients.clone());
     let builder = match args.approve {
-        ApproveOrAsk::Auto => builder.approver(Answer::Allow),
+        ApproveOrAsk::Auto => builder.approver(Answer::allow("--approve")),
         ApproveOrAsk::Ask => builder.approver(clients.clone()),
-        ApproveOrAsk::Deny => builder.approver(Answer::Deny),
+        ApproveOrAsk::Deny => builder.approver(Answer::deny("--approve")),
     };
     match events {
         Some(events) => builder.event_writer(events),

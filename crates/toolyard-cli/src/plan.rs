@@ -84,7 +84,7 @@ impl Planner {
     async fn response(&mut self, text: &str) -> Result<(), Error> {
         let message =
             decode(text, self.args.input.from.format()).map_err(|error| self.origin.error(error))?;
-        let engine = self.setup.engine().approver(Answer::Allow).build().await?;
+        let engine = self.setup.engine().approver(Answer::allow("--approve")).build().await?;
         let message = with_own_names(message, engine.registry());
         if message.is_empty() {
             let format = message.format();
@@ -114,7 +114,7 @@ impl Planner {
             Err(why) => return Ok(Err(why)),
         };
         let declared = declared::tools(&episode);
-        let engine = self.setup.engine_with(declared).approver(Answer::Allow).build().await;
+        let engine = self.setup.engine_with(declared).approver(Answer::allow("--approve")).build().await;
         let engine = match engine {
             Ok(engine) => engine,
             Err(BuildError::Tool(error)) => return Ok(Err(format!("tools: {error}"))),

@@ -9,6 +9,7 @@
 //!                                                      └───── Receipt ──────┘ whether the answer counts
 //! ```
 
+mod answer;
 mod mode;
 mod pattern;
 mod receipt;
@@ -16,6 +17,7 @@ mod request;
 mod request_id;
 mod showing;
 
+pub use answer::{Answer, Decision};
 pub use mode::{ConfirmationMode, Confirmations};
 pub use pattern::ApprovalPattern;
 pub use receipt::Receipt;
@@ -24,33 +26,7 @@ pub use request_id::{RequestId, RequestIdError};
 pub use showing::Showing;
 
 use async_trait::async_trait;
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-
-/// The answer to an [`ApprovalRequest`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Answer {
-    /// The call may run.
-    Allow,
-    /// The call may run, and so may every other call of the session and its forks with the same
-    /// [pattern](ApprovalPattern): those waiting for an answer now and those still to come.
-    Always,
-    /// The call ends as `user_denied`.
-    Deny,
-    /// Nobody could be asked. The call ends as `user_denied`, whose text says so.
-    Nobody,
-    /// The question is too long to be shown whole, so it was not asked: nobody allows what was not seen. The call ends
-    /// as `user_denied`, whose text says so.
-    TooLong,
-}
-
-impl Answer {
-    /// Whether the call may run.
-    pub const fn allows(self) -> bool {
-        matches!(self, Self::Allow | Self::Always)
-    }
-}
 
 /// Answers approval requests on behalf of the user.
 ///
@@ -85,13 +61,6 @@ pub trait Approver: Send + Sync {
     /// # Panics
     /// A panic is logged and goes no further.
     fn no_more_questions(&self) {}
-}
-
-#[async_trait]
-impl Approver for Answer {
-    async fn ask(&self, _: &ApprovalRequest) -> Answer {
-        *self
-    }
 }
 
 #[async_trait]

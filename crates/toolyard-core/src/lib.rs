@@ -39,7 +39,7 @@ pub mod wording;
 
 pub use approval::{
     Answer, ApprovalParts, ApprovalPattern, ApprovalRequest, Approver, ConfirmationMode, Confirmations,
-    LinkedPath, Preview, Receipt, RequestId, RequestIdError, Showing,
+    Decision, LinkedPath, Preview, Receipt, RequestId, RequestIdError, Showing,
 };
 pub use call::{Arguments, Batch, Call, CallId, CallTimeout, TimeoutScope};
 pub use capability::{Capabilities, FsGrant, FsGrantError, Host, HostError, HostPattern, HostPatternError};

@@ -92,10 +92,10 @@ impl fmt::Display for Row {
 ///     async fn ask(&self, request: &ApprovalRequest) -> Answer {
 ///         let sheet = Sheet::of(request, request.changes().await.as_deref());
 ///         if sheet.is_cut() {
-///             return Answer::TooLong;
+///             return Answer::too_long();
 ///         }
 ///         sheet.page().iter().for_each(|row| println!("{row}"));
-///         Answer::Deny // or whatever the person says
+///         Answer::deny("ada") // or whatever the person says
 ///     }
 /// }
 /// ```

@@ -11,6 +11,21 @@ const NAME_MAX: usize = 128;
 /// The message of a call that a person refused.
 pub const USER_DENIED: &str = "User denied this operation.";
 
+/// `User denied this operation. Reason: too late in the day`; without a reason, [`USER_DENIED`].
+///
+/// # Examples
+/// ```
+/// use toolyard_core::wording::user_denied;
+/// assert_eq!(user_denied(None), "User denied this operation.");
+/// assert_eq!(user_denied(Some("too late")), "User denied this operation. Reason: too late");
+/// ```
+pub fn user_denied(reason: Option<&str>) -> String {
+    match reason {
+        None => USER_DENIED.to_owned(),
+        Some(reason) => format!("{USER_DENIED} Reason: {reason}"),
+    }
+}
+
 /// The message of a call that needs approval when nobody can be asked for it (PO-3).
 pub const NOBODY_TO_ASK: &str = "This operation needs approval and nobody can be asked.";
 

@@ -57,6 +57,12 @@ impl Redactor {
             EventKind::InputInvalid(failure) | EventKind::Denied(failure) | EventKind::Failed(failure) => {
                 Pass::of(self).in_place(&mut failure.message);
             }
+            EventKind::ConfirmationRequested { projected_modifications, .. } => {
+                projected_modifications.iter_mut().for_each(|text| Pass::of(self).in_place(text));
+            }
+            EventKind::ConfirmationResolved { who, reason, .. } => {
+                who.iter_mut().chain(reason).for_each(|text| Pass::of(self).in_place(text));
+            }
             _ => {}
         }
     }

@@ -20,7 +20,7 @@ mod spending;
 mod tree;
 mod units;
 
-pub(crate) use approvals::{Remembered, Waiting as WaitingQuestion};
+pub(crate) use approvals::Waiting as WaitingQuestion;
 pub(crate) use permissions::{Narrowing, Permissions};
 pub(crate) use prepared::{ForkParts, PreparedOptions};
 pub(crate) use request_ids::RequestIds;

@@ -52,6 +52,7 @@ pub(crate) mod span;
 mod stop;
 mod stopping;
 mod streamed;
+mod verdict;
 mod weak_list;
 
 pub(crate) use attempt::{Attempt, Job, Next, Runners};

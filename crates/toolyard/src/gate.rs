@@ -21,9 +21,9 @@ mod preview;
 pub use desk::{AnswerError, ApprovalDesk};
 
 pub(crate) use arguments::Args;
-pub(crate) use capability_check::{NamedPath, lead_as_before};
+pub(crate) use capability_check::{NamedPath, lead_as_before, projected};
 use consent::consent;
-pub(crate) use consent::{ApprovalSubject, Consent, nobody_to_ask, request, too_long_to_ask, user_denied};
+pub(crate) use consent::{ApprovalSubject, Consent, refused_by, request};
 pub(crate) use hooks::{before, ended, starting};
 pub(crate) use lengthy::{Unvalidated, validate_at_length, validations_end};
 

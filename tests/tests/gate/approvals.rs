@@ -58,13 +58,13 @@ async fn always_covers_the_pattern() {
     let person = async {
         let [a, b, other] = questions(&desk).await;
         assert_eq!(a.pattern().to_string(), r#"write {"path":"notes"}, whatever its content"#);
-        desk.answer(a.id(), a.digest(), Answer::Always).await.unwrap();
+        desk.answer(a.id(), a.digest(), Answer::always("ada")).await.unwrap();
         tokio::task::yield_now().await;
         assert_eq!(
-            desk.answer(b.id(), b.digest(), Answer::Deny).await,
+            desk.answer(b.id(), b.digest(), Answer::deny("ada")).await,
             Err(toolyard::AnswerError::Withdrawn(b.id()))
         );
-        desk.answer(other.id(), other.digest(), Answer::Deny).await.unwrap();
+        desk.answer(other.id(), other.digest(), Answer::deny("ada")).await.unwrap();
     };
     let batch = vec![write("a", "notes", "1"), write("b", "notes", "2"), write("c", "other", "1")];
     let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(batch), person) }).await;
@@ -76,7 +76,7 @@ async fn always_covers_the_pattern() {
     let elsewhere = yard.engine.session("elsewhere");
     let deny = async {
         let [question] = questions(&desk).await;
-        desk.answer(question.id(), question.digest(), Answer::Deny).await.unwrap();
+        desk.answer(question.id(), question.digest(), Answer::deny("ada")).await.unwrap();
     };
     let (outcomes, ()) =
         no_hang(async { tokio::join!(elsewhere.dispatch(vec![write("e", "notes", "4")]), deny) }).await;
@@ -87,7 +87,7 @@ async fn always_covers_the_pattern() {
     };
     assert_eq!(of("a"), ["asked", "yes by approver"]);
     assert_eq!(of("b"), ["asked", "yes by pattern"]);
-    assert_eq!(of("c"), ["asked", "no by nobody"]);
+    assert_eq!(of("c"), ["asked", "no by approver"]);
     assert_eq!(of("d"), ["remembered"]);
     yard.events.check();
 }
@@ -132,7 +132,7 @@ async fn an_always_is_for_where_a_link_leads() {
                 let [question] = questions(&desk).await;
                 let links: Vec<_> = question.links().iter().map(ToString::to_string).collect();
                 assert_eq!(links, [format!("\"link\" is a link and leads to \"{to}\"")]);
-                desk.answer(question.id(), question.digest(), Answer::Always).await.unwrap();
+                desk.answer(question.id(), question.digest(), Answer::always("ada")).await.unwrap();
             }
         };
         let (outcome, ()) =
@@ -167,16 +167,16 @@ async fn prompt_once_asks_once() {
         };
         no_hang(async move { tokio::join!(session.dispatch(batch), person).0 })
     };
-    assert_eq!(shape(&round(vec![Answer::Allow, Answer::Deny]).await), "y ok, n user_denied");
+    assert_eq!(shape(&round(vec![Answer::allow("ada"), Answer::deny("ada")]).await), "y ok, n user_denied");
     assert_eq!(shape(&round(vec![]).await), "y ok, n user_denied");
     session.forget_approvals();
-    assert_eq!(shape(&round(vec![Answer::Deny, Answer::Allow]).await), "y user_denied, n ok");
+    assert_eq!(shape(&round(vec![Answer::deny("ada"), Answer::allow("ada")]).await), "y user_denied, n ok");
     let asked = account(&yard).iter().filter(|line| line.ends_with("asked")).count();
     assert_eq!(asked, 4);
     yard.events.check();
 }
 
-struct Root(&'static str);
+pub(crate) struct Root(pub(crate) &'static str);
 
 impl PathScope for Root {
     fn root(&self) -> &Path {
@@ -199,7 +199,7 @@ async fn a_trusted_workspace_relaxes_only_writes() {
             .tool(scripted(ToolSpec::network("fetch"), log))
             .tool(scripted(ToolSpec::write("special"), log))
             .confirmations(confirmations)
-            .approver(Answer::Deny)
+            .approver(Answer::deny("ada"))
     })
     .await;
     let batch = || ["serial", "run", "fetch", "special"].map(|tool| call(tool, tool, 0, "ok")).to_vec();
@@ -235,7 +235,7 @@ async fn a_class_by_arguments_does_not_skip_the_question() {
         }
     }
     let yard = yard(|builder, log| {
-        builder.tool(Query(log.clone())).confirmations(Confirmations::default()).approver(Answer::Deny)
+        builder.tool(Query(log.clone())).confirmations(Confirmations::default()).approver(Answer::deny("ada"))
     })
     .await;
     let outcomes = yard.engine.session("s").dispatch(vec![call("q", "query", 0, "ok")]).await;
@@ -320,7 +320,7 @@ async fn a_preview_that_hangs_is_given_up() {
         let from = Instant::now();
         assert_eq!(question.changes().await, None);
         assert_eq!(from.elapsed(), Duration::from_secs(5));
-        desk.answer(question.id(), question.digest(), Answer::Deny).await.unwrap();
+        desk.answer(question.id(), question.digest(), Answer::deny("ada")).await.unwrap();
     };
     let session = yard.engine.session("s");
     let batch = vec![call("a", "hangs", 0, "ok")];
@@ -342,7 +342,7 @@ async fn a_cancelled_call_withdraws_only_its_question() {
         let open: Vec<String> =
             desk.pending().iter().map(|question| question.call_id().to_string()).collect();
         assert_eq!(open, ["b"]);
-        desk.answer(b.id(), b.digest(), Answer::Allow).await.unwrap();
+        desk.answer(b.id(), b.digest(), Answer::allow("ada")).await.unwrap();
     };
     let batch = vec![write("a", "x", "1"), write("b", "x", "2")];
     let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(batch), person) }).await;
@@ -385,9 +385,9 @@ async fn a_request_shows_no_secret() {
             assert_eq!(seen.matches("[redacted]").count(), 3, "{seen}");
             assert!(SECRETS.iter().all(|secret| !seen.contains(secret)), "{seen}");
         }
-        desk.answer(a.id(), a.digest(), Answer::Always).await.unwrap();
+        desk.answer(a.id(), a.digest(), Answer::always("ada")).await.unwrap();
         tokio::time::sleep(Duration::from_millis(1)).await;
-        desk.answer(b.id(), b.digest(), Answer::Deny).await.unwrap();
+        desk.answer(b.id(), b.digest(), Answer::deny("ada")).await.unwrap();
     };
     let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(batch), person) }).await;
     assert_eq!(shape(&outcomes), "cor ok, bat user_denied");
@@ -415,7 +415,7 @@ async fn nothing_that_would_run_is_hidden_from_the_approver() {
             let [question] = questions(&desk).await;
             assert_eq!(question.arguments()["command"], command);
             assert!(question.pattern().to_string().contains("rm"), "{}", question.pattern());
-            desk.answer(question.id(), question.digest(), Answer::Deny).await.unwrap();
+            desk.answer(question.id(), question.digest(), Answer::deny("ada")).await.unwrap();
         };
         let call = Call::new("a", "sh", json!({"command": command}));
         let (outcome, ()) = no_hang(async { tokio::join!(session.call(call), person) }).await;

@@ -28,15 +28,27 @@ async fn t13_an_answer_binds_its_question() {
         let [a, b] = questions(&desk).await;
         let status = yard.engine.status().await.unwrap();
         assert!(status.pools.iter().all(|pool| pool.running == 0 && pool.queued == 0), "{status:?}");
-        assert_eq!(desk.answer(a.id(), b.digest(), Answer::Allow).await, Err(AnswerError::Digest(a.id())));
+        assert_eq!(
+            desk.answer(a.id(), b.digest(), Answer::allow("ada")).await,
+            Err(AnswerError::Digest(a.id()))
+        );
         let forged = CallDigest::of_text("serial", "{}", &SessionId::from("s"));
-        assert_eq!(desk.answer(a.id(), &forged, Answer::Allow).await, Err(AnswerError::Digest(a.id())));
+        assert_eq!(
+            desk.answer(a.id(), &forged, Answer::allow("ada")).await,
+            Err(AnswerError::Digest(a.id()))
+        );
         assert_eq!(desk.pending().len(), 2);
         let nobody = RequestId::new(a.id().epoch(), 77, 0);
-        assert_eq!(desk.answer(nobody, a.digest(), Answer::Allow).await, Err(AnswerError::Unknown(nobody)));
-        desk.answer(a.id(), a.digest(), Answer::Deny).await.unwrap();
-        assert_eq!(desk.answer(a.id(), a.digest(), Answer::Allow).await, Err(AnswerError::Answered(a.id())));
-        desk.answer(b.id(), b.digest(), Answer::Allow).await.unwrap();
+        assert_eq!(
+            desk.answer(nobody, a.digest(), Answer::allow("ada")).await,
+            Err(AnswerError::Unknown(nobody))
+        );
+        desk.answer(a.id(), a.digest(), Answer::deny("ada")).await.unwrap();
+        assert_eq!(
+            desk.answer(a.id(), a.digest(), Answer::allow("ada")).await,
+            Err(AnswerError::Answered(a.id()))
+        );
+        desk.answer(b.id(), b.digest(), Answer::allow("ada")).await.unwrap();
     };
     let batch = vec![call("a", "concurrent", 0, "ok"), call("b", "concurrent", 1, "ok")];
     let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(batch), person) }).await;
@@ -57,7 +69,10 @@ async fn t13_an_expired_question_takes_no_answer() {
     assert_eq!(shape(&outcomes), "a confirmation_timeout");
     let question = question.unwrap();
     let id = question.id();
-    assert_eq!(desk.answer(id, question.digest(), Answer::Allow).await, Err(AnswerError::Withdrawn(id)));
+    assert_eq!(
+        desk.answer(id, question.digest(), Answer::allow("ada")).await,
+        Err(AnswerError::Withdrawn(id))
+    );
     assert_eq!((desk.pending().len(), yard.log.started().len()), (0, 0));
     yard.events.check();
 }
@@ -74,7 +89,7 @@ async fn time_counts_from_when_a_question_is_shown() {
         [&a, &b, &c].into_iter().for_each(|question| question.showing().hold());
         a.showing().shown();
         tokio::time::sleep(Duration::from_secs(299)).await;
-        desk.answer(a.id(), a.digest(), Answer::Allow).await.unwrap();
+        desk.answer(a.id(), a.digest(), Answer::allow("ada")).await.unwrap();
         b.showing().shown();
         tokio::time::sleep(Duration::from_secs(200)).await;
         b.showing().shown(); // showing it again gives no more time
@@ -102,7 +117,7 @@ async fn fifty_questions_are_answered_in_any_order() {
             at = (at * 31 + 11) % open.len();
             let question = open.swap_remove(at);
             let number: usize = question.call_id().as_str()[1..].parse().unwrap();
-            let answer = if number.is_multiple_of(3) { Answer::Deny } else { Answer::Allow };
+            let answer = if number.is_multiple_of(3) { Answer::deny("ada") } else { Answer::allow("ada") };
             tokio::time::sleep(Duration::from_millis(10)).await;
             desk.answer(question.id(), question.digest(), answer).await.unwrap();
         }
@@ -152,11 +167,11 @@ async fn a_tool_is_made_only_after_the_answer() {
     let person = async {
         let [yes, no, _gone] = questions(&desk).await;
         assert_eq!(made_so_far(), before, "three questions are open");
-        desk.answer(no.id(), no.digest(), Answer::Deny).await.unwrap();
+        desk.answer(no.id(), no.digest(), Answer::deny("ada")).await.unwrap();
         assert!(session.cancel_call("c"));
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert_eq!(made_so_far(), before);
-        desk.answer(yes.id(), yes.digest(), Answer::Allow).await.unwrap();
+        desk.answer(yes.id(), yes.digest(), Answer::allow("ada")).await.unwrap();
     };
     let of = |id: &str, args: &str| Call::new(id, "idle", args);
     let batch = vec![of("a", r#"{"n":1}"#), of("b", r#"{"n":2}"#), of("c", r#"{"n":3}"#), of("d", "{")];
@@ -183,7 +198,7 @@ fn a_closed_desk_causes_no_event() {
                 let questions = questions::<8>(&person).await;
                 let _ = begun.send(());
                 let answer = async |question: ApprovalRequest| {
-                    person.answer(question.id(), question.digest(), Answer::Allow).await
+                    person.answer(question.id(), question.digest(), Answer::allow("ada")).await
                 };
                 futures::future::join_all(questions.map(answer)).await
             });

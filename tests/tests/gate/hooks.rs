@@ -51,7 +51,7 @@ impl Hooks for Diary {
 impl Approver for Diary {
     async fn ask(&self, request: &ApprovalRequest) -> Answer {
         self.note(format!("ask {}", request.call_id()));
-        Answer::Allow
+        Answer::allow("ada")
     }
 }
 

@@ -151,7 +151,7 @@ async fn t13_a_revoked_policy_ends_the_question() {
         no_hang(async { tokio::join!(session.dispatch(vec![call("s", "serial", 0, "ok")]), revoke) }).await;
     assert_eq!(shape(&outcomes), "s permission_denied");
     assert!(from.elapsed() < super::SECOND);
-    let late = desk.answer(question.id(), question.digest(), Answer::Allow).await;
+    let late = desk.answer(question.id(), question.digest(), Answer::allow("ada")).await;
     assert_eq!(late, Err(toolyard::AnswerError::Withdrawn(question.id())));
     yard.events.check();
 }
@@ -171,10 +171,10 @@ async fn a_question_is_asked_again_under_a_new_policy() {
         let new = desk.next().await.unwrap();
         assert_eq!((old.id(), old.call_id()), (new.id(), new.call_id()));
         assert_ne!(old.digest(), new.digest());
-        let refused = desk.answer(old.id(), old.digest(), Answer::Allow).await;
+        let refused = desk.answer(old.id(), old.digest(), Answer::allow("ada")).await;
         assert_eq!(refused, Err(toolyard::AnswerError::Digest(old.id())));
         assert_eq!(desk.pending().len(), 1, "still open");
-        desk.answer(new.id(), new.digest(), Answer::Allow).await.unwrap();
+        desk.answer(new.id(), new.digest(), Answer::allow("ada")).await.unwrap();
         *new.digest()
     };
     let (outcomes, asked) =

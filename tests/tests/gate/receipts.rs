@@ -69,7 +69,7 @@ impl Approver for Hasty {
             }
             _ => {}
         }
-        self.answer
+        self.answer.clone()
     }
 
     fn receipt(&self, _: &ApprovalRequest, receipt: Receipt) {
@@ -88,14 +88,14 @@ async fn an_answer_counts_when_it_is_taken() {
     use Meanwhile as M;
     use Receipt as R;
     for (meanwhile, answer, expected, receipts) in [
-        (M::Nothing, Answer::Allow, "a ok", vec![R::Taken]),
-        (M::Nothing, Answer::Deny, "a user_denied", vec![R::Taken]),
-        (M::TheCallIsCancelled, Answer::Allow, "a cancelled", vec![R::Withdrawn]),
-        (M::TheCallIsCancelled, Answer::Deny, "a cancelled", vec![R::Withdrawn]),
+        (M::Nothing, Answer::allow("ada"), "a ok", vec![R::Taken]),
+        (M::Nothing, Answer::deny("ada"), "a user_denied", vec![R::Taken]),
+        (M::TheCallIsCancelled, Answer::allow("ada"), "a cancelled", vec![R::Withdrawn]),
+        (M::TheCallIsCancelled, Answer::deny("ada"), "a cancelled", vec![R::Withdrawn]),
         // It still holds for other calls.
-        (M::TheCallIsCancelled, Answer::Always, "a cancelled", vec![R::Taken]),
-        (M::ThePolicyChanges, Answer::Allow, "a ok", vec![R::Outdated, R::Taken]),
-        (M::ThePolicyChanges, Answer::Deny, "a user_denied", vec![R::Taken]),
+        (M::TheCallIsCancelled, Answer::always("ada"), "a cancelled", vec![R::Taken]),
+        (M::ThePolicyChanges, Answer::allow("ada"), "a ok", vec![R::Outdated, R::Taken]),
+        (M::ThePolicyChanges, Answer::deny("ada"), "a user_denied", vec![R::Taken]),
     ] {
         let hasty = Hasty::new(answer, meanwhile);
         let yard = hasty.yard().await;
@@ -109,11 +109,11 @@ async fn an_answer_counts_when_it_is_taken() {
 /// SM-6: whoever gets a receipt may use the engine, and may panic.
 #[tokio::test(start_paused = true)]
 async fn a_receipt_is_given_without_a_lock() {
-    for answer in [Answer::Allow, Answer::Always, Answer::Deny] {
-        let hasty = Hasty::new(answer, Meanwhile::TheEngineIsTold);
+    for answer in [Answer::allow("ada"), Answer::always("ada"), Answer::deny("ada")] {
+        let hasty = Hasty::new(answer.clone(), Meanwhile::TheEngineIsTold);
         let yard = hasty.yard().await;
         let outcomes = no_hang(yard.engine.session("s").dispatch(vec![call("a", "serial", 0, "ok")])).await;
-        let expected = if answer == Answer::Deny { "a user_denied" } else { "a cancelled" };
+        let expected = if !answer.allows() { "a user_denied" } else { "a cancelled" };
         assert_eq!((shape(&outcomes).as_str(), hasty.receipts()), (expected, vec![Receipt::Taken]));
         yard.events.check();
     }
@@ -129,8 +129,8 @@ async fn a_desk_says_what_counts() {
     let person = async {
         let [a] = questions(&desk).await;
         let (first, second) = tokio::join!(
-            desk.answer(a.id(), a.digest(), Answer::Allow),
-            desk.answer(a.id(), a.digest(), Answer::Deny)
+            desk.answer(a.id(), a.digest(), Answer::allow("ada")),
+            desk.answer(a.id(), a.digest(), Answer::deny("ada"))
         );
         assert_eq!((first, second), (Ok(()), Err(AnswerError::Answered(a.id()))));
         let called =
@@ -138,13 +138,13 @@ async fn a_desk_says_what_counts() {
         assert!(called, "it was taken");
         let [b] = questions(&desk).await;
         // The answer and the change are there before the engine looks at either.
-        let (answered, ()) = tokio::join!(desk.answer(b.id(), b.digest(), Answer::Allow), async {
+        let (answered, ()) = tokio::join!(desk.answer(b.id(), b.digest(), Answer::allow("ada")), async {
             yard.engine.set_policy(AllowAll);
         });
         assert_eq!(answered, Err(AnswerError::Digest(b.id())));
         let [again] = questions(&desk).await;
         assert!(again.id() == b.id() && again.digest() != b.digest());
-        let answered = tokio::join!(desk.answer(b.id(), again.digest(), Answer::Allow), async {
+        let answered = tokio::join!(desk.answer(b.id(), again.digest(), Answer::allow("ada")), async {
             assert!(session.cancel_call("b"));
         });
         assert_eq!(answered.0, Err(AnswerError::Withdrawn(b.id())));
@@ -169,7 +169,7 @@ async fn ids_never_repeat_and_requests_name_their_turn() {
                 let questions = questions::<2>(&desk).await;
                 for question in &questions {
                     assert!(ids.insert(question.id()) && question.turn() == turn);
-                    desk.answer(question.id(), question.digest(), Answer::Deny).await.unwrap();
+                    desk.answer(question.id(), question.digest(), Answer::deny("ada")).await.unwrap();
                 }
             };
             let batch = vec![write("a", "n", "1"), write("b", "n", "2")];

@@ -18,20 +18,21 @@ fn keyed(key: &str, mut call: Call) -> Call {
 #[tokio::test(start_paused = true)]
 async fn equal_calls_share_one_question() {
     for (answer, expected) in [
-        (Answer::Allow, "a ok, b ok, c user_denied, d user_denied"),
-        (Answer::Deny, "a user_denied, b user_denied, c user_denied, d user_denied"),
+        (Answer::allow("ada"), "a ok, b ok, c user_denied, d user_denied"),
+        (Answer::deny("ada"), "a user_denied, b user_denied, c user_denied, d user_denied"),
     ] {
         let desk = ApprovalDesk::default();
         let yard = asking(&desk, Confirmations::default()).await;
         let session = yard.engine.session("s");
+        let answer = &answer;
         let person = async {
             let [a, c, d] = questions(&desk).await;
             assert_eq!([a.call_id().as_str(), c.call_id().as_str(), d.call_id().as_str()], ["a", "c", "d"]);
             tokio::time::sleep(Duration::from_secs(1)).await;
             assert_eq!(desk.pending().len(), 3);
-            desk.answer(a.id(), a.digest(), answer).await.unwrap();
+            desk.answer(a.id(), a.digest(), answer.clone()).await.unwrap();
             for other in [c, d] {
-                desk.answer(other.id(), other.digest(), Answer::Deny).await.unwrap();
+                desk.answer(other.id(), other.digest(), Answer::deny("ada")).await.unwrap();
             }
         };
         let batch = vec![
@@ -42,7 +43,7 @@ async fn equal_calls_share_one_question() {
         ];
         let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(batch), person) }).await;
         assert_eq!(shape(&outcomes), expected);
-        if answer == Answer::Allow {
+        if answer.allows() {
             let account = account(&yard);
             assert!(account.contains(&"b yes by shared".to_owned()), "{account:?}");
         }
@@ -63,7 +64,7 @@ async fn a_shared_question_outlives_its_first_call() {
         assert!(session.cancel_call("a"));
         let [b] = questions(&desk).await;
         assert_eq!((a.call_id().as_str(), b.call_id().as_str()), ("a", "b"));
-        desk.answer(b.id(), b.digest(), Answer::Allow).await.unwrap();
+        desk.answer(b.id(), b.digest(), Answer::allow("ada")).await.unwrap();
     };
     let equal = || ["a", "b", "c"].map(|id| keyed("k", write(id, "notes", "1"))).to_vec();
     let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(equal()), person) }).await;
@@ -88,12 +89,12 @@ async fn a_shared_question_is_asked_anew_under_a_new_policy() {
         yard.engine.set_policy(toolyard::AllowAll);
         tokio::time::sleep(Duration::from_millis(1)).await;
         assert_eq!(
-            desk.answer(a.id(), a.digest(), Answer::Allow).await,
+            desk.answer(a.id(), a.digest(), Answer::allow("ada")).await,
             Err(toolyard::AnswerError::Digest(a.id()))
         );
         let [renewed] = questions(&desk).await;
         assert_ne!(renewed.digest(), a.digest());
-        desk.answer(renewed.id(), renewed.digest(), Answer::Allow).await.unwrap();
+        desk.answer(renewed.id(), renewed.digest(), Answer::allow("ada")).await.unwrap();
     };
     let batch = ["a", "b"].map(|id| keyed("k", write(id, "notes", "1"))).to_vec();
     let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(batch), person) }).await;

@@ -192,7 +192,7 @@ async fn a_finished_handler_counts_without_coop_budget() {
     };
     let (read, write) = (ToolSpec::read("read"), ToolSpec::write("graced").timeout_grace(SECOND));
     let builder = Engine::builder().spawner(Arc::new(Spent)).confirmations(Confirmations::auto());
-    let builder = builder.approver(Answer::Allow);
+    let builder = builder.approver(Answer::allow("ada"));
     let engine = builder.tool(tool_fn(read, sleeps)).tool(tool_fn(write, sleeps)).build().await.unwrap();
     for tool in ["read", "graced"] {
         let timed = busy(tool).timeout(SECOND);

@@ -101,7 +101,7 @@ async fn an_approver_that_panics_at_the_end_disturbs_nothing() {
     #[async_trait]
     impl Approver for Clings {
         async fn ask(&self, _: &ApprovalRequest) -> toolyard::Answer {
-            toolyard::Answer::Deny
+            toolyard::Answer::deny("ada")
         }
 
         fn no_more_questions(&self) {

@@ -268,7 +268,7 @@ fn a_question_is_shown_outside_of_tokio() {
     let person = async {
         let question = desk.next().await.unwrap();
         assert_eq!(question.changes().await.as_deref(), Some("- old\n+ new"));
-        desk.answer(question.id(), question.digest(), toolyard::Answer::Deny).await.unwrap();
+        desk.answer(question.id(), question.digest(), toolyard::Answer::deny("ada")).await.unwrap();
     };
     let asked = session.dispatch(vec![Call::new("c", "planned", "{}")]);
     let (outcomes, ()) = futures::executor::block_on(async { futures::join!(asked, person) });

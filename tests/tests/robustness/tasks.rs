@@ -201,7 +201,8 @@ async fn a_waker_may_use_its_call_on_drop() {
         runtime.block_on(async {
             for key in [None, Some("k")] {
                 let spawner = Arc::new(Cancelling::default());
-                let builder = Engine::builder().confirmations(Confirmations::auto()).approver(Answer::Allow);
+                let builder =
+                    Engine::builder().confirmations(Confirmations::auto()).approver(Answer::allow("ada"));
                 let builder = builder.tool(waits(ToolSpec::write("waits"))).spawner(spawner.clone());
                 let session = builder.build().await.unwrap().session("s");
                 spawner.0.set(session.clone()).unwrap();

@@ -325,7 +325,7 @@ async fn no_question_is_asked_while_the_circuit_is_open() {
     impl toolyard::Approver for Slow {
         async fn ask(&self, _: &toolyard::ApprovalRequest) -> toolyard::Answer {
             sleep(10 * SECOND).await;
-            toolyard::Answer::Allow
+            toolyard::Answer::allow("ada")
         }
     }
     let yard =

@@ -49,7 +49,7 @@ async fn a_question_about_one_call_is_withdrawn() {
     impl toolyard::Approver for Late {
         async fn ask(&self, _: &toolyard::ApprovalRequest) -> Answer {
             sleep(10 * SECOND).await;
-            Answer::Allow
+            Answer::allow("ada")
         }
     }
     let yard = yard(|builder, _| builder.approver(Late).confirmations(Confirmations::default())).await;

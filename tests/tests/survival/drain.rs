@@ -16,7 +16,7 @@ struct Asleep;
 impl Approver for Asleep {
     async fn ask(&self, _: &ApprovalRequest) -> Answer {
         sleep(3600 * SECOND).await;
-        Answer::Allow
+        Answer::allow("ada")
     }
 }
 
@@ -148,7 +148,7 @@ async fn an_approval_or_retry_never_runs_a_finished_sibling_again() {
     impl Approver for Soon {
         async fn ask(&self, _: &ApprovalRequest) -> Answer {
             sleep(SECOND).await;
-            Answer::Allow
+            Answer::allow("ada")
         }
     }
     let yard = yard(|builder, _| {

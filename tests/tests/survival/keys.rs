@@ -386,8 +386,8 @@ async fn callers_of_a_key_with_other_arguments_need_their_own_approval() {
     impl toolyard::Approver for NotTheLast {
         async fn ask(&self, request: &toolyard::ApprovalRequest) -> toolyard::Answer {
             match request.call_id().as_str() {
-                "c2" => toolyard::Answer::Deny,
-                _ => toolyard::Answer::Allow,
+                "c2" => toolyard::Answer::deny("ada"),
+                _ => toolyard::Answer::allow("ada"),
             }
         }
     }

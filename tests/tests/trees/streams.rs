@@ -298,8 +298,8 @@ async fn a_run_that_begins_with_a_denied_call_waits_for_the_run_before() {
         async fn ask(&self, request: &toolyard::ApprovalRequest) -> toolyard::Answer {
             ms(20).await;
             match request.call_id().as_str() {
-                "denied" => toolyard::Answer::Deny,
-                _ => toolyard::Answer::Allow,
+                "denied" => toolyard::Answer::deny("ada"),
+                _ => toolyard::Answer::allow("ada"),
             }
         }
     }

@@ -135,6 +135,11 @@ fn decision(story: &Story) -> Value {
     if let Some(request) = story.request() {
         fields.insert("request".to_owned(), request.to_string().into());
     }
+    for (name, text) in [("who", story.who()), ("reason", story.reason())] {
+        if let Some(text) = text {
+            fields.insert(name.to_owned(), text.into());
+        }
+    }
     if let Some(version) = story.policy_version() {
         fields.insert("policy_version".to_owned(), version.into());
     }

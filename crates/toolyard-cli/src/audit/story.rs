@@ -27,6 +27,9 @@ pub(super) struct Story {
     /// The question of an equal call, whose answer this one waited for.
     shares: Option<RequestId>,
     settled: Option<Settled>,
+    /// Who decided, and why, if that was said.
+    who: Option<String>,
+    reason: Option<String>,
     called: Option<Called>,
 }
 
@@ -109,6 +112,8 @@ impl Story {
             request: None,
             shares: None,
             settled: None,
+            who: None,
+            reason: None,
             called: None,
         }
     }
@@ -127,6 +132,16 @@ impl Story {
         self.shares
     }
 
+    /// Who decided about the call.
+    pub(super) fn who(&self) -> Option<&str> {
+        self.who.as_deref()
+    }
+
+    /// The reason that was given for that.
+    pub(super) fn reason(&self) -> Option<&str> {
+        self.reason.as_deref()
+    }
+
     /// The version of the policy under which the call ran.
     pub(super) fn policy_version(&self) -> Option<u64> {
         self.called.as_ref().map(|called| called.policy_version)
@@ -139,10 +154,10 @@ impl Story {
             EventKind::ConfirmationRequested { request, shares, .. } => {
                 (self.request, self.shares) = (Some(request), shares);
             }
-            EventKind::ConfirmationResolved { approved: true, by, .. } => {
-                self.settled = Some(Settled::Yes(by))
+            EventKind::ConfirmationResolved { approved, by, error, who, reason, .. } => {
+                self.settled = Some(if approved { Settled::Yes(by) } else { Settled::No(error) });
+                (self.who, self.reason) = (who, reason);
             }
-            EventKind::ConfirmationResolved { error, .. } => self.settled = Some(Settled::No(error)),
             EventKind::Called { policy_version, approval, digest, .. } => {
                 self.called = Some(Called { policy_version, approval });
                 self.digest = digest.or(self.digest);

@@ -7,7 +7,7 @@ use super::{
     places::Place,
     story::{Decision, End, Story},
 };
-use crate::shown::{count, plain};
+use crate::shown::{clip, count, plain};
 use std::{
     fmt::Write as _,
     io::{self, Write},
@@ -129,10 +129,14 @@ fn agent(path: &str) -> String {
     if path == "root" { String::new() } else { format!("{}  ", plain(path)) }
 }
 
+/// How many characters of a name are shown.
+const WHO_MAX: usize = 40;
+
 fn decision(story: &Story) -> String {
     let policy = story.policy_version().map_or_else(String::new, |version| format!("policy {version}"));
     let asked =
         story.request().map_or_else(|| "asked".to_owned(), |id| format!("asked (request {})", id.number()));
+    let who = |otherwise| clip(story.who().unwrap_or(otherwise), WHO_MAX);
     match story.decision() {
         Decision::Allowed => format!("allowed by {policy}"),
         Decision::Remembered => format!("allowed by a remembered answer, {policy}"),
@@ -143,8 +147,11 @@ fn decision(story: &Story) -> String {
             let with = story.shares().map_or_else(String::new, |id| format!(" {}", id.number()));
             format!("{asked}, approved by the answer to the equal request{with}, {policy}")
         }
-        Decision::Approved(_) => format!("{asked}, approved by the approver, {policy}"),
-        Decision::Refused(code) => format!("{asked}, refused: {code}"),
+        Decision::Approved(_) => format!("{asked}, approved by {}, {policy}", who("the approver")),
+        Decision::Refused(code) => match story.who() {
+            None => format!("{asked}, refused: {code}"),
+            Some(_) => format!("{asked}, refused by {}: {code}", who("")),
+        },
         Decision::Denied(code) => format!("denied: {code}"),
         Decision::Invalid(code) => format!("invalid: {code}"),
         Decision::NotRun(code) => format!("not run: {code}"),

@@ -31,13 +31,15 @@ use parking_lot::Mutex;
 use reply::Reply;
 use std::{
     collections::HashMap,
+    env,
     future::pending,
     io::{IsTerminal, stderr, stdin},
     time::Duration,
 };
 use tokio::time::timeout;
 use toolyard::{
-    Answer, ApprovalRequest, Approver, CallDigest, ConfirmationMode, Confirmations, RequestId, async_trait,
+    Answer, ApprovalRequest, Approver, CallDigest, ConfirmationMode, Confirmations, Decision, RequestId,
+    async_trait,
 };
 
 /// How long a question waits to be withdrawn after the user has stopped the run; then the answer is no.
@@ -62,6 +64,12 @@ fn is_typed(args: &RunArgs) -> bool {
     reads_stdin && stdin().is_terminal()
 }
 
+/// The name under which the user's answers are recorded.
+fn user() -> String {
+    let name = ["LOGNAME", "USER"].into_iter().find_map(|name| env::var(name).ok());
+    name.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| "terminal".to_owned())
+}
+
 /// Asks the user, one question at a time.
 pub(super) struct Asker {
     terminal: Terminal,
@@ -69,6 +77,8 @@ pub(super) struct Asker {
     stopper: Stopper,
     confirmations: Confirmations,
     queue: QuestionQueue,
+    /// The name of the user.
+    who: String,
     answers: Mutex<Answers>,
 }
 
@@ -90,7 +100,7 @@ impl Asker {
         confirmations: Confirmations,
     ) -> Self {
         let (queue, answers) = (QuestionQueue::default(), Mutex::default());
-        Self { terminal, screen, stopper, confirmations, queue, answers }
+        Self { terminal, screen, stopper, confirmations, queue, who: user(), answers }
     }
 
     /// The queue of its questions, whose sink must receive the events.
@@ -102,10 +112,10 @@ impl Asker {
     fn earlier_answer(&self, pattern: &CallDigest, id: RequestId) -> Option<Answer> {
         let answers = self.answers.lock();
         if answers.quit {
-            return Some(Answer::Deny);
+            return Some(Answer::deny(&self.who));
         }
         let (answer, last) = answers.by_pattern.get(pattern)?;
-        (Some(id) <= *last).then_some(*answer)
+        (Some(id) <= *last).then(|| answer.clone())
     }
 
     fn is_once(&self, request: &ApprovalRequest) -> bool {
@@ -118,7 +128,7 @@ impl Asker {
         self.answers.lock().quit = true;
         self.stopper.stop();
         let _ = timeout(WITHDRAWAL_TIMEOUT, pending::<()>()).await;
-        Answer::Deny
+        Answer::deny(&self.who)
     }
 }
 
@@ -133,14 +143,15 @@ impl Approver for Asker {
         }
         let page = Page::of(request, request.changes().await.as_deref());
         let answer = match self.terminal.ask(request, page, self.screen.clone()).await {
-            Reply::Yes => Answer::Allow,
-            Reply::No => Answer::Deny,
-            Reply::Always => Answer::Always,
+            Reply::Yes => Answer::allow(&self.who),
+            Reply::No(None) => Answer::deny(&self.who),
+            Reply::No(Some(reason)) => Answer::deny(&self.who).because(reason),
+            Reply::Always => Answer::always(&self.who),
             Reply::Quit => return self.quit().await,
         };
-        if answer == Answer::Always || self.is_once(request) {
+        if answer.decision() == Decision::Always || self.is_once(request) {
             let last = self.queue.last();
-            self.answers.lock().by_pattern.insert(pattern, (answer, last));
+            self.answers.lock().by_pattern.insert(pattern, (answer.clone(), last));
         }
         answer
     }

@@ -10,7 +10,7 @@
 /// #[async_trait::async_trait]
 /// impl Approver for Window {
 ///     async fn ask(&self, _: &ApprovalRequest) -> Answer {
-///         Answer::Deny
+///         Answer::deny("ada")
 ///     }
 ///
 ///     fn receipt(&self, request: &ApprovalRequest, receipt: Receipt) {

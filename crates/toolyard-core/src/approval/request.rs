@@ -118,7 +118,7 @@ impl ApprovalRequest {
         self.parts.side_effects
     }
 
-    /// The pattern that [`Answer::Always`](super::Answer::Always) would cover.
+    /// The pattern that [`Answer::always("ada")`](super::Answer::always("ada")) would cover.
     pub fn pattern(&self) -> &ApprovalPattern {
         &self.parts.pattern
     }

@@ -112,6 +112,19 @@ mod tests {
     use super::*;
     use crate::{CallError, ErrorKind, Sandbox, SideEffects, ToolClass, event::Failure};
 
+    fn resolved(approved: bool) -> EventKind {
+        let (decision, who, reason) = (None, None, None);
+        EventKind::ConfirmationResolved {
+            approved,
+            decision,
+            who,
+            reason,
+            error: None,
+            by: None,
+            digest: None,
+        }
+    }
+
     fn kind(name: &str) -> EventKind {
         let tool_name: std::sync::Arc<str> = "t".into();
         let failure = || Failure::new("t".into(), &CallError::new(ErrorKind::Internal, "x"), 0, 0);
@@ -126,11 +139,12 @@ mod tests {
                 expires_ms: 1,
                 request: crate::RequestId::new(5, 1, 9),
                 digest: crate::CallDigest::of_text("t", "{}", &crate::SessionId::from("s")),
-                arguments: "{}".to_owned(),
+                input_summary: "{}".to_owned(),
+                projected_modifications: Vec::new(),
                 shares: None,
             },
-            "yes" => EventKind::ConfirmationResolved { approved: true, error: None, by: None, digest: None },
-            "no" => EventKind::ConfirmationResolved { approved: false, error: None, by: None, digest: None },
+            "yes" => resolved(true),
+            "no" => resolved(false),
             "called" => EventKind::Called {
                 tool_name,
                 side_effects: SideEffects::Read,

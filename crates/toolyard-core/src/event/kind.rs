@@ -2,8 +2,8 @@
 
 use super::{CallDetails, Epoch, details};
 use crate::{
-    BreakerState, CallDigest, CallError, Dedupe, Effect, ErrorKind, Reason, RequestId, Sandbox, SideEffects,
-    ToolClass, error::OldClass,
+    BreakerState, CallDigest, CallError, Decision, Dedupe, Effect, ErrorKind, Reason, RequestId, Sandbox,
+    SideEffects, ToolClass, error::OldClass,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -143,7 +143,9 @@ pub enum EventKind {
         expires_ms: u64,
         request: RequestId,
         digest: CallDigest,
-        arguments: String,
+        input_summary: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        projected_modifications: Vec<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         shares: Option<RequestId>,
     },
@@ -151,6 +153,12 @@ pub enum EventKind {
     #[serde(rename = "tool.confirmation_resolved")]
     ConfirmationResolved {
         approved: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        decision: Option<Decision>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        who: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<ErrorKind>,
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,8 +2,8 @@
 
 use super::{Approval, CallDetails, DrainStep, Epoch, Event, EventKind as E, Failure, Line, SettledBy};
 use crate::{
-    AgentPath, BreakerState, CallDigest, CallError, Dedupe, ErrorKind, Reason, RequestId, Sandbox, SessionId,
-    SideEffects, ToolClass, ToolOutput,
+    AgentPath, BreakerState, CallDigest, CallError, Decision, Dedupe, ErrorKind, Reason, RequestId, Sandbox,
+    SessionId, SideEffects, ToolClass, ToolOutput,
 };
 use jsonschema::Validator;
 use serde_json::{Value, json};
@@ -66,11 +66,15 @@ fn next(kind: &E) -> Option<E> {
             expires_ms: 300_000,
             request: RequestId::new(5, 7, 9),
             digest,
-            arguments: "{}".to_owned(),
+            input_summary: "{}".to_owned(),
+            projected_modifications: vec!["a.md".to_owned()],
             shares: Some(RequestId::new(5, 6, 9)),
         },
         E::ConfirmationRequested { .. } => E::ConfirmationResolved {
             approved: true,
+            decision: Some(Decision::Always),
+            who: Some("ada".to_owned()),
+            reason: Some("it is fine".to_owned()),
             error: Some(ErrorKind::UserDenied),
             by: Some(SettledBy::Pattern),
             digest: Some(digest),

@@ -7,6 +7,7 @@ use rmcp::{
     model::{
         CancelledNotificationParam, ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult,
         ElicitationAction, ElicitationSchema, EnumSchema, GetExtensions, RequestId, ServerRequest,
+        StringSchema,
     },
     service::{OriginatingRequestId, Peer, PeerRequestOptions, ServiceError},
 };
@@ -22,6 +23,9 @@ const QUESTION_BYTES_MAX: usize = 64 << 10;
 /// The field of the form that holds the answer.
 const FIELD: &str = "answer";
 
+/// The field that may hold a reason.
+const REASON: &str = "reason";
+
 #[async_trait]
 impl Approver for Clients {
     async fn ask(&self, request: &ApprovalRequest) -> Answer {
@@ -30,20 +34,20 @@ impl Approver for Clients {
                 let during = self.pending.request(request.session(), request.call_id());
                 elicit(&client, request, during).await
             }
-            _ => Answer::Nobody,
+            _ => Answer::nobody(),
         }
     }
 }
 
 /// Asks the client's user. Anything but a clear yes is a no.
 async fn elicit(client: &Client, approval: &ApprovalRequest, during: Option<RequestId>) -> Answer {
-    let Some(question) = question(approval).await else { return Answer::TooLong };
+    let Some(question) = question(approval).await else { return Answer::too_long() };
     match send(&client.peer, request(form(question)), during).await {
-        Ok(ClientResult::ElicitResult(result)) => read(&result),
-        Ok(_) => Answer::Deny,
+        Ok(ClientResult::ElicitResult(result)) => read(&result, &client.name),
+        Ok(_) => Answer::deny(&client.name),
         Err(error) => {
             tracing::warn!(%error, "a client could not be asked for approval");
-            Answer::Nobody
+            Answer::nobody()
         }
     }
 }
@@ -111,38 +115,56 @@ fn text(request: &ApprovalRequest, changes: Option<&str>) -> Option<String> {
 fn form(message: String) -> ElicitRequestParams {
     let answers = ["yes", "always", "no"].map(str::to_owned).to_vec();
     let field = EnumSchema::builder(answers).title("May it run?").build();
-    let schema = ElicitationSchema::builder().required_enum_schema(FIELD, field).build();
+    let why = |text: StringSchema| text.title("Why? The model reads the reason of a no.");
+    let schema = ElicitationSchema::builder().required_enum_schema(FIELD, field);
+    let schema = schema.optional_string_with(REASON, why).build();
     let requested_schema = schema.expect("the one required field was added");
     ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema }
 }
 
-fn read(result: &ElicitResult) -> Answer {
+/// The answer of a client of this name.
+fn read(result: &ElicitResult, who: &str) -> Answer {
     if result.action != ElicitationAction::Accept {
-        return Answer::Deny;
+        return Answer::deny(who);
     }
-    let answer = result.content.as_ref().and_then(|content| content.get(FIELD)?.as_str());
-    match answer {
-        Some("yes") => Answer::Allow,
-        Some("always") => Answer::Always,
-        _ => Answer::Deny,
-    }
+    let field = |name| result.content.as_ref()?.get(name)?.as_str();
+    let answer = match field(FIELD) {
+        Some("yes") => Answer::allow(who),
+        Some("always") => Answer::always(who),
+        _ => Answer::deny(who),
+    };
+    answer.because(field(REASON).unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+    use toolyard::Decision;
+
+    fn answer(action: ElicitationAction, content: serde_json::Value) -> Answer {
+        read(&ElicitResult::new(action).with_content(content), "a client")
+    }
 
     /// PO-4, PO-5: anything but a clear yes is a no.
     #[test]
     fn only_a_clear_yes_is_one() {
-        let answer = |action, content| read(&ElicitResult::new(action).with_content(content));
-        assert_eq!(answer(ElicitationAction::Accept, json!({"answer": "yes"})), Answer::Allow);
-        assert_eq!(answer(ElicitationAction::Accept, json!({"answer": "always"})), Answer::Always);
+        let decision = |action, content| answer(action, content).decision();
+        assert_eq!(decision(ElicitationAction::Accept, json!({"answer": "yes"})), Decision::Allow);
+        assert_eq!(decision(ElicitationAction::Accept, json!({"answer": "always"})), Decision::Always);
         for content in [json!({"answer": "no"}), json!({"answer": true}), json!({}), json!("yes")] {
-            assert_eq!(answer(ElicitationAction::Accept, content), Answer::Deny);
+            assert_eq!(decision(ElicitationAction::Accept, content), Decision::Deny);
         }
-        assert_eq!(answer(ElicitationAction::Decline, json!({"answer": "yes"})), Answer::Deny);
-        assert_eq!(answer(ElicitationAction::Cancel, json!({"answer": "yes"})), Answer::Deny);
+        assert_eq!(decision(ElicitationAction::Decline, json!({"answer": "yes"})), Decision::Deny);
+        assert_eq!(decision(ElicitationAction::Cancel, json!({"answer": "yes"})), Decision::Deny);
+    }
+
+    /// SM-5: an answer has the name of its client, and the reason that its user gave.
+    #[test]
+    fn an_answer_says_who_and_why() {
+        let no = answer(ElicitationAction::Accept, json!({"answer": "no", "reason": "too late"}));
+        assert_eq!(no, Answer::deny("a client").because("too late"));
+        let no = answer(ElicitationAction::Accept, json!({"answer": "no", "reason": ["too late"]}));
+        assert_eq!(no, Answer::deny("a client"));
     }
 }

@@ -37,6 +37,8 @@ pub struct Clients {
 #[derive(Debug, Clone)]
 pub(super) struct Client {
     pub(super) peer: Peer<RoleServer>,
+    /// Its name, under which its user's answers are recorded.
+    pub(super) name: Arc<str>,
     /// Whether it can ask its user.
     pub(super) elicits: bool,
     /// Whether it lets servers use its model.
@@ -52,7 +54,9 @@ impl Client {
     pub(super) fn of(peer: Peer<RoleServer>, redactor: MaybeRedactor) -> Self {
         let elicits = peer.supported_elicitation_modes().contains(&ElicitationMode::Form);
         let samples = peer.peer_info().is_some_and(|info| info.capabilities.sampling.is_some());
-        Self { peer, elicits, samples, level: LoggingLevel::Info, redactor }
+        let name = peer.peer_info().map(|info| info.client_info.name.as_str().into());
+        let name = name.unwrap_or_else(|| "MCP client".into());
+        Self { peer, name, elicits, samples, level: LoggingLevel::Info, redactor }
     }
 }
 

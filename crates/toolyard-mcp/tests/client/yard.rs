@@ -31,7 +31,7 @@ impl Yard {
         let sink = events.clone();
         let builder = Engine::builder()
             .tools(servers.tools())
-            .approver(Answer::Allow)
+            .approver(Answer::allow("ada"))
             .events(move |event: &Event| sink.lock().unwrap().push(event.clone()));
         let engine = more(builder).build().await.unwrap();
         servers.attach(&engine);

@@ -37,7 +37,7 @@ async fn each_client_is_asked_about_its_own_call() {
     let behind = ServerConfig::http("b", asking(&stop).await).prefix("").may_ask(true);
     let servers = Servers::start(vec![behind]).await.unwrap();
     let clients = Clients::default();
-    let builder = Engine::builder().tools(servers.tools()).approver(Answer::Allow);
+    let builder = Engine::builder().tools(servers.tools()).approver(Answer::allow("ada"));
     let engine = builder.resource(clients.clone()).build().await.unwrap();
     let gateway = Gateway::new(engine, clients);
     let mut all = [client(&gateway).await, client(&gateway).await, client(&gateway).await];

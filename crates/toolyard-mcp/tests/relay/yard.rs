@@ -25,7 +25,7 @@ impl Yard {
         let clients = Clients::default();
         let engine = Engine::builder()
             .tools(servers.tools())
-            .approver(Answer::Allow)
+            .approver(Answer::allow("ada"))
             .events(clients.clone())
             .resource(clients.clone())
             .redact(Redactor::new().with_secret(SECRET).unwrap())

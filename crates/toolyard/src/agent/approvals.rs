@@ -13,19 +13,10 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 use tokio::sync::oneshot;
-use toolyard_core::CallDigest;
+use toolyard_core::{Answer, CallDigest};
 
 /// How many patterns one session tree remembers. Beyond that, an answer holds only for the calls waiting then.
 const REMEMBERED_MAX: usize = 10_000;
-
-/// A remembered answer for all calls of a pattern.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Remembered {
-    /// They may run.
-    Allowed,
-    /// They may not.
-    Refused,
-}
 
 /// The answers and questions of one session tree.
 #[derive(Default)]
@@ -37,25 +28,25 @@ pub(crate) struct Approvals {
 
 #[derive(Default)]
 struct ByPattern {
-    remembered: Option<HashMap<CallDigest, Remembered>>,
+    remembered: Option<HashMap<CallDigest, Answer>>,
     /// The questions that wait, with their patterns.
-    waiting: Slab<(CallDigest, oneshot::Sender<Remembered>)>,
+    waiting: Slab<(CallDigest, oneshot::Sender<Answer>)>,
 }
 
 /// A question that can be settled by the answer to another question of its pattern. Dropping it ends the wait.
 pub(crate) struct Waiting {
     approvals: Arc<Approvals>,
     place: Option<usize>,
-    settled: oneshot::Receiver<Remembered>,
+    settled: oneshot::Receiver<Answer>,
 }
 
 impl Approvals {
     /// The remembered answer for a pattern.
-    pub(crate) fn remembered(&self, pattern: impl FnOnce() -> CallDigest) -> Option<Remembered> {
+    pub(crate) fn remembered(&self, pattern: impl FnOnce() -> CallDigest) -> Option<Answer> {
         if !self.any.load(Ordering::Acquire) {
             return None;
         }
-        self.state.lock().remembered.as_ref()?.get(&pattern()).copied()
+        self.state.lock().remembered.as_ref()?.get(&pattern()).cloned()
     }
 
     /// Waits for an answer under a pattern. A pattern that has been answered meanwhile settles it at once.
@@ -64,7 +55,7 @@ impl Approvals {
         let mut state = self.state.lock();
         let place = match state.remembered.as_ref().and_then(|known| known.get(&pattern)) {
             Some(answer) => {
-                let _received_below = settle.send(*answer);
+                let _received_below = settle.send(answer.clone());
                 None
             }
             None => Some(state.waiting.insert((pattern, settle))),
@@ -74,11 +65,11 @@ impl Approvals {
     }
 
     /// Remembers an answer, and settles all questions that wait under its pattern.
-    pub(crate) fn remember(&self, pattern: CallDigest, answer: Remembered) {
+    pub(crate) fn remember(&self, pattern: CallDigest, answer: Answer) {
         let mut state = self.state.lock();
         let known = state.remembered.get_or_insert_with(HashMap::new);
         if known.len() < REMEMBERED_MAX || known.contains_key(&pattern) {
-            known.insert(pattern, answer);
+            known.insert(pattern, answer.clone());
             self.any.store(true, Ordering::Release);
         } else {
             tracing::warn!(
@@ -91,7 +82,7 @@ impl Approvals {
         drop(state); // an answer wakes the task of its question
         for (_, settle) in settled {
             // Nothing receives the answer if the call has ended.
-            let _ = settle.send(answer);
+            let _ = settle.send(answer.clone());
         }
     }
 
@@ -109,7 +100,7 @@ impl Waiting {
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing.
-    pub(crate) async fn settled(&mut self) -> Remembered {
+    pub(crate) async fn settled(&mut self) -> Answer {
         match (&mut self.settled).await {
             Ok(answer) => {
                 self.place = None;

@@ -22,7 +22,7 @@ pub(crate) struct ShareKey {
 }
 
 /// How a shared question was settled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Settlement {
     /// The approver gave this answer about this digest.
     Answered(Answer, CallDigest),
@@ -90,7 +90,7 @@ impl Lead {
         let mut any = false;
         for (_, follower) in closed.into_iter().flat_map(|question| question.followers) {
             // A follower that has left needs no answer.
-            any |= follower.send(FromLead::Settled(how)).is_ok();
+            any |= follower.send(FromLead::Settled(how.clone())).is_ok();
         }
         any
     }
@@ -159,8 +159,8 @@ mod tests {
         let (request, mut told) = follow(questions.share(key("k"), id(2)));
         let _other = lead(questions.share(key("other"), id(3)));
         assert_eq!(request, id(1));
-        let yes = Settlement::Answered(Answer::Allow, key("k").call);
-        assert!(first.settle(yes));
+        let yes = Settlement::Answered(Answer::allow("ada"), key("k").call);
+        assert!(first.settle(yes.clone()));
         assert!(matches!(told.try_recv(), Ok(FromLead::Settled(how)) if how == yes));
         let new = lead(questions.share(key("k"), id(4)));
         assert!(!new.settle(yes), "nobody follows");

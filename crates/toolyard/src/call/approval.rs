@@ -14,6 +14,9 @@ use toolyard_core::{ApprovalRequest, Approver, EventKind, RequestId};
 /// How many bytes of a call's arguments events about its question show.
 const SHOWN_MAX: usize = 1024;
 
+/// How many of the paths and hosts that a call names such events show.
+const PROJECTED_MAX: usize = 32;
+
 impl BatchState {
     /// Asks about every call that needs approval.
     pub(crate) fn ask(self: &Arc<Self>) {
@@ -69,9 +72,18 @@ impl InFlight<'_> {
             expires_ms: u64::try_from(request.expires_in().as_millis()).unwrap_or(u64::MAX),
             request: request.id(),
             digest: *request.digest(),
-            arguments: shortened(self.batch.shown_arguments(request)),
+            input_summary: shortened(self.batch.shown_arguments(request)),
+            projected_modifications: self.projected(),
             shares,
         }
+    }
+}
+
+impl InFlight<'_> {
+    /// The paths and resources that the call names, as far as events show them.
+    fn projected(self) -> Vec<String> {
+        let names = gate::projected(&self.work().entry, self.args());
+        names.into_iter().take(PROJECTED_MAX).map(shortened).collect()
     }
 }
 

@@ -16,17 +16,20 @@ use crate::{
         life::{Left, Life, Wait},
         progress::{Bid, Progress},
         run::Step,
-        span,
+        span, verdict,
+        verdict::Verdict,
     },
     gate,
 };
 use parking_lot::MutexGuard;
-use toolyard_core::{CallError, EventKind};
+use toolyard_core::CallError;
 
 /// How a call ends.
 pub(crate) enum End {
     /// It does not run, or does not run again.
     Refused(CallError),
+    /// The answer to its question was no.
+    Denied(CallError, Box<Verdict>),
     /// The same for a call whose bid has been taken out of its life.
     Outbid(Bid, CallError),
     /// It has a result without an attempt of its own.
@@ -61,9 +64,10 @@ impl InFlight<'_> {
                 Exit::with(ending, step)
             }
             End::Shared(ending, step) => self.shared(ending, step),
-            End::Refused(error) => self.refused(life.leaves(), error),
+            End::Refused(error) => self.refused(life.leaves(), error, None),
+            End::Denied(error, verdict) => self.refused(life.leaves(), error, Some(verdict)),
             End::Outbid(bid, error) => {
-                self.refused(Left { was_asking: false, progress: bid.progress }, error)
+                self.refused(Left { was_asking: false, progress: bid.progress }, error, None)
             }
         };
         self.emit(None, || self.terminal_event(&ending));
@@ -102,6 +106,18 @@ impl InFlight<'_> {
         true
     }
 
+    /// Ends a call with a no to its question. Returns `false` if nobody asks about it any more.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn deny(self, error: CallError, verdict: Verdict) -> bool {
+        let life = self.slot().life();
+        let is_asking = life.is_asking();
+        if is_asking {
+            self.end(life, End::Denied(error, Box::new(verdict)));
+        }
+        is_asking
+    }
+
     /// Ends a call that has not started and is in no line.
     #[cold]
     #[inline(never)]
@@ -124,15 +140,13 @@ impl InFlight<'_> {
     }
 
     /// The exit of a call that waited.
-    fn refused(self, left: Left, error: CallError) -> Exit {
+    fn refused(self, left: Left, error: CallError, verdict: Option<Box<Verdict>>) -> Exit {
         let Left { was_asking, progress } = left;
         if was_asking {
             let kind = error.kind;
-            self.emit(None, || EventKind::ConfirmationResolved {
-                approved: false,
-                error: Some(kind),
-                by: None,
-                digest: None,
+            self.emit(None, || match &verdict {
+                Some(verdict) => verdict.event(Some(kind), None),
+                None => verdict::unanswered(kind),
             });
         }
         let error = self.batch.shown_error(error);

@@ -13,19 +13,20 @@
 //! ```
 
 use crate::{
-    agent::{FromLead, Lead, Remembered, Settlement, Share, ShareKey, WaitingQuestion},
+    agent::{FromLead, Lead, Settlement, Share, ShareKey, WaitingQuestion},
     call::{
         given::Given,
         in_flight::{CallRef, InFlight},
         refusals::Refusal,
+        verdict::Verdict,
     },
-    gate::{self, Consent, nobody_to_ask, too_long_to_ask, user_denied},
+    gate::{self, Consent},
     tasks::{Caught, Contained, caught},
 };
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use toolyard_core::{
-    Answer, ApprovalRequest, Approver, CallError, EventKind, Receipt, RequestId, event::SettledBy,
+    Answer, ApprovalRequest, Approver, CallError, Decision, Receipt, RequestId, event::SettledBy,
 };
 
 /// A question about one call.
@@ -54,7 +55,7 @@ enum Settled {
     /// By the answer to the question that this one shares.
     Shared(Answer),
     /// By the answer to another question of the same pattern.
-    With(Remembered),
+    With(Answer),
     Panicked,
     Expired,
     /// The policy refuses the call.
@@ -195,7 +196,7 @@ impl Question {
             };
             match settled {
                 // The answer is not about what would run now.
-                Settled::Answered(answer) if self.is_outdated() && answer.allows() => {
+                Settled::Answered(ref answer) if self.is_outdated() && answer.allows() => {
                     self.given().tell(Receipt::Outdated);
                 }
                 Settled::Answered(_) => {
@@ -259,8 +260,8 @@ impl Question {
 
     /// Ends the question: for those who share it, for those it is remembered for, and for its own call.
     fn settle(mut self, settled: Settled) {
-        let for_followers = match settled {
-            Settled::Answered(answer) => Some(Settlement::Answered(answer, *self.request.digest())),
+        let for_followers = match &settled {
+            Settled::Answered(answer) => Some(Settlement::Answered(answer.clone(), *self.request.digest())),
             Settled::Panicked => Some(Settlement::Panicked),
             Settled::Expired => Some(Settlement::Expired),
             // Followers learn so themselves, or have their own approver asked.
@@ -272,62 +273,55 @@ impl Question {
         {
             self.taken();
         }
-        if let Settled::Answered(answer) = settled
-            && let Some(remembered) = self.remembered(answer)
+        if let Settled::Answered(answer) = &settled
+            && self.is_remembered(answer)
         {
-            self.at().session().approvals().remember(self.request.pattern().key(), remembered);
+            self.at().session().approvals().remember(self.request.pattern().key(), answer.clone());
             self.taken();
         }
         match settled {
-            Settled::Answered(answer) => self.decide(answer, SettledBy::Approver),
-            Settled::Shared(answer) => self.decide(answer, SettledBy::Shared),
-            Settled::With(Remembered::Allowed) => self.approve(SettledBy::Pattern),
-            Settled::With(Remembered::Refused) => self.refuse(user_denied()),
+            Settled::Answered(answer) => self.decide(Verdict::new(answer, SettledBy::Approver)),
+            Settled::Shared(answer) => self.decide(Verdict::new(answer, SettledBy::Shared)),
+            Settled::With(answer) => self.decide(Verdict::new(answer, SettledBy::Pattern)),
             Settled::Panicked => self.refuse(Refusal::ApproverPanicked.error()),
             Settled::Expired => self.refuse(Refusal::NotApproved.error()),
             Settled::Refused(error) => self.refuse(error),
         }
     }
 
-    /// What an answer says about other calls of the pattern.
-    fn remembered(&self, answer: Answer) -> Option<Remembered> {
+    /// Whether an answer holds for other calls of the pattern too.
+    fn is_remembered(&self, answer: &Answer) -> bool {
         let once = matches!(self.at().work().consent, Consent::Ask { once: true });
-        match answer {
-            Answer::Always => Some(Remembered::Allowed),
-            Answer::Allow => once.then_some(Remembered::Allowed),
-            Answer::Deny => once.then_some(Remembered::Refused),
+        match answer.decision() {
+            Decision::Always => true,
+            Decision::Allow | Decision::Deny => once,
             // Nobody has said anything about other calls.
-            Answer::Nobody | Answer::TooLong => None,
+            Decision::Nobody | Decision::TooLong => false,
         }
     }
 
-    fn decide(self, answer: Answer, by: SettledBy) {
-        match answer {
-            Answer::Allow | Answer::Always => self.approve(by),
-            Answer::Deny => self.refuse(user_denied()),
-            Answer::Nobody => self.refuse(nobody_to_ask()),
-            Answer::TooLong => self.refuse(too_long_to_ask()),
+    fn decide(mut self, verdict: Verdict) {
+        if verdict.answer.allows() {
+            return self.approve(verdict);
         }
-    }
-
-    fn refuse(mut self, error: CallError) {
-        if self.at().refuse(|| error) {
+        let error = gate::refused_by(&verdict.answer);
+        if self.at().deny(error, verdict) {
             self.taken();
         }
     }
 
+    /// Ends the call without anybody's answer.
+    fn refuse(self, error: CallError) {
+        self.at().refuse(|| error);
+    }
+
     /// Approves the call: it proceeds at once if its run waits for the answer, else with its run.
-    fn approve(mut self, by: SettledBy) {
+    fn approve(mut self, verdict: Verdict) {
         let call = self.call.clone();
         let call = call.at();
         let mut life = call.slot().life();
         let Some(run_begun) = life.approved() else { return };
-        call.emit(None, || EventKind::ConfirmationResolved {
-            approved: true,
-            error: None,
-            by: Some(by),
-            digest: call.digest(),
-        });
+        call.emit(None, || verdict.event(None, call.digest()));
         drop(life);
         self.taken();
         if run_begun {

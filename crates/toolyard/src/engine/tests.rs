@@ -70,7 +70,7 @@ async fn yard(victim: Victim, at: Range<usize>) -> Yard {
         .tool(scripted(ToolSpec::write("serial")))
         .tool(scripted(ToolSpec::write("concurrent").concurrent()))
         .confirmations(Confirmations::auto())
-        .approver(Answer::Allow)
+        .approver(Answer::allow("ada"))
         .events(events.clone())
         .events(killer);
     let engine = engine.build().await.unwrap();

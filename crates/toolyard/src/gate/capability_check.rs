@@ -143,6 +143,23 @@ fn hosts(entry: &ToolEntry, args: &Value, session: &Agent) -> Result<(), CallErr
     Ok(())
 }
 
+/// The paths and hosts that a call names, as they stand in its arguments, for those who read about it.
+pub(crate) fn projected(entry: &ToolEntry, args: &Value) -> Vec<String> {
+    let spec = entry.spec();
+    let arguments = spec.requires_fs.iter().map(|requirement| requirement.argument.as_str());
+    let arguments = arguments.chain(spec.requires_net.iter().map(String::as_str));
+    let mut names = Vec::new();
+    for argument in arguments {
+        match named(args, argument) {
+            Ok(NamedValues::One(text)) => names.push(text.to_owned()),
+            Ok(NamedValues::Each(texts)) => names.extend(texts.into_iter().map(str::to_owned)),
+            // What is not named, the tool chooses.
+            Ok(NamedValues::Nothing) | Err(_) => {}
+        }
+    }
+    names
+}
+
 fn net_denied(message: String) -> CallError {
     CallError::new(ErrorKind::NetDenied, message)
 }

@@ -4,15 +4,12 @@ use super::{
     capability_check::{self, NamedPath},
     preview::PreviewOf,
 };
-use crate::{
-    agent::{Agent, Remembered},
-    tool::ToolEntry,
-};
+use crate::{agent::Agent, tool::ToolEntry};
 use serde_json::Value;
 use std::{borrow::Cow, sync::Arc};
 use toolyard_core::{
-    ApprovalParts, ApprovalPattern, ApprovalRequest, CallDigest, CallError, CallId, ConfirmationMode,
-    ErrorKind, LinkedPath, event::Approval, wording,
+    Answer, ApprovalParts, ApprovalPattern, ApprovalRequest, CallDigest, CallError, CallId, ConfirmationMode,
+    Decision, ErrorKind, LinkedPath, event::Approval, wording,
 };
 use toolyard_redact::Redactor;
 
@@ -72,15 +69,15 @@ pub(super) fn consent(
     let mode = confirmations.mode(entry.name(), entry.spec().asked_as());
     let once = match mode {
         ConfirmationMode::Auto => return Ok((Consent::Needless, Vec::new())),
-        ConfirmationMode::Deny => return Err(user_denied()),
+        ConfirmationMode::Deny => return Err(user_denied(None)),
         ConfirmationMode::Prompt => false,
         ConfirmationMode::PromptOnce => true,
     };
     let paths = capability_check::named_paths(entry, args, session)?;
     let pattern = || ApprovalPattern::of(entry.spec(), args, &session.id).leading(&links(&paths)).key();
     match session.approvals().remembered(pattern) {
-        Some(Remembered::Allowed) => return Ok((Consent::Remembered, paths)),
-        Some(Remembered::Refused) => return Err(user_denied()),
+        Some(answer) if answer.allows() => return Ok((Consent::Remembered, paths)),
+        Some(answer) => return Err(user_denied(answer.reason())),
         None => {}
     }
     match session.engine.approver {
@@ -139,16 +136,25 @@ fn links(paths: &[NamedPath]) -> Vec<LinkedPath> {
 }
 
 /// The refusal of a call that nobody can be asked about.
-pub(crate) fn nobody_to_ask() -> CallError {
+fn nobody_to_ask() -> CallError {
     CallError::new(ErrorKind::UserDenied, wording::NOBODY_TO_ASK).with_advice(NO_APPROVER)
 }
 
 /// The refusal of a call that is too long to be shown whole.
-pub(crate) fn too_long_to_ask() -> CallError {
+fn too_long_to_ask() -> CallError {
     CallError::new(ErrorKind::UserDenied, wording::TOO_LONG_TO_ASK).with_advice(IN_PARTS)
 }
 
-/// The refusal of a call that a person said no to.
-pub(crate) fn user_denied() -> CallError {
-    CallError::new(ErrorKind::UserDenied, wording::USER_DENIED)
+/// The refusal of a call that a person said no to, for this reason if there is one.
+fn user_denied(reason: Option<&str>) -> CallError {
+    CallError::new(ErrorKind::UserDenied, wording::user_denied(reason))
+}
+
+/// The error of a call that this answer refuses.
+pub(crate) fn refused_by(answer: &Answer) -> CallError {
+    match answer.decision() {
+        Decision::Nobody => nobody_to_ask(),
+        Decision::TooLong => too_long_to_ask(),
+        Decision::Allow | Decision::Always | Decision::Deny => user_denied(answer.reason()),
+    }
 }

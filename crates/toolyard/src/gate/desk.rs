@@ -56,8 +56,8 @@ pub enum AnswerError {
 /// let person = async {
 ///     let question = desk.next().await.expect("the engine still asks");
 ///     assert_eq!(&**question.tool(), "save");
-///     desk.answer(question.id(), question.digest(), Answer::Allow).await.unwrap();
-///     let late = desk.answer(question.id(), question.digest(), Answer::Deny).await;
+///     desk.answer(question.id(), question.digest(), Answer::allow("ada")).await.unwrap();
+///     let late = desk.answer(question.id(), question.digest(), Answer::deny("ada")).await;
 ///     assert!(late.is_err()); // the first counts
 /// };
 /// let session = engine.session("demo");
@@ -284,7 +284,7 @@ impl OpenQuestion<'_> {
     async fn answered(mut self) -> Answer {
         let answer = (&mut self.wait).await;
         self.is_answered = answer.is_ok();
-        answer.unwrap_or(Answer::Deny)
+        answer.unwrap_or(Answer::nobody())
     }
 }
 
@@ -303,7 +303,7 @@ impl Approver for ApprovalDesk {
             Some(question) => question.answered().await,
             None => {
                 tracing::warn!(max = PENDING_MAX, "too many open approval questions; this one is not asked");
-                Answer::Nobody
+                Answer::nobody()
             }
         }
     }

@@ -128,8 +128,8 @@ impl CallApproval<'_> {
 
     /// Whether the approver said yes to this digest, about a call `of` these.
     fn is_answered(&self, resolved: usize, digest: Option<CallDigest>, of: impl Fn(u32) -> bool) -> bool {
-        self.traces.entries[..resolved].iter().any(|entry| match entry.fact {
-            Fact::Answered(node, shown, answer) => of(node) && Some(shown) == digest && answer.allows(),
+        self.traces.entries[..resolved].iter().any(|entry| match &entry.fact {
+            Fact::Answered(node, shown, answer) => of(*node) && Some(*shown) == digest && answer.allows(),
             _ => false,
         })
     }

@@ -1,9 +1,10 @@
-//! SM-6: every answer gets one receipt, only what was taken counts, and no two questions have one id.
+//! SM-5, SM-6: every answer gets one receipt, only what was taken counts, no two questions have one id, and the record
+//! says who decided what.
 
 use super::{Traces, Violation};
 use crate::sim::{Fact, program::Index};
 use std::collections::{BTreeMap, BTreeSet};
-use toolyard::{EventKind, Receipt, event::SettledBy};
+use toolyard::{Decision, EventKind, Receipt, event::SettledBy};
 
 /// The answers about one call, and what became of them.
 #[derive(Default)]
@@ -11,6 +12,23 @@ struct Answers {
     given: usize,
     receipts: usize,
     taken: bool,
+}
+
+/// Whether somebody gave this answer before, about this call if it was its own question.
+fn is_of(traces: &Traces<'_>, place: usize, node: u32, resolved: &EventKind) -> bool {
+    let EventKind::ConfirmationResolved { decision, who, reason, by, .. } = resolved else { return true };
+    let own = *by == Some(SettledBy::Approver);
+    decision.is_none_or(|decision| {
+        traces.entries[..place].iter().any(|entry| match &entry.fact {
+            Fact::Answered(of, _, answer) => {
+                // Secrets in names and reasons are not in events.
+                let says_who = answer.who().is_some() == who.is_some();
+                let says_why = answer.reason().is_some() == reason.is_some();
+                (*of == node || !own) && answer.decision() == decision && says_who && says_why
+            }
+            _ => false,
+        })
+    })
 }
 
 pub(super) fn check(_: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
@@ -43,9 +61,17 @@ pub(super) fn check(_: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
             broken(*node, "was answered, and nobody was told what became of that");
         }
     }
-    let mut ids = BTreeSet::new();
+    let (mut ids, mut unrecorded) = (BTreeSet::new(), Vec::new());
     for (node, trace) in &traces.calls {
-        for (_, _, event) in &trace.events {
+        for (place, _, event) in &trace.events {
+            if !is_of(traces, *place, *node, &event.kind) {
+                unrecorded.push(*node);
+            }
+            if let EventKind::ConfirmationResolved { approved, decision, by, .. } = event.kind
+                && (approved != decision.is_some_and(Decision::allows) || decision.is_some() != by.is_some())
+            {
+                unrecorded.push(*node);
+            }
             match event.kind {
                 EventKind::ConfirmationRequested { request, .. } if !ids.insert(request) => {
                     broken(*node, "has the question id of another call");
@@ -59,5 +85,9 @@ pub(super) fn check(_: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
             }
         }
     }
+    let unrecorded = unrecorded.iter().map(|node| {
+        Violation::new("SM-5", format!("the record of c{node} does not say who decided what about it"))
+    });
+    violations.extend(unrecorded);
     violations
 }

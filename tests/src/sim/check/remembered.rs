@@ -5,7 +5,7 @@ use crate::sim::{
     Fact,
     program::{Consent, Index, Node},
 };
-use toolyard::Answer;
+use toolyard::Decision;
 
 /// The calls for which one answer holds: those with the same root session, tool and significant arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,12 +43,12 @@ impl RememberedAnswers {
         let (mut given, mut forgotten) = (Vec::new(), Vec::new());
         for (place, entry) in traces.entries.iter().enumerate() {
             let at_us = entry.at_us;
-            match entry.fact {
-                Fact::Forget(root) => forgotten.push((place, at_us, root)),
+            match &entry.fact {
+                Fact::Forget(root) => forgotten.push((place, at_us, *root)),
                 Fact::Answered(node, _, answer) => {
-                    let Some(node) = index.nodes.get(&node) else { continue };
+                    let Some(node) = index.nodes.get(node) else { continue };
                     let once = node.tool.is_some_and(|tool| tool.consent == Consent::AskedOnce);
-                    if once || answer == Answer::Always {
+                    if once || answer.decision() == Decision::Always {
                         let allows = answer.allows();
                         given.push(RememberedAnswer {
                             at_us,

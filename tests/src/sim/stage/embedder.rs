@@ -30,17 +30,22 @@ impl Approver for ScriptedApprover {
             sleep(Duration::from_millis(held_ms)).await;
             request.showing().shown();
         }
-        let (after, answer) = match plan.answer {
-            AnswerPlan::Yes(after) => (after, Answer::Allow),
-            AnswerPlan::Always(after) => (after, Answer::Always),
-            AnswerPlan::No(after) => (after, Answer::Deny),
+        // Somebody else for every other call, who sometimes says why.
+        let who = self.stage.program.with_secret(&format!("person {}", plan.node % 3));
+        let (after, mut answer) = match plan.answer {
+            AnswerPlan::Yes(after) => (after, Answer::allow(&who)),
+            AnswerPlan::Always(after) => (after, Answer::always(&who)),
+            AnswerPlan::No(after) => (after, Answer::deny(&who)),
             AnswerPlan::Never => pending().await,
             AnswerPlan::Panic => {
                 super::handler::quiet_panic(self.stage.program.with_secret("scripted panic"))
             }
         };
+        if plan.node.is_multiple_of(2) {
+            answer = answer.because(self.stage.program.with_secret("it is that kind of day"));
+        }
         sleep(Duration::from_millis(after)).await;
-        self.stage.journal.note(Fact::Answered(plan.node, *request.digest(), answer));
+        self.stage.journal.note(Fact::Answered(plan.node, *request.digest(), answer.clone()));
         answer
     }
 

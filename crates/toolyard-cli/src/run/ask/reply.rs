@@ -3,12 +3,12 @@
 #![cfg_attr(not(unix), allow(dead_code, reason = "questions are asked only on Unix"))]
 
 /// The answer to a question on the terminal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Reply {
     /// The call may run.
     Yes,
-    /// The call may not run.
-    No,
+    /// The call may not run, for this reason if one was typed.
+    No(Option<String>),
     /// The call may run, and so may all others of its pattern.
     Always,
     /// No further call may run.
@@ -16,7 +16,7 @@ pub(super) enum Reply {
 }
 
 /// What the user types at a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Typed {
     /// An answer.
     Reply(Reply),
@@ -27,7 +27,7 @@ pub(super) enum Typed {
 /// The possible answers, shown to a user who typed something else.
 pub(super) const HELP: &str = "\
 y  yes, this call may run
-n  no, it may not; the model is told that you refused
+n  no, it may not; the model is told that you refused, and why if you add that: n, it is too late
 a  always: this call and all others that match the pattern above may run, until this session ends
 v  view: the whole call is shown, page by page; needed before y or a if anything of it was left out
 q  quit: no further call starts, and finished results are printed";
@@ -35,9 +35,18 @@ q  quit: no further call starts, and finished results are printed";
 impl Typed {
     /// Parses the line, if it means anything.
     pub(super) fn of(line: &str) -> Option<Self> {
-        match line.trim().to_ascii_lowercase().as_str() {
+        let line = line.trim();
+        let (word, rest) = line.split_at(line.find([' ', ',', ':']).unwrap_or(line.len()));
+        let rest = rest.trim_start_matches([' ', ',', ':']);
+        let word = word.to_ascii_lowercase();
+        if let "n" | "no" = word.as_str() {
+            return Some(Self::Reply(Reply::No((!rest.is_empty()).then(|| rest.to_owned()))));
+        }
+        if !rest.is_empty() {
+            return None;
+        }
+        match word.as_str() {
             "y" | "yes" => Some(Self::Reply(Reply::Yes)),
-            "n" | "no" => Some(Self::Reply(Reply::No)),
             "a" | "always" => Some(Self::Reply(Reply::Always)),
             "v" | "view" => Some(Self::View),
             "q" | "quit" => Some(Self::Reply(Reply::Quit)),
@@ -52,12 +61,20 @@ mod tests {
 
     #[test]
     fn only_a_clear_word_is_an_answer() {
-        for (line, reply) in
-            [("y\n", Reply::Yes), (" NO \r\n", Reply::No), ("Always", Reply::Always), ("q", Reply::Quit)]
-        {
+        for (line, reply) in [
+            ("y\n", Reply::Yes),
+            (" NO \r\n", Reply::No(None)),
+            ("Always", Reply::Always),
+            ("q", Reply::Quit),
+        ] {
             assert_eq!(Typed::of(line), Some(Typed::Reply(reply)), "{line:?}");
         }
         assert_eq!(Typed::of("V\n"), Some(Typed::View));
+        // SM-5: the model reads why.
+        for line in ["n, it is Friday\n", "no: it is Friday", "N it is Friday "] {
+            let no = Reply::No(Some("it is Friday".to_owned()));
+            assert_eq!(Typed::of(line), Some(Typed::Reply(no)), "{line:?}");
+        }
         for line in ["", "\n", "yy", "ye", "y n", "yes please", "ａ", "\u{1b}y"] {
             assert_eq!(Typed::of(line), None, "{line:?}");
         }

@@ -86,12 +86,12 @@ impl Terminal {
     /// Dropping the future takes the question off the screen.
     pub(super) async fn ask(&self, request: &ApprovalRequest, page: Page, screen: Option<Screen>) -> Reply {
         let (answer, wait) = oneshot::channel();
-        let Ok((withdrawn, _open_while_asked)) = io::pipe() else { return Reply::No };
+        let Ok((withdrawn, _open_while_asked)) = io::pipe() else { return Reply::No(None) };
         let (time_limit, showing) = (request.expires_in(), request.showing().clone());
         let question = Question { page, time_limit, showing, screen, withdrawn, answer };
         // If the thread is gone, the answer's sender is dropped and the reply is no.
         let _ = self.tasks.send(Task::Ask(question));
-        wait.await.unwrap_or(Reply::No)
+        wait.await.unwrap_or(Reply::No(None))
     }
 
     /// Waits until questions that are over are complete on the screen, so that nothing is printed into them.
@@ -146,7 +146,7 @@ impl Question {
         }
         let _off = self.screen.as_ref().map(Screen::hold);
         // If the question cannot be shown, the call is not allowed.
-        let reply = self.reply(tty).unwrap_or(Some(Reply::No));
+        let reply = self.reply(tty).unwrap_or(Some(Reply::No(None)));
         if let Some(reply) = reply {
             let _ = self.answer.send(reply);
         }
@@ -184,7 +184,7 @@ impl Question {
         match over {
             Over::Input => {
                 tty.write_all(b"\n  end of input, which counts as no\n")?;
-                Ok(Some(Reply::No))
+                Ok(Some(Reply::No(None)))
             }
             Over::Withdrawn => {
                 let is_late = since.elapsed() >= self.time_limit;

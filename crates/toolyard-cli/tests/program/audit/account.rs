@@ -14,7 +14,7 @@ fn each_call_has_a_line() {
     let read = of("  call_1 ");
     assert!(read.contains("  list_dir      ") && read.contains("  allowed by policy 1: ok, "), "{read}");
     let write = of("  call_4 ");
-    assert!(write.contains("  asked (request 1), approved by the approver, policy 1: ok, "), "{write}");
+    assert!(write.contains("  asked (request 1), approved by --approve, policy 1: ok, "), "{write}");
     assert!(done.stdout.contains("drain: stopped"), "{done:?}");
 }
 

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::{
-    AgentPath, CallDigest, CallError, Dedupe, ErrorKind, RequestId, Sandbox, SideEffects, ToolClass,
+    AgentPath, CallDigest, CallError, Decision, Dedupe, ErrorKind, RequestId, Sandbox, SideEffects,
+    ToolClass,
     event::{Approval, DrainStep, Epoch, EventKind as E, Failure, SettledBy},
 };
 
@@ -53,13 +54,17 @@ fn asked(text: &str) -> E {
         expires_ms: 1,
         request: RequestId::new(5, 1, 9),
         digest: digest(text),
-        arguments: "{}".to_owned(),
+        input_summary: "{}".to_owned(),
+        projected_modifications: Vec::new(),
     }
 }
 
 fn answered(text: &str) -> E {
     E::ConfirmationResolved {
         approved: true,
+        decision: Some(Decision::Allow),
+        who: Some("ada".to_owned()),
+        reason: None,
         error: None,
         by: Some(SettledBy::Approver),
         digest: Some(digest(text)),

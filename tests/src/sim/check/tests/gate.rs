@@ -5,7 +5,7 @@ use crate::sim::{
     Entry, Fact, HandlerStep, Program,
     program::{Act, AnswerPlan, Consent, Order, PolicyPlan},
 };
-use toolyard::{Answer, CallDigest, EventKind, Receipt, event::Approval};
+use toolyard::{Answer, CallDigest, Decision, EventKind, Receipt, event::Approval};
 
 /// c0 writes for a second before c1 may; meanwhile a second policy, which allows both too, comes into force.
 fn changed() -> Program {
@@ -77,7 +77,7 @@ fn an_approval_that_nobody_gave_is_found() {
     breaks("I14", &mixed(), |entries| {
         let at = find(entries, |fact| matches!(fact, Fact::Answered(4, ..)));
         if let Fact::Answered(_, _, answer) = &mut entries[at].fact {
-            *answer = Answer::Deny;
+            *answer = Answer::deny("ada");
         }
     });
 }
@@ -128,7 +128,7 @@ fn a_start_on_an_answer_not_remembered_is_found() {
         });
         let at = find(entries, |fact| matches!(fact, Fact::Answered(0, ..)));
         if let Fact::Answered(_, _, answer) = &mut entries[at].fact {
-            *answer = Answer::Allow;
+            *answer = Answer::allow("ada");
         }
     });
     breaks("I14", &always(), |entries| {
@@ -146,7 +146,7 @@ fn a_needless_question_is_found() {
     breaks("PO-3", &twice, |entries| {
         let at = find(entries, |fact| matches!(fact, Fact::Answered(0, ..)));
         if let Fact::Answered(_, _, answer) = &mut entries[at].fact {
-            *answer = Answer::Always;
+            *answer = Answer::always("ada");
         }
     });
 }
@@ -166,6 +166,36 @@ fn a_receipt_that_is_wrong_is_found() {
     breaks("SM-6", &mixed(), |entries| {
         let at = receipt(entries);
         entries[at].fact = Fact::Receipt(4, Receipt::Withdrawn);
+    });
+}
+
+/// SM-5: a record that does not say who said no, or says more than was said.
+#[test]
+fn a_record_without_its_decision_is_found() {
+    let mut no = program(1, &[&[ASKED]]);
+    no.sessions[0].turns[0].batch.calls[0].answer = AnswerPlan::No(1);
+    let spoilt = |spoil: &dyn Fn(&mut EventKind)| {
+        breaks("SM-5", &no, |entries| {
+            let at = event(entries, "c0", |kind| matches!(kind, EventKind::ConfirmationResolved { .. }));
+            if let Fact::Event(event) = &mut entries[at].fact {
+                spoil(&mut event.kind);
+            }
+        });
+    };
+    spoilt(&|kind| {
+        if let EventKind::ConfirmationResolved { who, .. } = kind {
+            *who = None;
+        }
+    });
+    spoilt(&|kind| {
+        if let EventKind::ConfirmationResolved { reason, .. } = kind {
+            *reason = None;
+        }
+    });
+    spoilt(&|kind| {
+        if let EventKind::ConfirmationResolved { decision, .. } = kind {
+            *decision = Some(Decision::TooLong);
+        }
     });
 }
 
