@@ -453,3 +453,25 @@ fn a_cancel_during_a_drain_reaches_what_runs_below_a_key() {
     let report = passes(&program);
     assert_eq!(end(&report, 1), (400, None));
 }
+
+/// SC-1, ID-4: a cancel of an agent below the handler of a key reaches what runs there, also if the session of that
+/// handler was cancelled before and another call keeps its flight going.
+#[test]
+fn a_cancel_below_a_key_reaches_what_a_cancel_above_it_has_left() {
+    let mut program = program(2, &[&[READ]]);
+    let key = Some(KeyPlan { key: 0, args: 0 });
+    let mut slow = call(2, READ);
+    (slow.script.steps, slow.script.on_cancel) = (vec![Step::Sleep(12_000)], OnCancel::Finish);
+    let Step::Fork(below) = fork(turn_of(DispatchMode::Runs, vec![slow])) else { unreachable!("a fork") };
+    let below = ForkPlan { number: 1, cancel_ms: Some(700), ..below };
+    let mut leads = call(1, READ);
+    (leads.key, leads.script.steps) = (key, vec![Step::Fork(below)]);
+    let Step::Fork(above) = fork(turn_of(DispatchMode::Plain, vec![leads])) else { unreachable!("a fork") };
+    let session = &mut program.sessions[0];
+    session.forks.push(ForkPlan { cancel_ms: Some(400), ..above });
+    (session.turns[0].gap_ms, session.turns[0].batch.calls[0].key) = (100, key);
+    let report = passes(&program);
+    assert_eq!(end(&report, 1), (400, Some(ErrorKind::Cancelled)));
+    assert_eq!(end(&report, 2), (700, None));
+    assert_eq!(end(&report, 0), (700, None));
+}

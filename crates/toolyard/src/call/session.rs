@@ -47,9 +47,12 @@ struct Open {
     batches: WeakList<BatchState>,
     forks: Slab<ForkPlace>,
     stopped: Option<Stop>,
-    /// Whether it has been cancelled, whatever stopped it first.
-    is_cancelled: bool,
+    /// Where its cancel came from, if it has been cancelled, whatever stopped it first. Of several, the deepest.
+    cancelled_at: Option<Depth>,
 }
+
+/// The fork depth of a session.
+type Depth = u8;
 
 /// A place among the forks of a session.
 struct ForkPlace {
@@ -104,14 +107,14 @@ impl SessionCore {
             parent: Some(Parent { session: parent.clone(), place, made_by }),
             open: Mutex::default(),
         });
-        let stopped = {
+        let (stopped, cancelled_at) = {
             let mut open = parent.open_now();
             open.forks[place].core = Arc::downgrade(&fork);
-            open.stopped
+            (open.stopped, open.cancelled_at)
         };
         parent.emit_lazily(|| EventKind::AgentForked { child: fork.path.to_string() }, EventPlace::default);
         if let Some(why) = stopped {
-            fork.stop(why);
+            fork.stop_from(cancelled_at.unwrap_or(fork.depth), why);
         }
         Ok(fork)
     }
@@ -167,12 +170,12 @@ impl SessionCore {
     /// Registers a batch so that a cancel of the session reaches it. If the session has already been stopped, so is
     /// the batch.
     pub(crate) fn register(&self, batch: &Arc<BatchState>) {
-        let stopped = {
+        let (stopped, cancelled_at) = {
             let mut open = self.open_now();
             open.batches.push(batch);
-            open.stopped
+            (open.stopped, open.cancelled_at)
         };
-        if let Some(why) = stopped.filter(|why| reaches(*why, batch)) {
+        if let Some(why) = stopped.filter(|why| reaches(*why, cancelled_at, batch)) {
             batch.stop(why);
         }
     }
@@ -202,34 +205,36 @@ impl SessionCore {
         self.open_now().stopped
     }
 
-    /// Whether it has been cancelled. A drain alone is no cancel: it lets what runs go on.
-    pub(crate) fn is_cancelled(&self) -> bool {
-        self.open_now().is_cancelled
-    }
-
     /// Stops every batch, present and future, here and in every fork (SC-1).
     pub(crate) fn stop(&self, why: Stop) {
-        let mut forks = self.stop_own(why);
+        self.stop_from(self.depth, why);
+    }
+
+    /// Passes on a stop of the session above it, or of itself, at this depth.
+    fn stop_from(&self, depth: Depth, why: Stop) {
+        let mut forks = self.stop_own(depth, why);
         while let Some(fork) = forks.pop() {
-            forks.extend(fork.stop_own(why));
+            forks.extend(fork.stop_own(depth, why));
         }
     }
 
-    fn stop_own(&self, why: Stop) -> Vec<Arc<Self>> {
+    fn stop_own(&self, depth: Depth, why: Stop) -> Vec<Arc<Self>> {
+        let cancelled_at = (why == Stop::Cancelled).then_some(depth);
         {
             let mut open = self.open_now();
             open.stopped.get_or_insert(why);
-            open.is_cancelled |= why == Stop::Cancelled;
+            open.cancelled_at = open.cancelled_at.max(cancelled_at);
         }
         let (batches, forks) = self.in_flight();
-        batches.iter().filter(|batch| reaches(why, batch)).for_each(|batch| batch.stop(why));
+        let reached = batches.iter().filter(|batch| reaches(why, cancelled_at, batch));
+        reached.for_each(|batch| batch.stop(why));
         forks
     }
 }
 
-/// Whether a stop of its session applies to this batch. A cancel leaves batches that are left to a flight.
-fn reaches(why: Stop, batch: &BatchState) -> bool {
-    why != Stop::Cancelled || !batch.is_left_to_a_flight()
+/// Whether a stop of its session applies to this batch. A cancel leaves batches to a flight that it reaches itself.
+fn reaches(why: Stop, cancelled_at: Option<Depth>, batch: &BatchState) -> bool {
+    why != Stop::Cancelled || !cancelled_at.is_some_and(|depth| batch.is_left_to_a_flight(depth))
 }
 
 impl Drop for SessionCore {

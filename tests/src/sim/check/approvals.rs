@@ -62,7 +62,8 @@ impl CallApproval<'_> {
         }
         // An answer given at the same moment may be to a question that was asked before it.
         let known = |given: &&RememberedAnswer| {
-            given.at_us + START_US < checked_us(self.index, at_us)
+            given.is_taken
+                && given.at_us + START_US < checked_us(self.index, at_us)
                 && !self.remembered.is_forgotten(given, place, u64::MAX)
         };
         if self.remembered.before(self.pattern(), place).any(|given| known(&given)) {

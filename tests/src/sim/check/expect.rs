@@ -8,7 +8,7 @@ use super::{
     traces::{CallEnd, CallTrace},
 };
 use crate::sim::{
-    Fact, HandlerStep,
+    Fact,
     program::{Act, CallBack, Consent, End, HookPlan, Index, Node, Placement, Program, ToolPlan},
 };
 use std::collections::BTreeSet;
@@ -396,17 +396,22 @@ impl Disturbances {
 
 /// For each handler that was given up and kept running: since when calls may end because they waited behind it. They
 /// wait for 30 s, less what may pass in between, from its end, or from that of a call above it, whose run it keeps from
-/// being quiescent (CL-3).
+/// being quiescent (CL-3); or from that of a handler which stopped at once, if they waited for both.
 fn zombies(index: &Index<'_>, traces: &Traces<'_>) -> impl Iterator<Item = u64> {
     const WAIT_US: u64 = 29_000_000;
     let ended = |node: u32| Some(traces.calls.get(&node)?.end?.at_us);
-    traces.calls.iter().filter_map(move |(node, trace)| {
-        let ended_us = trace.end?.at_us;
-        let runs_on = trace.first_time(HandlerStep::Ended).is_none_or(|stopped| stopped > ended_us);
-        trace.first_time(HandlerStep::Started).filter(|_| runs_on)?;
+    let given_up = |(node, trace): (&u32, &CallTrace)| {
+        let place = trace.events.iter().find(|(_, _, event)| event.kind.is_terminal())?.0;
+        let attempt = trace.attempts.last().filter(|attempt| attempt.started.is_some())?;
+        let stopped = attempt.stopped.filter(|stopped| stopped.1 <= place);
         let first_us = index.lineage(*node).filter_map(ended).min()?;
-        Some(ended_us.max(first_us + WAIT_US))
-    })
+        stopped.is_none().then_some((first_us, attempt.stopped.map(|stopped| stopped.0), trace.end?.at_us))
+    };
+    let given_up: Vec<_> = traces.calls.iter().filter_map(given_up).collect();
+    let first_us = given_up.iter().map(|it| it.0).min().unwrap_or(0);
+    let runs_on =
+        given_up.into_iter().filter(|(_, stopped, ended_us)| stopped.is_none_or(|it| it > *ended_us));
+    runs_on.map(move |(_, _, ended_us)| ended_us.max(first_us + WAIT_US))
 }
 
 /// The batch whose remaining calls are skipped because this event is the failure of a serial call.

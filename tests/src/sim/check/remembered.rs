@@ -5,7 +5,7 @@ use crate::sim::{
     Fact,
     program::{Consent, Index, Node},
 };
-use toolyard::Decision;
+use toolyard::{Decision, Receipt};
 
 /// The calls for which one answer holds: those with the same root session, tool and significant arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,18 @@ pub(super) struct RememberedAnswer {
     pub(super) at_us: u64,
     pub(super) place: usize,
     pub(super) allows: bool,
+    /// Whether the engine took it (SM-6); it remembers no other.
+    pub(super) is_taken: bool,
     pattern: Pattern,
+}
+
+/// Whether the engine took the answer that was given here about this call.
+fn is_taken(traces: &Traces<'_>, place: usize, node: u32) -> bool {
+    let mut receipts = traces.entries[place..].iter().filter_map(|entry| match &entry.fact {
+        Fact::Receipt(of, receipt) if *of == node => Some(receipt),
+        _ => None,
+    });
+    receipts.next() == Some(&Receipt::Taken)
 }
 
 /// All remembered answers, and when they are forgotten.
@@ -49,11 +60,11 @@ impl RememberedAnswers {
                     let Some(node) = index.nodes.get(node) else { continue };
                     let once = node.tool.is_some_and(|tool| tool.consent == Consent::AskedOnce);
                     if once || answer.decision() == Decision::Always {
-                        let allows = answer.allows();
                         given.push(RememberedAnswer {
                             at_us,
                             place,
-                            allows,
+                            allows: answer.allows(),
+                            is_taken: is_taken(traces, place, node.call.node),
                             pattern: Pattern::of(index, node),
                         });
                     }

@@ -40,6 +40,7 @@ pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
                     continue;
                 };
                 if !held.shares_refusal(node, place, failure)
+                    && !held.is_spent(node, place, failure)
                     && room.is_none_or(|room| held.has_room(node, place, room))
                 {
                     broken(format!("is refused although there is room: {}", failure.message));
@@ -130,6 +131,18 @@ impl<'a> Held<'a> {
         failure.code == ErrorKind::OutputTooLarge
             && !has_run(&node)
             && self.index.peers(node).iter().any(|peer| told_before(peer).is_some())
+    }
+
+    /// Whether a call was not started because a result of its batch had found no room, which is checked there.
+    fn is_spent(&self, node: u32, place: usize, failure: &Failure) -> bool {
+        let batch = self.index.nodes[&node].batch;
+        let refused = |other: &u32| {
+            let (at, theirs) = self.traces.calls.get(other)?.failure()?;
+            (at < place && theirs.code == ErrorKind::OutputTooLarge && for_want_of_room(theirs)).then_some(())
+        };
+        let calls = self.index.batches[&batch].plan.calls.iter();
+        failure.code == ErrorKind::Overloaded
+            && calls.map(|call| call.node).any(|other| refused(&other).is_some())
     }
 
     /// Whether there was room for the result of a call that was refused, whatever had been held by then.

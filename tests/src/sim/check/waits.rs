@@ -40,9 +40,16 @@ fn grants(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Granted> {
         });
         for it in trace.attempts.iter().filter(|_| is_read) {
             let AttemptTrace { at_us, place, number: attempt, .. } = *it;
-            // A further attempt has waited since the end of its delay; that wait is taken as zero.
-            let ready_us =
-                if attempt == 1 { at_us.saturating_sub(queued.unwrap_or(0) * 1000) } else { at_us };
+            // A further attempt has waited since the end of its delay.
+            let delayed = trace.attempts.iter().find(|before| before.number + 1 == attempt);
+            let retried = || {
+                let before = delayed?;
+                Some(before.closed?.0 + before.retry?.0 * 1000)
+            };
+            let ready_us = match attempt {
+                1 => at_us.saturating_sub(queued.unwrap_or(0) * 1000),
+                _ => retried().unwrap_or(at_us).min(at_us),
+            };
             granted.push(Granted { node: *number, attempt, root, ready_us, at_us, place });
         }
     }

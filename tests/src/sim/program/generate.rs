@@ -59,6 +59,7 @@ impl Program {
         program.shape(&mut Dice::new(seed, 6));
         program.rare(&mut Dice::new(seed, 7));
         program.meet(&mut Dice::new(seed, 8));
+        program.forget_stale_cancels();
         program
     }
 }

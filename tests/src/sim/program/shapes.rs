@@ -1,11 +1,11 @@
 //! Gives some generated programs a shape in which faults were found and that the other dice rarely draw.
 
 use super::{
-    Act, CallPlan, Consent, Cut, CutBy, DispatchMode, End, ForkPlan, KeyPlan, OnCancel, Order, Placement,
-    Program, Step, TurnPlan,
+    Act, CallBack, CallPlan, Consent, Cut, CutBy, DispatchMode, End, ForkPlan, KeyPlan, OnCancel, Order,
+    Placement, Program, Step, TurnPlan,
 };
 use crate::sim::Dice;
-use std::num::NonZeroU32;
+use std::{collections::BTreeSet, num::NonZeroU32};
 use toolyard::RetryPolicy;
 
 impl Program {
@@ -155,6 +155,24 @@ impl Program {
             batches.into_iter().for_each(|batch| batch.walk(&mut |call| calls.push((root, call.node))));
         }
         calls
+    }
+
+    /// Forgets cancels of calls that a later shape has replaced.
+    pub(super) fn forget_stale_cancels(&mut self) {
+        let calls: BTreeSet<(usize, u32)> = self.calls_by_root().into_iter().collect();
+        self.orders.retain(|order| match order.act {
+            Act::CancelCall(root, node) => calls.contains(&(root, node)),
+            _ => true,
+        });
+        let is_stale = |does: &CallBack| match *does {
+            CallBack::CancelCall(root, node) => !calls.contains(&(root, node)),
+            _ => false,
+        };
+        let of_tools = self.tools.iter_mut().map(|tool| &mut tool.on_drop);
+        let of_policies = self.policies.iter_mut().map(|policy| &mut policy.on_drop);
+        for on_drop in of_tools.chain(of_policies).filter(|on_drop| on_drop.as_ref().is_some_and(is_stale)) {
+            *on_drop = None;
+        }
     }
 
     /// Visits every call.

@@ -33,13 +33,14 @@ impl BatchState {
         self.nested.as_deref().is_some_and(|nested| nested.is_under_lease)
     }
 
-    /// Whether this batch, whose session is cancelled, must be left to the last caller of a flight: it was dispatched
-    /// below a handler that runs for a flight, and the session of that handler is cancelled too (ID-4).
-    pub(crate) fn is_left_to_a_flight(&self) -> bool {
+    /// Whether a cancel of the session at this depth, which is that of this batch or one above it, leaves the batch to
+    /// the last caller of a flight: the handler that runs for the flight, and below which the batch was dispatched,
+    /// belongs to the cancelled session or to a fork of it (ID-4).
+    pub(crate) fn is_left_to_a_flight(&self, cancelled: u8) -> bool {
         let mut above = self.nested.as_deref();
         while let Some(nested) = above {
             let batch = &nested.call.batch;
-            if batch.at(nested.call.index).flight().is_some() && batch.session.is_cancelled() {
+            if batch.at(nested.call.index).flight().is_some() && batch.session.depth >= cancelled {
                 return true;
             }
             above = batch.nested.as_deref();
