@@ -95,7 +95,7 @@ impl<'a> Caller<'a> {
 }
 
 /// Where a call executes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Sandbox {
@@ -115,6 +115,17 @@ pub enum Sandbox {
 impl Sandbox {
     /// Every sandbox that has a name.
     pub const ALL: [Self; 5] = [Self::Host, Self::Process, Self::Wasm, Self::MicroVm, Self::Remote];
+
+    /// Its position in [`ALL`](Self::ALL).
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard_core::Sandbox;
+    /// assert!(Sandbox::ALL.iter().enumerate().all(|(at, sandbox)| sandbox.index() == at));
+    /// ```
+    pub const fn index(self) -> usize {
+        self as usize
+    }
 
     /// The word used in events and configuration.
     pub const fn as_str(self) -> &'static str {

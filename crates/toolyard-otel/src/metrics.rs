@@ -114,6 +114,7 @@ fn show_breakers(meter: &Meter, observed: Arc<ObservedEngines>) {
                 let whose = match breaker.of {
                     BreakerOf::Tool(name) => KeyValue::new(telemetry::TOOL_NAME, name),
                     BreakerOf::Backend(name) => KeyValue::new(telemetry::BACKEND, name),
+                    BreakerOf::Sandbox(sandbox) => KeyValue::new(telemetry::SANDBOX, sandbox.as_str()),
                 };
                 for state in BreakerState::ALL {
                     let which = KeyValue::new(telemetry::BREAKER_STATE, state.as_str());

@@ -102,6 +102,12 @@ impl Cleared {
         self.more.as_ref().and_then(|more| more.confinement.as_ref()).unwrap_or(&HOST)
     }
 
+    /// Whether the call certainly executes on the host, as granted at the gate.
+    #[inline(always)]
+    pub(crate) fn is_cleared_for_host(&self) -> bool {
+        self.more.as_ref().is_none_or(|more| more.confinement.is_none())
+    }
+
     /// The call's idempotency key.
     pub(crate) fn key(&self) -> Option<&KeyOf> {
         self.more.as_ref()?.key.as_ref()
@@ -145,7 +151,8 @@ pub(crate) fn check<F: Clone>(
         None => None,
         Some(key) => Some(known(key, entry, class, keys, now())?),
     };
-    entry.guard().peek(entry.name(), now).map_err(|error| NotCleared::Answered(class, *error))?;
+    let sandbox = session.engine.registry.guards().sandboxes.of(confinement.sandbox);
+    entry.guard().peek(entry.name(), sandbox, now).map_err(|error| NotCleared::Answered(class, *error))?;
     let (consent, paths) = consent(entry, args, session)?;
     let marked = consent.asks() || session.engine.bus.is_kept();
     let digest = marked.then(|| (policy, digest(entry, args, session, policy)));

@@ -19,7 +19,7 @@ mod tool_fn;
 
 pub(crate) use breaker::{SharedBreaker, Transition};
 pub use entry::ToolEntry;
-pub(crate) use guard::{BreakerMove, Guards, Policies, Slots};
+pub(crate) use guard::{BreakerMove, Guards, MoveOf, Policies, SandboxBreaker, Slots, Verdicts};
 pub(crate) use lengthy::Lengthy;
 pub(crate) use rate::{TakeResult, TooLong};
 pub(crate) use registry::Table;

@@ -26,6 +26,7 @@ mod remembered;
 mod results;
 mod retries;
 mod room;
+mod sandboxes;
 mod secrets;
 mod starts;
 #[cfg(test)]
@@ -98,6 +99,7 @@ pub fn check(program: &Program, entries: &[Entry]) -> Vec<Violation> {
         budgets::check,
         late::check,
         room::check,
+        sandboxes::check,
     ];
     checks.iter().flat_map(|check| check(&index, &traces)).collect()
 }

@@ -19,6 +19,7 @@ mod meetings;
 mod policy;
 mod rare;
 mod room;
+mod sandboxed;
 mod script;
 mod secret;
 mod shapes;
@@ -116,6 +117,8 @@ pub struct ToolPlan {
     pub needs_no_capability: bool,
     /// Whether it is declared to spawn agents; if so, it has no timeout.
     pub recursive: bool,
+    /// Whether its calls run in a sandbox of their own.
+    pub sandboxed: bool,
     /// What the destructor of its handlers' instances does.
     pub on_drop: Option<CallBack>,
     /// Its retries, keys, breaker, rate and budget.
@@ -242,9 +245,9 @@ impl Program {
         format!("tool{tool}")
     }
 
-    /// The breaker policy of all back-ends: that of the first tool with a back-end.
-    pub fn backend_breaker(&self) -> BreakerPolicy {
-        let tool = self.tools.iter().find(|tool| tool.guards.backend.is_some());
+    /// The breaker policy of all back-ends and of the sandbox: that of the first tool with one of them.
+    pub fn shared_breaker(&self) -> BreakerPolicy {
+        let tool = self.tools.iter().find(|tool| tool.guards.backend.is_some() || tool.sandboxed);
         tool.map_or(BreakerPolicy::DISABLED, |tool| tool.guards.breaker)
     }
 

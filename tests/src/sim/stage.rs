@@ -6,6 +6,7 @@ mod handler;
 mod late;
 mod operator;
 mod policy;
+mod sandbox;
 mod secret;
 mod stream;
 mod turns;
@@ -20,9 +21,10 @@ use super::{
     shake::{Shaker, Tasks, Threads},
 };
 use calls_back::{OnDrop, Reachable};
-use embedder::{ScriptedApprover, ScriptedHooks, ShakenBackend};
+use embedder::{ScriptedApprover, ScriptedHooks};
 use handler::Scripted;
 use parking_lot::{Mutex, MutexGuard};
+use sandbox::{Portable, ShakenBackend};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -187,7 +189,7 @@ pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
         .grace(Duration::from_millis(program.grace_ms))
         .clock(Clock::starting_at(SystemTime::UNIX_EPOCH))
         .retry(RetryPolicy::NONE)
-        .breaker(program.backend_breaker())
+        .breaker(program.shared_breaker())
         .seed(program.chaos.seed)
         .budgets(
             Budgets::default().turn(program.budgets[0]).session(program.budgets[1]).tree(program.budgets[2]),
@@ -195,7 +197,7 @@ pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
         .confirmations(confirmations(program))
         .policy(policy::Planned::new(stage, &program.policies[0]))
         .approver(ScriptedApprover { stage: stage.clone() })
-        .backend(Arc::new(ShakenBackend { host, shaker: stage.shaker.clone() }))
+        .backend(Arc::new(ShakenBackend { host, stage: stage.clone() }))
         .spawner(Arc::new(Tasks { shaker: stage.shaker.clone() }))
         .events(stage.journal.clone());
     if let Some(redactor) = secret::redactor(program) {
@@ -218,10 +220,14 @@ pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
     }
     for (at, tool) in program.tools.iter().enumerate() {
         let (stage, does) = (stage.clone(), tool.on_drop);
-        builder = builder.tool(from_fn(spec(at, tool), move || {
+        let scripted = from_fn(spec(at, tool), move || {
             let on_drop = does.map(|does| OnDrop::new(&stage, does));
             Scripted { stage: stage.clone(), _on_drop: on_drop }
-        }));
+        });
+        builder = match tool.sandboxed {
+            true => builder.tool(Portable(scripted)),
+            false => builder.tool(scripted),
+        };
     }
     builder.build().await.expect("invalid engine configuration")
 }

@@ -10,7 +10,7 @@ use toolyard::{
     Answer, ApprovalRequest, Approver, Backend, Call, ConfirmationMode, Confirmations, Effect, ErrorKind,
     Execution, Form, Grant, PolicyRules, RegisterError, ResourceLimits, Routing, Rule, Running, Sandbox,
     SandboxError, SideEffects, Stopped, Tool, ToolContext, ToolError, ToolFactory, ToolOutput, ToolSpec,
-    async_trait,
+    Work, async_trait,
 };
 use toolyard_tests::{call, kinds, yard};
 
@@ -49,7 +49,7 @@ impl Backend for EverySandbox {
         let confinement = execution.confinement;
         self.0.lock().unwrap().push((confinement.sandbox, confinement.limits));
         Ok(Running {
-            result: execution.tool.execute(execution.args, &execution.cx),
+            result: Work::Handler(execution.tool.execute(execution.args, &execution.cx)),
             stopped: Stopped::WhenDropped,
         })
     }

@@ -36,7 +36,7 @@ fn of_read() -> BreakerOf {
 /// The transitions in the events: owner, from, to.
 fn moves(yard: &Yard) -> Vec<String> {
     let transition = |kind: &EventKind| match kind {
-        EventKind::BreakerTransition { tool_name, backend, from, to } => {
+        EventKind::BreakerTransition { tool_name, backend, from, to, .. } => {
             let of = tool_name.as_ref().or(backend.as_ref()).unwrap();
             Some(format!("{of} {}→{}", from.as_str(), to.as_str()))
         }

@@ -12,6 +12,7 @@ mod flights;
 mod keys;
 mod rate;
 mod retry;
+mod sandbox;
 
 use std::{future::Future, time::Duration};
 

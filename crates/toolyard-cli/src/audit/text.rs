@@ -12,7 +12,7 @@ use std::{
     fmt::Write as _,
     io::{self, Write},
 };
-use toolyard::{Dedupe, Event, EventKind, event::SettledBy};
+use toolyard::{BreakerOf, Dedupe, Event, EventKind, event::SettledBy};
 
 /// How many characters of a digest are shown.
 const DIGEST_CHARS: usize = 8;
@@ -207,11 +207,12 @@ fn happening(event: &Event) -> String {
         }
         EventKind::EngineStarted { version, .. } => format!("engine started, version {version}"),
         EventKind::EngineDrain { step } => format!("drain: {}", step_text(*step)),
-        EventKind::BreakerTransition { tool_name, backend, from, to } => {
-            let of = match (tool_name, backend) {
-                (Some(tool), _) => format!("tool {tool}"),
-                (None, Some(backend)) => format!("back-end {backend}"),
-                (None, None) => "?".to_owned(),
+        EventKind::BreakerTransition { from, to, .. } => {
+            let of = match BreakerOf::of_event(&event.kind) {
+                Some(BreakerOf::Tool(name)) => format!("tool {name}"),
+                Some(BreakerOf::Backend(name)) => format!("back-end {name}"),
+                Some(BreakerOf::Sandbox(sandbox)) => format!("sandbox {}", sandbox.as_str()),
+                None => "?".to_owned(),
             };
             format!("breaker of {of}: {from} to {to}")
         }

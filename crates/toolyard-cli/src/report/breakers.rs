@@ -1,8 +1,8 @@
 //! State changes of breakers while calls ran.
 
 use serde_json::{Value, json};
-use std::{fmt::Write, sync::Arc, time::Duration};
-use toolyard::BreakerState;
+use std::{fmt::Write, time::Duration};
+use toolyard::{BreakerOf, BreakerState};
 
 /// The number of changes kept per breaker; later ones are only counted.
 const CHANGES_MAX: usize = 20;
@@ -15,27 +15,18 @@ pub(crate) struct BreakerChanges {
 
 #[derive(Debug, Clone)]
 struct Breaker {
-    of_backend: bool,
-    name: Arc<str>,
+    of: BreakerOf,
     /// The time since the engine was built, and the new state.
     changes: Vec<(Duration, BreakerState)>,
     more: usize,
 }
 
 impl BreakerChanges {
-    /// Records a state change of the breaker of a tool or of a back-end.
-    pub(super) fn add(
-        &mut self,
-        tool: Option<&Arc<str>>,
-        backend: Option<&Arc<str>>,
-        at: Duration,
-        to: BreakerState,
-    ) {
-        let Some(name) = tool.or(backend) else { return };
-        let of_backend = tool.is_none();
-        let known = self.breakers.iter().position(|one| one.of_backend == of_backend && one.name == *name);
+    /// Records a state change of a breaker.
+    pub(super) fn add(&mut self, of: BreakerOf, at: Duration, to: BreakerState) {
+        let known = self.breakers.iter().position(|one| one.of == of);
         let place = known.unwrap_or_else(|| {
-            self.breakers.push(Breaker { of_backend, name: name.clone(), changes: Vec::new(), more: 0 });
+            self.breakers.push(Breaker { of, changes: Vec::new(), more: 0 });
             self.breakers.len() - 1
         });
         let breaker = &mut self.breakers[place];
@@ -49,12 +40,16 @@ impl BreakerChanges {
     /// One line per breaker.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
-        for Breaker { of_backend, name, changes, more } in &self.breakers {
-            let of = if *of_backend { "back-end" } else { "tool" };
+        for Breaker { of, changes, more } in &self.breakers {
+            let of = match of {
+                BreakerOf::Tool(name) => format!("tool '{name}'"),
+                BreakerOf::Backend(name) => format!("back-end '{name}'"),
+                BreakerOf::Sandbox(sandbox) => format!("sandbox '{}'", sandbox.as_str()),
+            };
             let changes: Vec<&str> = changes.iter().map(|(_, to)| to.as_str()).collect();
             let more = if *more > 0 { format!(", … and {more} more") } else { String::new() };
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "breaker of {of} '{name}': {}{more}", changes.join(", "));
+            let _ = writeln!(text, "breaker of {of}: {}{more}", changes.join(", "));
         }
         text
     }
@@ -62,10 +57,12 @@ impl BreakerChanges {
     /// Every change that was kept.
     pub(super) fn json(&self) -> Value {
         let of_breaker = |breaker: &Breaker| {
-            let key = if breaker.of_backend { "backend" } else { "tool" };
             let one = |(at, to): &(Duration, BreakerState)| json!({"at_ms": super::json::ms(*at), "to": to});
             let changes: Value = breaker.changes.iter().map(one).collect();
-            json!({key: breaker.name.as_ref(), "moves": changes, "more_moves": breaker.more})
+            let mut shown = json!(breaker.of);
+            shown["moves"] = changes;
+            shown["more_moves"] = breaker.more.into();
+            shown
         };
         self.breakers.iter().map(of_breaker).collect()
     }

@@ -7,7 +7,7 @@
 //! | `exit_code` | the program's exit code, unless a file cannot be written afterwards |
 //! | `timeline` | of a response: its calls, in order |
 //! | `turns`, `longest_turn` | of episodes: how many, and `id`, `turn`, `wall_ms`, `timeline` of the longest one |
-//! | `breakers` | those that moved: `tool` or `backend`, `moves` (`at_ms` since engine start, `to`), `more_moves` |
+//! | `breakers` | those that moved: `tool`, `backend` or `sandbox`, `moves` (`at_ms` since engine start, `to`), `more_moves` |
 //! | `notes` | `errors` (`code`, `message`, `advice`, `first`, `calls`), `calls_with_other_errors`, `to_allow` |
 //!
 //! A call of a timeline has `call_id`, `name`, `run`, `routing`, `ok`, `error` (its code, or null), `came_ms` (when it

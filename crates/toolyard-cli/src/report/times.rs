@@ -3,7 +3,7 @@
 use super::breakers::BreakerChanges;
 use parking_lot::{Mutex, MutexGuard};
 use std::{collections::HashMap, sync::Arc, time::Duration};
-use toolyard::{ErrorKind, Event, EventKind, SessionId};
+use toolyard::{BreakerOf, ErrorKind, Event, EventKind, SessionId};
 
 /// The times of one batch, since the engine was built.
 #[derive(Debug, Clone, Default)]
@@ -107,8 +107,10 @@ impl Recorder {
                 let calls = vec![CallTimes::default(); calls.unwrap_or_default()];
                 self.batches().insert(place(), BatchTimes { started: at, streamed, calls });
             }
-            EventKind::BreakerTransition { tool_name, backend, to, .. } => {
-                self.breaker_changes.lock().add(tool_name.as_ref(), backend.as_ref(), at, *to);
+            EventKind::BreakerTransition { to, .. } => {
+                if let Some(of) = BreakerOf::of_event(&event.kind) {
+                    self.breaker_changes.lock().add(of, at, *to);
+                }
             }
             kind => {
                 let mut batches = self.batches();

@@ -327,6 +327,9 @@ const fn advice(kind: ErrorKind, effect: Effect, retryable: bool) -> &'static st
         ErrorKind::ExecutionError => "",
         ErrorKind::OutputInvalid => "The tool's answer cannot be used.",
         ErrorKind::OutputTooLarge => "Ask for less at a time.",
+        ErrorKind::SandboxError if retryable => {
+            "It did not start, and the fault may be temporary; try again later."
+        }
         ErrorKind::Panic | ErrorKind::Internal | ErrorKind::SandboxError => {
             "This is a fault of the tool or the engine, not of the call."
         }

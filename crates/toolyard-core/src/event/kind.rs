@@ -198,6 +198,8 @@ pub enum EventKind {
         tool_name: Option<Arc<str>>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         backend: Option<Arc<str>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sandbox: Option<Sandbox>,
         from: BreakerState,
         to: BreakerState,
     },

@@ -95,6 +95,7 @@ fn next(kind: &E) -> Option<E> {
         E::LateResult { .. } => E::BreakerTransition {
             tool_name: Some(tool_name),
             backend: Some("api".into()),
+            sandbox: Some(Sandbox::Process),
             from: BreakerState::Closed,
             to: BreakerState::Open,
         },

@@ -10,7 +10,7 @@ use crate::{
     pool::PoolLeases,
     record::{Content, EventBus, Sequence},
     tasks::{Blocking, Contained, Tasks, caught},
-    tool::{BreakerMove, Lengthy, Registry, RulesInForce, ToolEntry, Transition},
+    tool::{BreakerMove, Lengthy, MoveOf, Registry, RulesInForce, ToolEntry, Transition},
 };
 use std::{
     num::NonZeroUsize,
@@ -89,15 +89,16 @@ impl Services {
         }
     }
 
-    /// Emits events for the transitions of a tool's breakers.
+    /// Emits events for the transitions of the breakers that an attempt of this tool passed.
     pub(crate) fn emit_transitions(&self, entry: &ToolEntry, moves: &[BreakerMove]) {
-        for BreakerMove { transition: Transition { from, to }, of_backend } in moves {
-            let backend = entry.guard().backend.as_ref().filter(|_| *of_backend);
-            let (tool_name, backend) = match backend {
-                Some(backend) => (None, Some(backend.name.clone())),
-                None => (Some(entry.shared_name()), None),
+        for BreakerMove { transition: Transition { from, to }, of } in moves {
+            let backend = || entry.guard().backend.as_ref().map(|backend| backend.name.clone());
+            let (tool_name, backend, sandbox) = match of {
+                MoveOf::Tool => (Some(entry.shared_name()), None, None),
+                MoveOf::Backend => (None, backend(), None),
+                MoveOf::Sandbox(sandbox) => (None, None, Some(*sandbox)),
             };
-            self.emit(EventKind::BreakerTransition { tool_name, backend, from: *from, to: *to });
+            self.emit(EventKind::BreakerTransition { tool_name, backend, sandbox, from: *from, to: *to });
         }
     }
 

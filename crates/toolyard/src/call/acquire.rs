@@ -145,7 +145,7 @@ impl InFlight<'_> {
     /// Takes the breaker slots of an attempt that has its permits.
     #[inline(always)]
     pub(crate) fn slots(self, now: Instant) -> Result<Slots, Box<CallError>> {
-        match self.work().entry.guard().pass() {
+        match self.work().entry.guard().pass(self.sandbox_breaker()) {
             Some(slots) => Ok(slots),
             None => self.ask_breakers(now),
         }
@@ -155,7 +155,7 @@ impl InFlight<'_> {
     fn ask_breakers(self, now: Instant) -> Result<Slots, Box<CallError>> {
         let entry = &self.work().entry;
         let timeout = self.call().timeout.map_or_else(|| entry.attempt_timeout(), CallTimeout::duration);
-        let (slots, moves) = entry.guard().admit(entry.name(), || now, timeout);
+        let (slots, moves) = entry.guard().admit(entry.name(), self.sandbox_breaker(), || now, timeout);
         self.engine().emit_transitions(entry, &moves);
         slots.map_err(Box::new)
     }

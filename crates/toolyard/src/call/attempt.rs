@@ -24,7 +24,7 @@ mod supervise;
 mod watch;
 mod zombie;
 
-pub use backend::{Backend, Execution, Running, SandboxError, Stopped};
+pub use backend::{Backend, Execution, Failure, Running, SandboxError, Stopped, Work};
 pub use host::HostBackend;
 pub(crate) use next::Next;
 pub(crate) use runner::{Job, Runners};

@@ -140,7 +140,7 @@ impl<'a> InFlight<'a> {
         if self.batch.stopped.get().is_some() || !takes_calls || late() {
             return Err(self.recheck_error());
         }
-        entry.guard().peek(entry.name(), || now)
+        entry.guard().peek(entry.name(), self.sandbox_breaker(), || now)
     }
 
     /// The error of a failed [`recheck`](Self::recheck).

@@ -12,7 +12,7 @@
 use crate::{
     call::{batch::BatchState, in_flight::InFlight, refusals::Refusal},
     gate::{self, Cleared, Consent},
-    tool::{Allowed, PolicyVersion},
+    tool::{Allowed, PolicyVersion, SandboxBreaker},
 };
 use toolyard_core::{CallDigest, CallError, Confinement};
 
@@ -76,6 +76,18 @@ impl<'a> InFlight<'a> {
     pub(crate) fn confinement(self) -> &'a Confinement {
         let since = self.slot().rare().and_then(|rare| rare.confinement());
         since.unwrap_or_else(|| self.work().confinement_at_gate())
+    }
+
+    /// The breaker of the sandbox it executes in; on the host there is none.
+    #[inline(always)]
+    pub(crate) fn sandbox_breaker(self) -> Option<SandboxBreaker<'a>> {
+        let is_on_host = self.work().is_cleared_for_host() && self.slot().rare().is_none();
+        if is_on_host { None } else { self.find_sandbox_breaker() }
+    }
+
+    #[cold]
+    fn find_sandbox_breaker(self) -> Option<SandboxBreaker<'a>> {
+        self.engine().registry.guards().sandboxes.of(self.confinement().sandbox)
     }
 
     /// The digest of what runs, under the policy that last allowed the call; `None` if digests are not kept.

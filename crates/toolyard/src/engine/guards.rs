@@ -8,16 +8,18 @@ use crate::{
 use serde::Serialize;
 use smallvec::SmallVec;
 use std::sync::Arc;
-use toolyard_core::{BreakerState, EventKind};
+use toolyard_core::{BreakerState, EventKind, Sandbox};
 
 /// Identifies a breaker by its owner.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BreakerOf {
     /// A tool's own breaker.
     Tool(Arc<str>),
     /// The breaker of a back-end that tools work through (CB-9).
     Backend(Arc<str>),
+    /// The breaker of a sandbox that calls run in (CB-9). The host has none.
+    Sandbox(Sandbox),
 }
 
 impl BreakerOf {
@@ -29,6 +31,28 @@ impl BreakerOf {
     /// The breaker of this back-end.
     pub fn backend(name: impl Into<Arc<str>>) -> Self {
         Self::Backend(name.into())
+    }
+
+    /// The breaker of this sandbox.
+    pub fn sandbox(sandbox: Sandbox) -> Self {
+        Self::Sandbox(sandbox)
+    }
+
+    /// The breaker that an event `breaker.transition` is about; `None` for another event, or one that names nothing.
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard::{BreakerOf, BreakerState, EventKind, Sandbox};
+    /// let (from, to) = (BreakerState::Closed, BreakerState::Open);
+    /// let sandbox = Some(Sandbox::Process);
+    /// let event = EventKind::BreakerTransition { tool_name: None, backend: None, sandbox, from, to };
+    /// assert_eq!(BreakerOf::of_event(&event), Some(BreakerOf::sandbox(Sandbox::Process)));
+    /// ```
+    pub fn of_event(event: &EventKind) -> Option<Self> {
+        let EventKind::BreakerTransition { tool_name, backend, sandbox, .. } = event else { return None };
+        let of_tool = tool_name.clone().map(Self::Tool);
+        let of_backend = || backend.clone().map(Self::Backend);
+        of_tool.or_else(of_backend).or(sandbox.map(Self::Sandbox))
     }
 }
 
@@ -49,7 +73,8 @@ pub struct BreakerStatus {
 }
 
 impl Engine {
-    /// The state of all breakers: those of the tools by name, then those of the back-ends by name.
+    /// The state of all breakers: those of the tools by name, then those of the back-ends by name, then those of the
+    /// sandboxes that a call was to run in.
     pub fn breakers(&self) -> Vec<BreakerStatus> {
         breakers(&self.core)
     }
@@ -111,16 +136,20 @@ pub(super) fn breakers(engine: &EngineCore) -> Vec<BreakerStatus> {
         status(BreakerOf::Tool(entry.shared_name()), &guard.breaker, guard.zombies())
     });
     let backends = engine.registry.guards().backends().into_iter();
-    tools.chain(backends.map(|(name, breaker)| status(BreakerOf::Backend(name), &breaker, 0))).collect()
+    let backends = backends.map(|(name, breaker)| status(BreakerOf::Backend(name), &breaker, 0));
+    let sandboxes = engine.registry.guards().sandboxes.all();
+    let sandboxes = sandboxes.map(|of| status(BreakerOf::Sandbox(of.sandbox), of.breaker, 0));
+    tools.chain(backends).chain(sandboxes).collect()
 }
 
 impl EngineCore {
     fn emit_transition(&self, of: &BreakerOf, Transition { from, to }: Transition) {
-        let (tool_name, backend) = match of {
-            BreakerOf::Tool(name) => (Some(name.clone()), None),
-            BreakerOf::Backend(name) => (None, Some(name.clone())),
+        let (tool_name, backend, sandbox) = match of {
+            BreakerOf::Tool(name) => (Some(name.clone()), None, None),
+            BreakerOf::Backend(name) => (None, Some(name.clone()), None),
+            BreakerOf::Sandbox(sandbox) => (None, None, Some(*sandbox)),
         };
-        self.emit(EventKind::BreakerTransition { tool_name, backend, from, to });
+        self.emit(EventKind::BreakerTransition { tool_name, backend, sandbox, from, to });
     }
 
     /// Applies an operator's action to a breaker; `false` if there is no such breaker.
@@ -128,6 +157,9 @@ impl EngineCore {
         let breaker = match of {
             BreakerOf::Tool(name) => self.registry.get(name).map(|entry| entry.guard().breaker.clone()),
             BreakerOf::Backend(name) => self.registry.guards().backend(name),
+            BreakerOf::Sandbox(sandbox) => {
+                self.registry.guards().sandboxes.of(*sandbox).map(|of| of.breaker.clone())
+            }
         };
         let moves = breaker.as_deref().map(act);
         moves.iter().flatten().for_each(|transition| self.emit_transition(of, *transition));

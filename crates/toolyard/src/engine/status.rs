@@ -34,7 +34,7 @@ pub struct EngineStatus {
     pub parked: usize,
     /// Who waits for permits, the longest wait first.
     pub waiting: Vec<Waiting>,
-    /// The breakers of the tools, then those of their back-ends.
+    /// The breakers of the tools, then those of their back-ends, then those of sandboxes.
     pub breakers: Vec<BreakerStatus>,
 }
 

@@ -49,7 +49,7 @@
 //! | `dispatch.attempts` | histogram, {attempt} | calls not joined or replayed; 0 if none | tool, `error.type` |
 //! | `dispatch.idempotency.replays` | counter, {call} | calls answered with the kept result of another | tool |
 //! | `dispatch.permits.in_use` | gauge, {permit} | each pool | `dispatch.pool` |
-//! | `dispatch.breaker.state` | gauge, 1 | each breaker: 1 for its state, 0 for the others | tool or `dispatch.backend`, `dispatch.breaker.state` |
+//! | `dispatch.breaker.state` | gauge, 1 | each breaker: 1 for its state, 0 for the others | tool, `dispatch.backend` or `dispatch.sandbox`, `dispatch.breaker.state` |
 //! | `dispatch.events.missed` | counter, {event} | attempts and ends of calls dropped because the queue was full | |
 //!
 //! The crate `toolyard-otel` derives them from events and [`Gauges`](crate::engine::Gauges), and exports both.
@@ -125,6 +125,8 @@ pub const PERMITS_IN_USE: &str = "dispatch.permits.in_use";
 pub const POOL: &str = "dispatch.pool";
 /// The metric of breakers' states, and the attribute that names the state.
 pub const BREAKER_STATE: &str = "dispatch.breaker.state";
+/// The sandbox of a breaker.
+pub const SANDBOX: &str = "dispatch.sandbox";
 /// The back-end of a breaker.
 pub const BACKEND: &str = "dispatch.backend";
 /// The metric of ended calls that were not counted.

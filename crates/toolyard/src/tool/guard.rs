@@ -6,8 +6,18 @@
 //!   permits ─────────────────► admit ─► Slots  the same checks, and one probe at a time
 //!   end of the attempt ──────► record          counted by the breakers
 //! ```
+//!
+//! A call passes up to three breakers: that of its tool, that of the tool's back-end, and that of the sandbox it was
+//! granted. The last two belong to the engine; a guard is handed the sandbox's, because each call may have another.
 
 mod rate_driver;
+mod sandboxes;
+mod verdicts;
+
+pub(crate) use sandboxes::SandboxBreaker;
+pub(crate) use verdicts::Verdicts;
+
+use sandboxes::{SandboxSlot, Sandboxes};
 
 use super::{
     breaker::{OpenFor, SharedBreaker, Slot, Transition},
@@ -26,7 +36,7 @@ use std::{
 };
 use tokio::{sync::Notify, time::Instant};
 use toolyard_core::{
-    BreakerPolicy, CallError, ErrorKind, Rate, Reason, RetryPolicy, ToolSpec, error::BreakerVerdict, wording,
+    BreakerPolicy, CallError, ErrorKind, Rate, Reason, RetryPolicy, Sandbox, ToolSpec, wording,
 };
 
 /// How many zombies a tool may have, handlers that were abandoned and still run, before it starts no more (SC-6).
@@ -42,13 +52,14 @@ pub(crate) struct Policies {
     pub(crate) breaker: BreakerPolicy,
 }
 
-/// An engine's policies and back-end breakers, from which each tool gets its [`Guard`].
+/// An engine's policies and the breakers that tools share, from which each tool gets its [`Guard`].
 #[derive(Debug)]
 pub(crate) struct Guards {
     policies: Policies,
     epoch: Instant,
     /// The breakers of back-ends, by name. There are few, so none is ever removed.
     backends: DashMap<Arc<str>, Arc<SharedBreaker>, RandomState>,
+    pub(crate) sandboxes: Sandboxes,
 }
 
 impl Default for Guards {
@@ -60,7 +71,8 @@ impl Default for Guards {
 impl Guards {
     /// `policies` are for tools that set none.
     pub(crate) fn new(policies: Policies, epoch: Instant) -> Self {
-        Self { policies, epoch, backends: DashMap::default() }
+        let sandboxes = Sandboxes::new(policies.breaker, epoch);
+        Self { policies, epoch, backends: DashMap::default(), sandboxes }
     }
 
     /// Makes the guard of a tool.
@@ -130,19 +142,36 @@ pub(crate) struct Guard {
     released: Notify,
 }
 
-/// The right to one attempt, from each breaker of the tool.
+/// The right to one attempt, from each breaker that it passes.
 #[derive(Debug)]
 pub(crate) struct Slots {
     tool: Slot,
     backend: Option<Slot>,
+    sandbox: Option<Box<SandboxSlot>>,
 }
 
-/// A transition of one of a tool's breakers.
+/// A transition of one of the breakers that an attempt passes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BreakerMove {
     pub(crate) transition: Transition,
-    /// Whether it is the back-end's breaker.
-    pub(crate) of_backend: bool,
+    pub(crate) of: MoveOf,
+}
+
+/// Whose breaker has moved.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum MoveOf {
+    /// The tool's own.
+    Tool,
+    /// That of the tool's back-end.
+    Backend,
+    /// That of the sandbox.
+    Sandbox(Sandbox),
+}
+
+impl MoveOf {
+    fn moved(self, transition: Transition) -> BreakerMove {
+        BreakerMove { transition, of: self }
+    }
 }
 
 /// Almost always empty.
@@ -159,47 +188,63 @@ impl Guard {
 
     /// Whether every call passes, as is almost always the case. Costs a few loads.
     #[inline]
-    fn passes_all(&self) -> bool {
+    fn passes_all(&self, sandbox: Option<SandboxBreaker<'_>>) -> bool {
         self.zombies() < ZOMBIES_MAX
             && self.breaker.passes_all()
             && self.backend.as_ref().is_none_or(|backend| backend.breaker.passes_all())
+            && sandbox.is_none_or(|sandbox| sandbox.breaker.passes_all())
     }
 
-    /// Whether a call may proceed towards an attempt (CB-7).
+    /// Whether a call may proceed towards an attempt in this sandbox (CB-7).
     ///
     /// # Errors
     /// `circuit_open`, at once and with `retry_after` set (CB-8).
     #[inline]
-    pub(crate) fn peek(&self, tool: &str, now: impl Fn() -> Instant) -> Result<(), Box<CallError>> {
-        if self.passes_all() {
+    pub(crate) fn peek(
+        &self,
+        tool: &str,
+        sandbox: Option<SandboxBreaker<'_>>,
+        now: impl Fn() -> Instant,
+    ) -> Result<(), Box<CallError>> {
+        if self.passes_all(sandbox) {
             return Ok(());
         }
-        self.look(tool, now).map_err(Box::new)
+        self.look(tool, sandbox, now).map_err(Box::new)
     }
 
     #[cold]
-    fn look(&self, tool: &str, now: impl Fn() -> Instant) -> Result<(), CallError> {
+    fn look(
+        &self,
+        tool: &str,
+        sandbox: Option<SandboxBreaker<'_>>,
+        now: impl Fn() -> Instant,
+    ) -> Result<(), CallError> {
         self.check_zombies(tool)?;
         self.breaker.peek(&now).map_err(|open| circuit_open_error(tool, open))?;
-        match &self.backend {
-            Some(backend) => {
-                backend.breaker.peek(&now).map_err(|open| circuit_open_error(&backend.name, open))
-            }
+        if let Some(backend) = &self.backend {
+            backend.breaker.peek(&now).map_err(|open| circuit_open_error(&backend.name, open))?;
+        }
+        match sandbox {
+            Some(of) => of.breaker.peek(&now).map_err(|open| sandbox_open_error(of.sandbox, open)),
             None => Ok(()),
         }
     }
 
-    /// The slots for an attempt, if every call passes.
+    /// The slots for an attempt in this sandbox, if every call passes.
     #[inline(always)]
-    pub(crate) fn pass(&self) -> Option<Slots> {
+    pub(crate) fn pass(&self, sandbox: Option<SandboxBreaker<'_>>) -> Option<Slots> {
         if self.zombies() >= ZOMBIES_MAX {
             return None;
         }
+        let sandbox = match sandbox {
+            None => None,
+            Some(sandbox) => Some(sandbox.pass()?),
+        };
         let backend = match &self.backend {
             None => None,
             Some(backend) => Some(backend.breaker.pass()?),
         };
-        Some(Slots { tool: self.breaker.pass()?, backend })
+        Some(Slots { tool: self.breaker.pass()?, backend, sandbox })
     }
 
     /// The slots for an attempt that holds its permits.
@@ -209,44 +254,55 @@ impl Guard {
     pub(crate) fn admit(
         &self,
         tool: &str,
+        sandbox: Option<SandboxBreaker<'_>>,
         now: impl Fn() -> Instant,
         attempt_timeout: Duration,
     ) -> (Result<Slots, CallError>, BreakerMoves) {
         let mut moves = BreakerMoves::new();
-        let slots =
-            self.check_zombies(tool).and_then(|()| self.slots(tool, now, attempt_timeout, &mut moves));
+        let slots = self
+            .check_zombies(tool)
+            .and_then(|()| self.slots(tool, sandbox, now, attempt_timeout, &mut moves));
         (slots, moves)
     }
 
     fn slots(
         &self,
         tool: &str,
+        sandbox: Option<SandboxBreaker<'_>>,
         now: impl Fn() -> Instant,
         attempt_timeout: Duration,
         moves: &mut BreakerMoves,
     ) -> Result<Slots, CallError> {
-        let mut admit = |breaker: &Arc<SharedBreaker>, of_backend| {
-            let (slot, transition) = breaker.admit(&now, attempt_timeout);
-            moves.extend(transition.map(|transition| BreakerMove { transition, of_backend }));
-            slot
-        };
-        // The back-end's breaker first: if the tool's own then refuses, only a probe slot of the back-end has to be
-        // released.
-        let backend = match &self.backend {
+        // The tool's own breaker last: if one of them refuses, only probe slots of those before it go back.
+        let sandbox = match sandbox {
             None => None,
-            Some(backend) => {
-                Some(admit(&backend.breaker, true).map_err(|open| circuit_open_error(&backend.name, open))?)
+            Some(of) => {
+                let (slot, transition) = of.admit(&now, attempt_timeout);
+                moves.extend(transition.map(|transition| MoveOf::Sandbox(of.sandbox).moved(transition)));
+                Some(slot.map_err(|open| sandbox_open_error(of.sandbox, open))?)
             }
         };
-        let tool = admit(&self.breaker, false).map_err(|open| circuit_open_error(tool, open))?;
-        Ok(Slots { tool, backend })
+        let mut admit = |breaker: &Arc<SharedBreaker>, of: MoveOf| {
+            let (slot, transition) = breaker.admit(&now, attempt_timeout);
+            moves.extend(transition.map(|transition| of.moved(transition)));
+            slot
+        };
+        let backend = match &self.backend {
+            None => None,
+            Some(Backend { name, breaker }) => {
+                Some(admit(breaker, MoveOf::Backend).map_err(|open| circuit_open_error(name, open))?)
+            }
+        };
+        let tool = admit(&self.breaker, MoveOf::Tool).map_err(|open| circuit_open_error(tool, open))?;
+        Ok(Slots { tool, backend, sandbox })
     }
 
     /// Counts a success that causes no transition, as almost every one does. Returns the slots if one of them is a
-    /// probe.
+    /// probe, or a sandbox has its part in it.
     #[inline(always)]
     pub(crate) fn succeeded(&self, slots: Slots, now: Instant) -> Option<Slots> {
-        if slots.tool.is_probe() || slots.backend.as_ref().is_some_and(|slot| slot.is_probe()) {
+        let is_probe = |slot: &Slot| slot.is_probe();
+        if is_probe(&slots.tool) || slots.backend.as_ref().is_some_and(is_probe) || slots.sandbox.is_some() {
             return Some(slots);
         }
         self.breaker.succeeded(slots.tool, now);
@@ -256,42 +312,25 @@ impl Guard {
         None
     }
 
-    /// Counts how an attempt ended: successfully, or with an error of this kind (V4, CB-3).
+    /// Counts how an attempt ended (V4, CB-3).
     pub(crate) fn record(
         &self,
         slots: Slots,
-        error: Option<ErrorKind>,
+        verdicts: Verdicts,
         now: impl Fn() -> Instant,
         chance: impl Fn() -> f64,
     ) -> BreakerMoves {
-        let verdict = error.map_or(BreakerVerdict::Success, ErrorKind::breaker);
-        self.record_as(slots, verdict, of_transport(error), now, chance)
-    }
-
-    /// Gives the slots of an attempt back that says nothing of the tool.
-    pub(crate) fn ignore(
-        &self,
-        slots: Slots,
-        now: impl Fn() -> Instant,
-        chance: impl Fn() -> f64,
-    ) -> BreakerMoves {
-        self.record_as(slots, BreakerVerdict::Ignored, BreakerVerdict::Ignored, now, chance)
-    }
-
-    fn record_as(
-        &self,
-        slots: Slots,
-        verdict: BreakerVerdict,
-        of_transport: BreakerVerdict,
-        now: impl Fn() -> Instant,
-        chance: impl Fn() -> f64,
-    ) -> BreakerMoves {
-        let moved = self.breaker.record(slots.tool, verdict, &now, &chance);
-        let mut moves: BreakerMoves =
-            moved.into_iter().map(|transition| BreakerMove { transition, of_backend: false }).collect();
-        if let (Some(backend), Some(slot)) = (&self.backend, slots.backend) {
-            let moved = backend.breaker.record(slot, of_transport, &now, &chance);
-            moves.extend(moved.map(|transition| BreakerMove { transition, of_backend: true }));
+        let Slots { tool, backend, sandbox } = slots;
+        let mut moves = BreakerMoves::new();
+        let moved = self.breaker.record(tool, verdicts.tool, &now, &chance);
+        moves.extend(moved.map(|transition| MoveOf::Tool.moved(transition)));
+        if let (Some(backend), Some(slot)) = (&self.backend, backend) {
+            let moved = backend.breaker.record(slot, verdicts.backend, &now, &chance);
+            moves.extend(moved.map(|transition| MoveOf::Backend.moved(transition)));
+        }
+        if let Some(slot) = sandbox {
+            let moved = slot.record(verdicts.sandbox, &now, &chance);
+            moves.extend(moved.map(|(sandbox, transition)| MoveOf::Sandbox(sandbox).moved(transition)));
         }
         moves
     }
@@ -334,19 +373,17 @@ impl Guard {
     }
 }
 
-/// The back-end's verdict counts only transport failures; a tool's use of the answer is the tool's own (CB-9).
-fn of_transport(error: Option<ErrorKind>) -> BreakerVerdict {
-    match error.map_or(BreakerVerdict::Success, ErrorKind::breaker) {
-        BreakerVerdict::Failure if error != Some(ErrorKind::Transient) => BreakerVerdict::Ignored,
-        verdict => verdict,
-    }
-}
-
 fn circuit_open_error(what: &str, open: OpenFor) -> CallError {
     let OpenFor { state, retry_after } = open;
     let span = wording::Span(retry_after);
     let message = format!("'{what}' is failing often; its circuit is {}, retry in {span}", state.as_str());
     let mut error = CallError::new(ErrorKind::CircuitOpen, message);
     error.retry_after = Some(retry_after);
+    error
+}
+
+fn sandbox_open_error(sandbox: Sandbox, open: OpenFor) -> CallError {
+    let mut error = circuit_open_error(sandbox.as_str(), open);
+    error.message.insert_str(0, "sandbox ");
     error
 }

@@ -6,7 +6,7 @@ use crate::sim::{
     Fact, HandlerEnd,
     program::{BreakerOwner, End, Guards, Index, Placement},
 };
-use toolyard::{BreakerPolicy, BreakerState, ErrorKind, EventKind, Reason};
+use toolyard::{BreakerOf, BreakerPolicy, BreakerState, ErrorKind, EventKind, Reason};
 
 /// The event of an attempt may come this long after its breaker admitted it.
 const EVENT_LAG_US: u64 = 50_000;
@@ -14,7 +14,9 @@ const EVENT_LAG_US: u64 = 50_000;
 pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
     let mut violations = Vec::new();
     let tools = 0..index.program.tools.len();
-    for owner in tools.map(BreakerOwner::Tool).chain((0..2).map(BreakerOwner::Backend)) {
+    for owner in
+        tools.map(BreakerOwner::Tool).chain((0..2).map(BreakerOwner::Backend)).chain([BreakerOwner::Sandbox])
+    {
         let breaker = BreakerTrace::new(index, traces, owner);
         violations.extend(breaker.check_transitions());
         violations.extend(breaker.check_starts());
@@ -50,12 +52,8 @@ impl<'a> BreakerTrace<'a> {
         let mut periods = vec![StatePeriod { state: closed, at_us: 0, place: 0, from: closed }];
         for (place, entry) in traces.entries.iter().enumerate() {
             let Fact::Event(event) = &entry.fact else { continue };
-            let EventKind::BreakerTransition { tool_name, backend, from, to } = &event.kind else { continue };
-            let name = match owner {
-                BreakerOwner::Tool(_) => tool_name,
-                BreakerOwner::Backend(_) => backend,
-            };
-            if name.as_deref() == Some(&owner.name()) {
+            let EventKind::BreakerTransition { from, to, .. } = &event.kind else { continue };
+            if BreakerOf::of_event(&event.kind) == Some(owner.breaker()) {
                 periods.push(StatePeriod { state: *to, at_us: entry.at_us, place, from: *from });
             }
         }
@@ -71,7 +69,7 @@ impl<'a> BreakerTrace<'a> {
             BreakerOwner::Tool(tool) => {
                 index.program.tools.get(tool).map_or(Guards::NONE.breaker, |tool| tool.guards.breaker)
             }
-            BreakerOwner::Backend(_) => index.program.backend_breaker(),
+            BreakerOwner::Backend(_) | BreakerOwner::Sandbox => index.program.shared_breaker(),
         };
         Self { index, traces, owner, policy, periods, attempts }
     }
@@ -197,7 +195,8 @@ impl<'a> BreakerTrace<'a> {
     /// Checks the `circuit_open` refusals: the state they name is the true one, and if it is half-open, a probe exists.
     fn check_refusals(&self) -> Vec<Violation> {
         let mut violations = Vec::new();
-        let prefix = format!("'{}' is failing often; its circuit is ", self.owner.name());
+        let kind = if self.owner == BreakerOwner::Sandbox { "sandbox " } else { "" };
+        let prefix = format!("{kind}'{}' is failing often; its circuit is ", self.owner.name());
         // With hooks, the event of a refusal comes a while after the check.
         if self.index.program.hooks {
             return violations;
@@ -235,6 +234,17 @@ impl<'a> BreakerTrace<'a> {
     /// Whether the breaker may have counted the attempt as failed.
     fn may_have_failed(&self, node: u32, it: &AttemptTrace) -> bool {
         let tool = self.index.nodes.get(&node).and_then(|node| node.tool);
+        let of_sandbox = match it.end {
+            Some((_, HandlerEnd::Scripted(end))) if end.is_of_sandbox() => Some(end),
+            _ => None,
+        };
+        match (self.owner, of_sandbox) {
+            (BreakerOwner::Sandbox, failure) => return failure.is_some(),
+            (BreakerOwner::Backend(_), Some(_)) => return false,
+            // What has not started says nothing of the tool.
+            (BreakerOwner::Tool(_), Some(end)) => return end == End::SandboxGone,
+            (_, None) => {}
+        }
         match it.end {
             Some((_, HandlerEnd::Scripted(End::Transient | End::Harmless | End::Panic))) => true,
             // The handler was cut off, or was cancelled and is about to stop.

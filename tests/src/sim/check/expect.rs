@@ -185,13 +185,14 @@ fn guard_codes(index: &Index<'_>, node: &Node<'_>) -> impl Iterator<Item = Code>
     let forced = orders
         .iter()
         .any(|order| matches!(order.act, Act::ForceOpen(owner) if owner.covers(node.call.tool, tool)));
-    let backend = tool.guards.backend.is_some() && index.program.backend_breaker().is_enabled();
+    let shares = tool.guards.backend.is_some() || tool.sandboxed;
+    let shared = shares && index.program.shared_breaker().is_enabled();
     let is_spent = !tool.guards.budget.is_unlimited() || budgets.iter().any(|budget| !budget.is_unlimited());
     // A tool with four zombies takes no calls (SC-6).
     let calls = || index.nodes.values().filter(|it| it.call.tool == node.call.tool).count();
     let zombies = tool.placement == Placement::Blocking && calls() > ZOMBIES_MAX;
     let found = [
-        (ErrorKind::CircuitOpen, forced || backend || zombies || tool.guards.breaker.is_enabled()),
+        (ErrorKind::CircuitOpen, forced || shared || zombies || tool.guards.breaker.is_enabled()),
         (ErrorKind::RateLimited, index.waits_for_tokens(node.call.tool)),
         (ErrorKind::BudgetExceeded, is_spent),
     ];
@@ -288,7 +289,8 @@ fn attempt_codes(node: &Node<'_>, attempt: u32, wall_ms: Option<u64>) -> BTreeSe
     let bound_ms = own_bound_ms.into_iter().chain(wall_ms).min();
     // The clock of a handler that awaits nested calls stands still, so only its own time counts.
     let own_ms = |ms: u64| (end != End::Hang).then_some(ms);
-    let (least, most) = script.own_ms();
+    // A handler that does not start takes no time.
+    let (least, most) = if end == End::NoSandbox { (0, 0) } else { script.own_ms() };
     let in_time = [least, most].map(|ms| compare(own_ms(ms), bound_ms.unwrap_or(u64::MAX)));
     let in_time = if in_time[0] == in_time[1] { in_time[0] } else { InTime::Close };
     if in_time != InTime::Yes {
@@ -300,6 +302,7 @@ fn attempt_codes(node: &Node<'_>, attempt: u32, wall_ms: Option<u64>) -> BTreeSe
             End::Fail | End::No => Some(ErrorKind::ExecutionError),
             End::Transient | End::Harmless => Some(ErrorKind::Transient),
             End::Limited(_) => Some(ErrorKind::RateLimited),
+            End::NoSandbox | End::SandboxGone => Some(ErrorKind::SandboxError),
             End::Panic => Some(ErrorKind::Panic),
             End::Hang => Some(ErrorKind::Timeout),
         });

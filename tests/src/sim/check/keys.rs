@@ -230,6 +230,7 @@ fn produces(index: &Index<'_>, node: u32, it: &AttemptTrace, result: &ResultView
         Some(ErrorKind::Transient) => is(&[End::Transient, End::Harmless]),
         Some(ErrorKind::RateLimited) => matches!(end, Some(HandlerEnd::Scripted(End::Limited(_)))),
         Some(ErrorKind::Panic) => is(&[End::Panic]),
+        Some(ErrorKind::SandboxError) => is(&[End::NoSandbox, End::SandboxGone]),
         _ => true,
     }
 }

@@ -2,6 +2,7 @@
 
 mod gate;
 mod rare;
+mod sandboxes;
 mod secrets;
 mod survival;
 
@@ -32,6 +33,7 @@ pub(in crate::sim) fn tool(class: ToolClass, consent: Consent) -> ToolPlan {
         hidden_from_forks: false,
         needs_no_capability: false,
         recursive: false,
+        sandboxed: false,
         on_drop: None,
         guards: Guards::NONE,
     }

@@ -59,6 +59,7 @@ impl Program {
         program.shape(&mut Dice::new(seed, 6));
         program.rare(&mut Dice::new(seed, 7));
         program.meet(&mut Dice::new(seed, 8));
+        program.sandbox(&mut Dice::new(seed, 9));
         program.forget_stale_cancels();
         program
     }
@@ -170,6 +171,7 @@ impl Generator {
             hidden_from_forks: false,
             needs_no_capability: false,
             recursive: self.odds.bounds.depth > 0 && placement == Placement::Task && self.dice.chance(150),
+            sandboxed: false,
             on_drop: None,
             guards: Guards::NONE,
         }

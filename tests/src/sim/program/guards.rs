@@ -1,6 +1,6 @@
 //! The protection of a tool and its calls: keys, retries, breaker, rate and budget.
 
-use toolyard::{BreakerOf, BreakerPolicy, Budget, Rate, RetryPolicy, ToolClass};
+use toolyard::{BreakerOf, BreakerPolicy, Budget, Rate, RetryPolicy, Sandbox, ToolClass};
 
 use super::{Program, ToolPlan};
 
@@ -62,14 +62,17 @@ pub enum BreakerOwner {
     Tool(usize),
     /// A back-end.
     Backend(usize),
+    /// The sandbox.
+    Sandbox,
 }
 
 impl BreakerOwner {
-    /// The name of the tool or back-end.
+    /// The name of the tool, back-end or sandbox.
     pub fn name(self) -> String {
         match self {
             Self::Tool(tool) => Program::tool_name(tool),
             Self::Backend(backend) => Program::backend_name(backend),
+            Self::Sandbox => Sandbox::Process.as_str().to_owned(),
         }
     }
 
@@ -78,6 +81,7 @@ impl BreakerOwner {
         match self {
             Self::Tool(_) => BreakerOf::tool(self.name()),
             Self::Backend(_) => BreakerOf::backend(self.name()),
+            Self::Sandbox => BreakerOf::sandbox(Sandbox::Process),
         }
     }
 
@@ -86,6 +90,7 @@ impl BreakerOwner {
         match self {
             Self::Tool(own) => own == at,
             Self::Backend(backend) => tool.guards.backend == Some(backend),
+            Self::Sandbox => tool.sandboxed,
         }
     }
 }

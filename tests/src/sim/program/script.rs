@@ -56,8 +56,19 @@ pub enum End {
     Limited(Option<u64>),
     /// By a panic.
     Panic,
+    /// Its sandbox fails before the handler starts.
+    NoSandbox,
+    /// Its sandbox fails when the handler is done.
+    SandboxGone,
     /// Never.
     Hang,
+}
+
+impl End {
+    /// Whether the sandbox fails, not the handler.
+    pub fn is_of_sandbox(self) -> bool {
+        matches!(self, Self::NoSandbox | Self::SandboxGone)
+    }
 }
 
 /// How a handler reacts to a cancel.

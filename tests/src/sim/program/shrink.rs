@@ -145,12 +145,13 @@ impl Scissors {
 
 /// The same program with one simpler setting each.
 fn settings(program: &Program) -> Vec<Program> {
-    let plainer: [fn(&mut Program); 28] = [
+    let plainer: [fn(&mut Program); 29] = [
         |it| (it.chaos.yields, it.chaos.naps) = (0, 0),
         |it| it.hooks = false,
         |it| it.threads = None,
         |it| it.room = None,
         |it| it.tools.iter_mut().for_each(|tool| tool.on_drop = None),
+        Program::without_sandbox,
         |it| it.policies.iter_mut().for_each(|policy| policy.on_drop = None),
         |it| it.secret = None,
         |it| it.policies.iter_mut().for_each(|policy| policy.wall_ms = None),

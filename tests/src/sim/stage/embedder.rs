@@ -4,13 +4,11 @@ use super::Stage;
 use crate::sim::{
     journal::Fact,
     program::{AnswerPlan, HookPlan},
-    shake::Shaker,
 };
 use std::{future::pending, sync::Arc, time::Duration};
 use tokio::time::sleep;
 use toolyard::{
-    Abort, Answer, ApprovalRequest, Approver, Backend, Call, Caller, Execution, Hooks, HostBackend, Outcome,
-    Receipt, Running, SandboxError, async_trait,
+    Abort, Answer, ApprovalRequest, Approver, Call, Caller, Hooks, Outcome, Receipt, async_trait,
 };
 
 /// An approver that answers as the calls' plans say.
@@ -83,18 +81,5 @@ impl Hooks for ScriptedHooks {
     async fn on_tool_end(&self, outcome: &Outcome, _: &Caller<'_>) {
         self.stage.search_outcome(outcome);
         self.stage.shaker.nudge().await;
-    }
-}
-
-/// The host back-end with shaken handlers.
-pub(super) struct ShakenBackend {
-    pub(super) host: HostBackend,
-    pub(super) shaker: Shaker,
-}
-
-impl Backend for ShakenBackend {
-    fn execute<'a>(&'a self, execution: &'a Execution<'a>) -> Result<Running<'a>, SandboxError> {
-        let Running { result, stopped } = self.host.execute(execution)?;
-        Ok(Running { result: Box::pin(self.shaker.shake(result)), stopped })
     }
 }

@@ -1,6 +1,6 @@
 //! A handler that follows its call's script.
 
-use super::{Stage, calls_back::OnDrop};
+use super::{Stage, calls_back::OnDrop, sandbox::SANDBOX_GONE};
 use crate::sim::{
     journal::{Fact, HandlerEnd, HandlerStep, PADDING, ResultView},
     nest::{self, Parent},
@@ -105,6 +105,8 @@ impl Attempt<'_> {
             End::Limited(after) => {
                 Err(ToolError::rate_limited(text("HTTP 429: slow down"), after.map(Duration::from_millis)))
             }
+            // A handler that starts all the same has no say in it.
+            End::NoSandbox | End::SandboxGone => Err(ToolError::execution(SANDBOX_GONE)),
             End::Panic => quiet_panic(text("scripted panic")),
             End::Hang => pending().await,
         }

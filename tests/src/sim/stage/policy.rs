@@ -29,7 +29,7 @@ impl RuntimePolicy for Planned {
 fn rules(plan: &PolicyPlan) -> PolicyRules {
     let mut limits = ResourceLimits::unlimited();
     limits.wall_time = plan.wall_ms.map(Duration::from_millis);
-    let allow = PolicyRules::new(Rule::Allow(Grant { limits, ..Grant::host() }));
+    let allow = PolicyRules::new(Rule::Allow(Grant { limits, ..Grant::own_form() }));
     plan.denied.iter().fold(allow, |rules, tool| rules.tool(Program::tool_name(*tool), Rule::Deny))
 }
 

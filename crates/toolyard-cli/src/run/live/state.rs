@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::Instant;
-use toolyard::{BreakerState, Event, EventKind, PoolWidths, ToolClass};
+use toolyard::{BreakerOf, BreakerState, Event, EventKind, PoolWidths, ToolClass};
 
 /// The number of breakers that are named.
 const BREAKERS_MAX: usize = 3;
@@ -28,24 +28,17 @@ pub(super) struct LiveState {
     /// Calls that have started and not ended.
     called: HashMap<CallKey, Called>,
     /// Breakers that are open or half-open.
-    open: BTreeSet<Breaker>,
+    open: BTreeSet<BreakerOf>,
     /// The maximum number of attempts, by tool.
     attempts_max: HashMap<String, u32>,
 }
 
-/// A breaker, by its owner.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Breaker {
-    Tool(Arc<str>),
-    Backend(Arc<str>),
-}
-
-impl Breaker {
-    fn shown(&self) -> String {
-        match self {
-            Self::Tool(name) => clip(name, NAME_CHARS),
-            Self::Backend(name) => format!("back-end {}", clip(name, NAME_CHARS)),
-        }
+/// The owner of a breaker.
+fn owner(of: &BreakerOf) -> String {
+    match of {
+        BreakerOf::Tool(name) => clip(name, NAME_CHARS),
+        BreakerOf::Backend(name) => format!("back-end {}", clip(name, NAME_CHARS)),
+        BreakerOf::Sandbox(sandbox) => format!("sandbox {}", sandbox.as_str()),
     }
 }
 
@@ -79,9 +72,8 @@ impl LiveState {
                 let next = event.attempt.unwrap_or_default() + 1;
                 self.set_retry(key, Some((now + Duration::from_millis(*delay_ms), next)));
             }
-            EventKind::BreakerTransition { tool_name, backend, to, .. } => {
-                let of_tool = tool_name.clone().map(Breaker::Tool);
-                self.breaker_changed(of_tool.or_else(|| backend.clone().map(Breaker::Backend)), *to);
+            EventKind::BreakerTransition { to, .. } => {
+                self.breaker_changed(BreakerOf::of_event(&event.kind), *to);
             }
             kind if kind.is_terminal() => {
                 self.ended += 1;
@@ -97,7 +89,7 @@ impl LiveState {
         }
     }
 
-    fn breaker_changed(&mut self, breaker: Option<Breaker>, to: BreakerState) {
+    fn breaker_changed(&mut self, breaker: Option<BreakerOf>, to: BreakerState) {
         let Some(breaker) = breaker else { return };
         match to {
             BreakerState::Closed | BreakerState::ForcedClosed => self.open.remove(&breaker),
@@ -143,7 +135,7 @@ impl LiveState {
         if self.open.is_empty() {
             return String::new();
         }
-        let names: Vec<String> = self.open.iter().take(BREAKERS_MAX).map(Breaker::shown).collect();
+        let names: Vec<String> = self.open.iter().take(BREAKERS_MAX).map(owner).collect();
         let more = match self.open.len() - names.len() {
             0 => String::new(),
             more => format!(", {more} more"),
@@ -155,7 +147,7 @@ impl LiveState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toolyard::{AgentPath, ErrorKind, SessionId, SideEffects};
+    use toolyard::{AgentPath, ErrorKind, Sandbox, SessionId, SideEffects};
 
     struct View {
         state: LiveState,
@@ -201,7 +193,11 @@ mod tests {
 
         fn breaker(&mut self, tool: &str, to: BreakerState) {
             let (from, tool_name) = (BreakerState::Closed, Some(tool.into()));
-            self.on_event(0, 0, EventKind::BreakerTransition { tool_name, backend: None, from, to });
+            self.on_event(
+                0,
+                0,
+                EventKind::BreakerTransition { tool_name, backend: None, sandbox: None, from, to },
+            );
         }
 
         fn shows(&self, later_ms: u64, expect: &str) {
@@ -245,10 +241,26 @@ mod tests {
         view.on_event(
             0,
             0,
-            EventKind::BreakerTransition { tool_name: None, backend: backend.clone(), from, to },
+            EventKind::BreakerTransition {
+                tool_name: None,
+                backend: backend.clone(),
+                sandbox: None,
+                from,
+                to,
+            },
         );
         view.shows(0, &format!("{line}  open: search, back-end search"));
-        view.on_event(0, 0, EventKind::BreakerTransition { tool_name: None, backend, from: to, to: from });
+        view.on_event(
+            0,
+            0,
+            EventKind::BreakerTransition { tool_name: None, backend, sandbox: None, from: to, to: from },
+        );
+        let sandbox = Some(Sandbox::Process);
+        let of_sandbox =
+            |from, to| EventKind::BreakerTransition { tool_name: None, backend: None, sandbox, from, to };
+        view.on_event(0, 0, of_sandbox(from, to));
+        view.shows(0, &format!("{line}  open: search, sandbox process"));
+        view.on_event(0, 0, of_sandbox(to, from));
         view.breaker("search", BreakerState::HalfOpen);
         for other in ["a", "b", "c"] {
             view.breaker(other, BreakerState::ForcedOpen);

@@ -3,6 +3,7 @@
 use crate::{
     call::{
         attempt::{
+            backend::Failure,
             host::LostThread,
             supervise::{Verdict, Withdrawn},
         },
@@ -14,14 +15,18 @@ use crate::{
     tool::ToolEntry,
 };
 use toolyard_core::{
-    CallError, Effect, ErrorKind, Reason, ResourceLimits, ToolError, ToolErrorKind, ToolOutput, wording,
+    CallError, Confinement, Effect, ErrorKind, Reason, ResourceLimits, ToolError, ToolErrorKind, ToolOutput,
+    wording,
 };
 use toolyard_redact::{Marks, Redactor};
+
+/// How much of a sandbox's explanation goes into a message.
+const WHY_CHARS_MAX: usize = 500;
 
 /// What the classification depends on beside the verdict.
 pub(crate) struct Facts<'a> {
     pub(crate) entry: &'a ToolEntry,
-    pub(crate) limits: &'a ResourceLimits,
+    pub(crate) confinement: &'a Confinement,
     pub(crate) output_bytes_max: usize,
     /// Why the call had been told to stop, if it had.
     pub(crate) stop: Option<Stop>,
@@ -47,7 +52,13 @@ fn classify_failure(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput, B
             Err(error) => error,
         },
         Verdict::Done(Ok(output)) => reported_failure(output, facts),
-        Verdict::Done(Err(error)) => failed(&error, facts),
+        Verdict::Done(Err(failure)) => match *failure {
+            Failure::Tool(error) => failed(&error, facts),
+            Failure::Sandbox { why, started: true } => sandbox_failed(&why, facts),
+            Failure::Sandbox { why, started: false } => {
+                return Err(Box::new(sandbox_did_not_start(&why, facts)));
+            }
+        },
         Verdict::Panicked(panic) => panicked(facts, &panic),
         Verdict::TimedOut(limit, output) => {
             let error = unknown_effect(ErrorKind::Timeout, wording::wall_time_limit(limit), facts);
@@ -73,7 +84,7 @@ fn classify_failure(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput, B
             )
         }
         Verdict::NotTaken(why) => return Err(Box::new(not_taken(why, facts).not_started())),
-        Verdict::Sandbox(error) => {
+        Verdict::Refused(error) => {
             return Err(Box::new(CallError::new(ErrorKind::SandboxError, error.to_string()).not_started()));
         }
     };
@@ -92,15 +103,45 @@ fn not_taken(why: Withdrawn, facts: &Facts<'_>) -> CallError {
     }
 }
 
+/// The error of a call whose sandbox failed before it could start (SM-3): it may be sent again as if it had not been.
+fn sandbox_did_not_start(why: &str, facts: &Facts<'_>) -> CallError {
+    if let Some(stop) = facts.stop {
+        return stopped(stop).not_started();
+    }
+    let message = sandbox_message("before the call started", why, facts);
+    let mut error = CallError::new(ErrorKind::SandboxError, message).not_started();
+    error.set_retryable(true);
+    error
+}
+
+/// The error of a call whose sandbox failed under it.
+fn sandbox_failed(why: &str, facts: &Facts<'_>) -> CallError {
+    match facts.stop {
+        Some(stop) => {
+            let Stopping { kind, message } = Stopping::by(stop);
+            unknown_effect(kind, message.to_owned(), facts)
+        }
+        None => {
+            unknown_effect(ErrorKind::SandboxError, sandbox_message("while the call ran", why, facts), facts)
+        }
+    }
+}
+
+fn sandbox_message(when: &str, why: &str, facts: &Facts<'_>) -> String {
+    let why = first_line(why);
+    let end = why.char_indices().nth(WHY_CHARS_MAX).map_or(why.len(), |(end, _)| end);
+    format!("sandbox '{}' failed {when}: {}", facts.confinement.sandbox.as_str(), &why[..end])
+}
+
 /// Whether a tool's output is within its bound.
 #[inline]
 fn fits(bytes: usize, facts: &Facts<'_>) -> bool {
-    bytes <= output_limit(facts.limits, facts.output_bytes_max)
+    bytes <= output_limit(&facts.confinement.limits, facts.output_bytes_max)
 }
 
 /// Checks that a tool's output is within its bound.
 fn check_size(bytes: usize, facts: &Facts<'_>) -> Result<(), CallError> {
-    within(bytes, output_limit(facts.limits, facts.output_bytes_max))
+    within(bytes, output_limit(&facts.confinement.limits, facts.output_bytes_max))
 }
 
 #[inline]
@@ -166,9 +207,23 @@ fn reported_failure(output: ToolOutput, facts: &Facts<'_>) -> CallError {
 
 /// The error of a call that was told to stop and did. Its output so far is kept (SC-5).
 fn stopped(stop: Stop) -> CallError {
-    match stop {
-        Stop::Failed => CallError::new(ErrorKind::Internal, "the engine failed while the call ran"),
-        _ => CallError::new(ErrorKind::Cancelled, "the call was cancelled while it ran"),
+    let Stopping { kind, message } = Stopping::by(stop);
+    CallError::new(kind, message)
+}
+
+/// What the caller of a stopped call is told.
+struct Stopping {
+    kind: ErrorKind,
+    message: &'static str,
+}
+
+impl Stopping {
+    fn by(stop: Stop) -> Self {
+        let (kind, message) = match stop {
+            Stop::Failed => (ErrorKind::Internal, "the engine failed while the call ran"),
+            _ => (ErrorKind::Cancelled, "the call was cancelled while it ran"),
+        };
+        Self { kind, message }
     }
 }
 

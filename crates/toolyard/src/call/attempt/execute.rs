@@ -4,7 +4,7 @@ use crate::{
     call::{
         attempt::{
             Attempt,
-            backend::{Execution, Running},
+            backend::{Execution, InHand, Running},
             supervise::{Verdict, supervise},
             watch::Bounds,
         },
@@ -32,9 +32,9 @@ impl Attempt {
             // task.
             let (result, stopped) = match self.engine().backend.execute(&execution) {
                 Ok(Running { result, stopped }) => (result, stopped),
-                Err(error) => return (Verdict::Sandbox(error), None),
+                Err(error) => return (Verdict::Refused(error), None),
             };
-            let mut handler = within(&self.call, result);
+            let mut handler = within(&self.call, InHand(result));
             let verdict = supervise(Pin::new(&mut handler), &execution).await;
             if verdict.stopped_waiting() {
                 execution.cx.cancel_own(); // a blocking handler may check it

@@ -158,7 +158,7 @@ impl Attempt {
         let stop = self.at().cancelled();
         let facts = Facts {
             entry: &work.entry,
-            limits: &confinement.limits,
+            confinement,
             output_bytes_max: engine.limits.output_bytes_max,
             stop,
             attempt: self.number(),

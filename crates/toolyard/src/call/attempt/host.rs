@@ -3,7 +3,7 @@
 use crate::{
     call::{
         attempt::{
-            backend::{Backend, Execution, Running, SandboxError, Stopped},
+            backend::{Backend, Execution, Running, SandboxError, Stopped, Work},
             supervise::Withdrawn,
         },
         nested::within,
@@ -33,7 +33,7 @@ impl Backend for HostBackend {
         check(execution.confinement)?;
         Ok(match execution.placement {
             Placement::Task | Placement::Inline => Running {
-                result: execution.tool.execute(execution.args, &execution.cx),
+                result: Work::Handler(execution.tool.execute(execution.args, &execution.cx)),
                 stopped: Stopped::WhenDropped,
             },
             Placement::Blocking => self.execute_blocking(execution),
@@ -76,7 +76,7 @@ impl HostBackend {
                 Err(_) => std::panic::resume_unwind(Box::new(LostThread)),
             }
         };
-        Running { result: Box::pin(result), stopped: Stopped::Later(stopped) }
+        Running { result: Work::Handler(Box::pin(result)), stopped: Stopped::Later(stopped) }
     }
 }
 

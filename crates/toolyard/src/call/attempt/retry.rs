@@ -2,12 +2,12 @@
 
 use crate::{
     call::{
-        attempt::{Attempt, Stage},
+        attempt::{Attempt, Stage, supervise::SandboxPart},
         deadline::earlier,
         ending::Ending,
         progress::Progress,
     },
-    tool::{Decision, Ended, Paid, Repeatability, Span, retry::decide},
+    tool::{Decision, Ended, Paid, Repeatability, Span, Verdicts, retry::decide},
 };
 use std::time::Duration;
 use tokio::time::Instant;
@@ -19,7 +19,7 @@ const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 impl Attempt {
     /// Reports its end to the breakers.
     #[inline(always)]
-    pub(crate) fn count(&mut self, ending: &Ending, ended_at: Instant) {
+    pub(crate) fn count(&mut self, ending: &Ending, sandbox: SandboxPart, ended_at: Instant) {
         let slots = match std::mem::replace(&mut self.stage, Stage::Counted) {
             Stage::Running(slots) => slots,
             other => return self.stage = other,
@@ -32,14 +32,12 @@ impl Attempt {
             },
             Err(_) => slots,
         };
-        let (now, chance) = (|| ended_at, || engine.chance.roll());
-        let guard = self.work().entry.guard();
-        let moves = match &ending.status {
-            // The tool did its part; that there was no room for the result says nothing of it.
-            Err(error) if error.reason == Some(Reason::ResultBudget) => guard.ignore(slots, now, chance),
-            Err(error) => guard.record(slots, Some(error.kind), now, chance),
-            Ok(_) => guard.record(slots, None, now, chance),
+        let verdicts = match &ending.status {
+            Ok(_) => Verdicts::SUCCESS,
+            Err(error) => verdicts(error, sandbox),
         };
+        let (now, chance) = (|| ended_at, || engine.chance.roll());
+        let moves = self.work().entry.guard().record(slots, verdicts, now, chance);
         engine.emit_transitions(&self.work().entry, &moves);
     }
 
@@ -122,6 +120,19 @@ impl Attempt {
             None => bucket.first_success(),
             Some(progress) => bucket.refund(progress.paid),
         }
+    }
+}
+
+/// What an attempt that ended with this error says to its breakers.
+fn verdicts(error: &CallError, sandbox: SandboxPart) -> Verdicts {
+    match (sandbox, error.kind) {
+        // The tool did its part; that there was no room for the result says nothing of it.
+        _ if error.reason == Some(Reason::ResultBudget) => Verdicts::IGNORED,
+        // The grant asks too much of the sandbox: none of them is to blame.
+        (SandboxPart::Refused, _) => Verdicts::IGNORED,
+        // A sandbox that failed when its call had been told to stop is not counted (CB-3).
+        (SandboxPart::Failed { started }, ErrorKind::SandboxError) => Verdicts::of_failed_sandbox(started),
+        (_, kind) => Verdicts::of(kind),
     }
 }
 

@@ -100,7 +100,7 @@ impl Attempt {
     #[inline(always)]
     fn conclude(&mut self, (verdict, still_running): Executed, span: OpenSpan) -> Option<CallEnd> {
         let ended_at = self.engine().clock.now();
-        let no_side_effect = verdict.has_no_side_effect();
+        let (no_side_effect, sandbox) = (verdict.has_no_side_effect(), verdict.of_sandbox());
         // What is logged of it belongs to the call.
         let mut ending = {
             let _entered = span.enter();
@@ -111,7 +111,7 @@ impl Attempt {
             self.hold(&mut ending, held);
         }
         // Counted before the permits are released: calls that are started by them see a breaker that has just opened.
-        self.count(&ending, ended_at);
+        self.count(&ending, sandbox, ended_at);
         self.release(still_running.is_some(), ended_at);
         if let Some(redactor) = &self.engine().results_redactor {
             let limits = &self.confinement().limits;

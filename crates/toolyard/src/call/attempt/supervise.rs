@@ -2,7 +2,7 @@
 
 use crate::{
     call::attempt::{
-        backend::{Execution, SandboxError},
+        backend::{Execution, Failure, SandboxError},
         host::LostThread,
         watch::{BoundReached, Signal, Watch},
     },
@@ -27,12 +27,12 @@ use tokio::{
     },
     time::sleep,
 };
-use toolyard_core::{ToolError, ToolOutput};
+use toolyard_core::ToolOutput;
 
 /// How an attempt ended.
 pub(crate) enum Verdict {
-    /// The handler returned. Its error is boxed, because a verdict is moved several times.
-    Done(Result<ToolOutput, Box<ToolError>>),
+    /// The handler returned, or its sandbox failed.
+    Done(Result<ToolOutput, Box<Failure>>),
     /// It panicked.
     Panicked(Panic),
     /// It took longer than this; with the output it returned within its timeout grace, if it has one.
@@ -45,19 +45,48 @@ pub(crate) enum Verdict {
     Abandoned(Duration),
     /// No thread had taken it up when its call stopped waiting for that.
     NotTaken(Withdrawn),
-    /// It was not started.
-    Sandbox(SandboxError),
+    /// It was not started: the sandbox cannot do what the grant asks.
+    Refused(SandboxError),
+}
+
+/// The part of the sandbox in the end of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SandboxPart {
+    /// None: the attempt ended otherwise.
+    None,
+    /// It cannot do what the grant asks.
+    Refused,
+    /// It failed.
+    Failed { started: bool },
 }
 
 impl Verdict {
     /// Whether handler code could have started.
     pub(crate) fn has_run(&self) -> bool {
-        !matches!(self, Self::NotTaken(_) | Self::Sandbox(_))
+        match self {
+            Self::NotTaken(_) | Self::Refused(_) => false,
+            Self::Done(Err(failure)) => !matches!(**failure, Failure::Sandbox { started: false, .. }),
+            _ => true,
+        }
+    }
+
+    /// What part the sandbox has in it.
+    #[inline]
+    pub(crate) fn of_sandbox(&self) -> SandboxPart {
+        match self {
+            Self::Refused(_) => SandboxPart::Refused,
+            Self::Done(Err(failure)) => match **failure {
+                Failure::Sandbox { started, .. } => SandboxPart::Failed { started },
+                Failure::Tool(_) => SandboxPart::None,
+            },
+            _ => SandboxPart::None,
+        }
     }
 
     /// Whether the handler itself says that it changed nothing.
     pub(crate) fn has_no_side_effect(&self) -> bool {
-        matches!(self, Self::Done(Err(error)) if error.has_no_side_effect())
+        let Self::Done(Err(failure)) = self else { return false };
+        matches!(&**failure, Failure::Tool(error) if error.has_no_side_effect())
     }
 
     /// Whether the engine stopped waiting for the handler.
@@ -80,7 +109,7 @@ impl Verdict {
     #[inline(always)]
     fn from_result(result: HandlerResult) -> Self {
         match result {
-            Ok(done) => Self::Done(done.map_err(Box::new)),
+            Ok(done) => Self::Done(done),
             Err(panic) if panic.is::<Withdrawn>() => Self::NotTaken(Withdrawn::Stopped),
             Err(panic) => Self::Panicked(panic),
         }
@@ -112,7 +141,7 @@ impl Withdrawn {
 }
 
 /// What a handler ends with, with its panic caught.
-type HandlerResult = Result<Result<ToolOutput, ToolError>, Panic>;
+type HandlerResult = Result<Result<ToolOutput, Box<Failure>>, Panic>;
 
 /// Drives a handler to its verdict.
 ///
@@ -231,7 +260,10 @@ async fn wait_for_grace(
 fn into_output(done: HandlerResult) -> ToolOutput {
     match done {
         Ok(Ok(output)) => output,
-        Ok(Err(error)) => error.output().cloned().unwrap_or_else(nothing),
+        Ok(Err(failure)) => match *failure {
+            Failure::Tool(error) => error.output().cloned().unwrap_or_else(nothing),
+            Failure::Sandbox { .. } => nothing(),
+        },
         Err(_) => nothing(),
     }
 }

@@ -116,7 +116,7 @@ impl SharedBreaker {
     #[inline]
     pub(crate) fn succeeded(&self, slot: Slot, now: Instant) {
         debug_assert!(!slot.is_probe(), "a probe that succeeds moves it");
-        slot.into_admission();
+        std::mem::forget(slot); // one of no probe has nothing to give back
         if self.counts {
             self.count_success(now);
         }
