@@ -73,6 +73,16 @@ impl Capabilities {
         self.tools.as_ref().is_none_or(|tools| tools.contains(name))
     }
 
+    /// The grants of paths; `None` if paths are not bounded.
+    pub fn fs_grants(&self) -> Option<&[FsGrant]> {
+        self.fs.as_deref()
+    }
+
+    /// The patterns of hosts; `None` if hosts are not bounded.
+    pub fn net_patterns(&self) -> Option<&[HostPattern]> {
+        self.net.as_deref()
+    }
+
     /// Whether paths are bounded at all.
     pub fn bounds_fs(&self) -> bool {
         self.fs.is_some()

@@ -66,7 +66,7 @@ pub use resilience::{
     BreakerPolicy, BreakerState, Budget, Jitter, PolicyError, Rate, RateError, RetryPolicy,
 };
 pub use resources::Resources;
-pub use scope::{FsMode, PathEscape, PathScope, resolve_by_name};
+pub use scope::{FsMode, Opened, PathEscape, PathScope, resolve_by_name};
 pub use settings::{HiddenFrom, KeyConflict, LimitScope, ToolSettings};
 pub use spec::{FsRequirement, Placement, SchemaOrigin, ToolSpec};
 pub use tool::{Tool, ToolFactory, from_fn};

@@ -1,8 +1,12 @@
 //! The seam between the gate and a workspace: which paths a session may name.
 
+mod opened;
+
+pub use opened::Opened;
+
 use serde::{Deserialize, Serialize};
 use std::{
-    fmt,
+    fmt, io,
     path::{Component, Path, PathBuf},
 };
 
@@ -68,6 +72,17 @@ pub trait PathScope: Send + Sync {
     fn resolve(&self, path: &str) -> Result<PathBuf, PathEscape> {
         self.check(path)?;
         resolve_by_name(self.root(), path)
+    }
+
+    /// Opens what stands at a plain path, relative to the root and without `..`, following no link: what a sandbox is
+    /// given of the tree (SM-2). It blocks the thread.
+    ///
+    /// # Errors
+    /// An error of the operating system; also if the path leads through a file, or to something that is neither a file
+    /// nor a directory. The default has no handles and always fails.
+    fn open(&self, path: &Path) -> io::Result<Opened> {
+        let _ = path;
+        Err(io::Error::new(io::ErrorKind::Unsupported, "this workspace has no handles"))
     }
 }
 

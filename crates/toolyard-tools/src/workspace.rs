@@ -19,6 +19,7 @@ mod list;
 mod name;
 mod nearby;
 mod open;
+mod opened;
 mod patch;
 mod place;
 mod read;
@@ -37,8 +38,8 @@ pub use read::READ_BYTES_MAX;
 pub use write::WRITE_BYTES_MAX;
 
 use cap_std::fs::Dir;
-use std::{fmt, path::Path, path::PathBuf, sync::Arc};
-use toolyard_core::{PathEscape, PathScope};
+use std::{fmt, io, path::Path, path::PathBuf, sync::Arc};
+use toolyard_core::{Opened, PathEscape, PathScope};
 
 /// A directory tree that file operations cannot leave (PO-2). Cheap to clone; clones share one handle.
 ///
@@ -100,6 +101,10 @@ impl PathScope for Workspace {
 
     fn resolve(&self, path: &str) -> Result<PathBuf, PathEscape> {
         self.resolved(path)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Opened> {
+        self.opened(path)
     }
 }
 

@@ -56,7 +56,10 @@ mod verdict;
 mod weak_list;
 
 pub(crate) use attempt::{Attempt, Job, Next, Runners};
-pub use attempt::{Backend, Execution, Failure, HostBackend, Running, SandboxError, Stopped, Work};
+pub use attempt::{
+    Backend, Execution, Failure, HostBackend, OpenedPath, Reach, ReachedPath, Running, SandboxError, Stopped,
+    Work,
+};
 pub(crate) use batch::{Base, BatchState, TurnOf};
 pub(crate) use batch_ends::unfinished;
 pub(crate) use ending::Ending;

@@ -21,7 +21,7 @@ mod preview;
 pub use desk::{AnswerError, ApprovalDesk};
 
 pub(crate) use arguments::Args;
-pub(crate) use capability_check::{NamedPath, lead_as_before, projected};
+pub(crate) use capability_check::{NamedPath, declared_paths, lead_as_before, projected};
 use consent::consent;
 pub(crate) use consent::{ApprovalSubject, Consent, refused_by, request};
 pub(crate) use hooks::{before, ended, starting};

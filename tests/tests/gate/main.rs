@@ -9,6 +9,7 @@ mod desk;
 mod forms;
 mod hooks;
 mod policy;
+mod reach;
 mod receipts;
 mod schemas;
 mod shared_questions;

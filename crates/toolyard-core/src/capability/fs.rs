@@ -51,6 +51,16 @@ impl FsGrant {
         Ok(Self { mode, path: kept })
     }
 
+    /// How the path may be used.
+    pub fn mode(&self) -> FsMode {
+        self.mode
+    }
+
+    /// The path, relative to the workspace's root; empty for the root itself.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Whether the grant covers this canonical path in this mode. No grant covers a path that is not canonical.
     pub fn covers(&self, mode: FsMode, path: &Path) -> bool {
         let is_canonical =

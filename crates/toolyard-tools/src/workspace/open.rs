@@ -65,7 +65,7 @@ pub(super) fn require_file(name: &Name, metadata: &Metadata) -> Result<(), Works
 }
 
 #[cfg(unix)]
-fn kind_of(file_type: FileType) -> &'static str {
+pub(super) fn kind_of(file_type: FileType) -> &'static str {
     use cap_std::fs::FileTypeExt as _;
     match file_type {
         it if it.is_dir() => "a directory",
@@ -76,6 +76,6 @@ fn kind_of(file_type: FileType) -> &'static str {
 }
 
 #[cfg(not(unix))]
-fn kind_of(file_type: FileType) -> &'static str {
+pub(super) fn kind_of(file_type: FileType) -> &'static str {
     if file_type.is_dir() { "a directory" } else { "a device" }
 }

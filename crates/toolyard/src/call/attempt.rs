@@ -17,6 +17,7 @@ mod execute;
 mod finish;
 mod host;
 mod next;
+mod reach;
 mod retry;
 mod run;
 mod runner;
@@ -27,6 +28,7 @@ mod zombie;
 pub use backend::{Backend, Execution, Failure, Running, SandboxError, Stopped, Work};
 pub use host::HostBackend;
 pub(crate) use next::Next;
+pub use reach::{OpenedPath, Reach, ReachedPath};
 pub(crate) use runner::{Job, Runners};
 
 use crate::{

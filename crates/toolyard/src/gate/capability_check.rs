@@ -11,7 +11,8 @@ use crate::{agent::Agent, tasks::caught, tool::ToolEntry};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use toolyard_core::{
-    CallError, Capabilities, ErrorKind, FsMode, Host, LinkedPath, PathEscape, PathScope, resolve_by_name,
+    CallError, Capabilities, ErrorKind, FsGrant, FsMode, Host, LinkedPath, PathEscape, PathScope,
+    SideEffects, resolve_by_name,
 };
 
 /// Checks that everything the call names is granted to its agent.
@@ -94,6 +95,39 @@ pub(crate) fn named_paths(
         }
     }
     Ok(paths)
+}
+
+/// The files that a call touches, if its arguments say so: its tool declares paths among them and no host, runs no
+/// foreign code, and does not talk to other machines. `None` if that is not known (SM-2).
+///
+/// # Errors
+/// `permission_denied` for a path that leads out of the workspace.
+pub(crate) fn declared_paths(
+    entry: &ToolEntry,
+    args: &Value,
+    scope: &dyn PathScope,
+) -> Result<Option<Vec<FsGrant>>, CallError> {
+    let spec = entry.spec();
+    let says_all = matches!(spec.side_effects, SideEffects::None | SideEffects::Read | SideEffects::Write);
+    if spec.requires_fs.is_empty() || !spec.requires_net.is_empty() || !says_all {
+        return Ok(None);
+    }
+    let mut declared = Vec::new();
+    for requirement in &spec.requires_fs {
+        let mut leads_to = |path: &str| {
+            let denied = |why: String| CallError::new(ErrorKind::PermissionDenied, why);
+            let path = scope.resolve(path).map_err(|escape| denied(escape.to_string()))?;
+            let path = if path.as_os_str().is_empty() { Path::new(".") } else { &path };
+            declared.push(FsGrant::new(requirement.mode, path).map_err(|error| denied(error.to_string()))?);
+            Ok(())
+        };
+        match named(args, &requirement.argument)? {
+            NamedValues::Nothing => leads_to(".")?,
+            NamedValues::One(path) => leads_to(path)?,
+            NamedValues::Each(paths) => paths.into_iter().try_for_each(leads_to)?,
+        }
+    }
+    Ok(Some(declared))
 }
 
 /// Checks that the paths of an approved call still lead where they led when it was asked about.

@@ -12,6 +12,7 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 use std::{
     future::Future,
+    path::PathBuf,
     pin::Pin,
     sync::{Arc, OnceLock},
     task::{Context, Poll},
@@ -157,6 +158,16 @@ pub enum SandboxError {
         sandbox: Sandbox,
         /// The limit.
         limit: &'static str,
+    },
+    /// The sandbox cannot be given something that the call may use (SM-2).
+    #[error("sandbox '{}' cannot be given '{}', {why}: the call was not run", sandbox.as_str(), path.display())]
+    Unreachable {
+        /// The sandbox.
+        sandbox: Sandbox,
+        /// The path, relative to the workspace's root.
+        path: PathBuf,
+        /// Why not.
+        why: String,
     },
 }
 
