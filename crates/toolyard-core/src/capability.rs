@@ -45,7 +45,7 @@ pub struct Capabilities {
 
 impl Capabilities {
     /// Sets the tools the agent may call. Others are `permission_denied`, except those that
-    /// [need no capability](crate::ToolSpec::requires_capability).
+    /// [need no capability](crate::ToolSpec::without_capability).
     #[must_use]
     pub fn tools<T: Into<Arc<str>>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
         self.tools = Some(names.into_iter().map(Into::into).collect());
