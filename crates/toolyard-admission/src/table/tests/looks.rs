@@ -146,3 +146,60 @@ fn the_end_of_a_pause_is_linear_and_grants_in_slices() {
     assert!(slices >= all / crate::store::backlog::SLICE, "{slices} slices");
     assert!(taken <= 30 * all, "{taken} looks for {all} grants");
 }
+
+/// CC-3: between two slices of a large change, a newcomer that needs what is still to be looked at waits behind those
+/// who came before it.
+#[test]
+fn a_newcomer_between_two_slices_does_not_pass_who_is_still_to_be_looked_at() {
+    let (mut table, pools) = of_full_pools(|_| None);
+    table.resize_class(ToolClass::Concurrent, 2);
+    assert!(table.settle_slice(START), "one slice does not settle all");
+    let served = granted(&mut table);
+    let owed = (0..SESSIONS).rev().find(|root| !served.contains(&u32::try_from(*root).unwrap())).unwrap();
+    let need = Need::of(pools[usize::try_from(owed).unwrap()], None, None);
+    let newcomer = u32::MAX;
+    let of_another_lane = ask(SESSIONS, need);
+    assert!(matches!(table.admit(&of_another_lane, START, newcomer), Asked::Waiting(_)));
+    settle_all(&mut table, START);
+    let rest = granted(&mut table);
+    assert!(rest.contains(&u32::try_from(owed).unwrap()), "the one who came first goes first");
+    assert!(!rest.contains(&newcomer), "and has taken the only place");
+}
+
+/// CC-3: a slice looks at few of the freed resources, also if nobody who waits there can go.
+#[test]
+fn a_slice_looks_at_few_resources_where_nobody_can_go() {
+    let (mut table, pools) = of_full_pools(|table| Some(table.open(UnitKind::Session, 1)));
+    let mut slices = 0;
+    table.resize_class(ToolClass::Concurrent, 2);
+    loop {
+        let mut has_more = false;
+        let taken = looks(&mut table, |table| has_more = table.settle_slice(START));
+        assert!(granted(&mut table).is_empty(), "every session is full");
+        assert!(taken <= 8 * crate::store::backlog::SLICE, "{taken} looks in one slice");
+        slices += 1;
+        if !has_more {
+            break;
+        }
+    }
+    assert!(
+        slices >= pools.len() / crate::store::backlog::SLICE,
+        "{slices} slices for {} pools",
+        pools.len()
+    );
+}
+
+/// A table with a concurrent pool of width one for each session; in each one call runs, and another waits whose number
+/// is that of its session. Both need what `session` gives, too.
+fn of_full_pools(session: impl Fn(&mut Table<u32>) -> Option<UnitId>) -> (Table<u32>, Vec<UnitId>) {
+    let (mut table, _) = of_many();
+    let mut pools = Vec::new();
+    for root in 0..SESSIONS {
+        let pool = table.open_class(ToolClass::Concurrent);
+        let need = Need::of(pool, None, session(&mut table));
+        go(&mut table, ask(root, need), 0);
+        wait(&mut table, ask(root, need), 0, u32::try_from(root).unwrap());
+        pools.push(pool);
+    }
+    (table, pools)
+}
