@@ -52,7 +52,7 @@ settings_of_both! {
     /// Sets what it may touch, within the capabilities that the engine sets for all sessions (PO-1b).
     capabilities;
     /// Sets its role, which is passed to the policy. It and its forks do not know of tools that are
-    /// [hidden](crate::ToolSpec::hidden_from) from that role.
+    /// [hidden](crate::ToolSpec::hidden_from_role) from that role.
     role;
     /// Bounds the calls of this session that run at once, over all classes (CL-6).
     max_in_flight;
