@@ -16,7 +16,7 @@ mod places;
 mod story;
 mod text;
 
-use crate::{cli::AuditArgs, error::Error, event_file::parts, exit::Exit, input::Origin, shown::plain};
+use crate::{cli::AuditArgs, display::plain, error::Error, event_file::parts, exit::Exit, input::Origin};
 use findings::Findings;
 use lines::{LogLines, Part};
 use open_calls::{Entry, OpenCalls};

@@ -17,6 +17,7 @@ mod check;
 mod cli;
 mod commands;
 mod config;
+mod display;
 mod error;
 mod event_file;
 mod exit;
@@ -33,7 +34,6 @@ mod secrecy;
 mod setup;
 #[cfg(unix)]
 mod shell;
-mod shown;
 mod table;
 mod tools;
 

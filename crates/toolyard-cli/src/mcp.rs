@@ -1,10 +1,10 @@
 //! MCP servers over the life of a command: started before its engine, reported on, and shut down after it.
 
 use crate::{
+    display::clip,
     error::Error,
     logging::redacted,
     setup::Setup,
-    shown::clip,
     table::Table,
     tools::{DESCRIPTION_CHARS, class},
 };

@@ -22,8 +22,8 @@ pub(crate) use waits::Widths;
 
 use crate::{
     cli::ReportKind,
+    display::{Brief, clip, count, json_text},
     exit::Exit,
-    shown::{Brief, clip, count, json_text},
 };
 use serde_json::{Value, json};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! `toolyard tools`: lists the tools that the configuration provides.
 
 use crate::{
-    cli::ToolsArgs, error::Error, exit::Exit, mcp, run::results, setup::Setup, shown::clip, table::Table,
+    cli::ToolsArgs, display::clip, error::Error, exit::Exit, mcp, run::results, setup::Setup, table::Table,
 };
 use toolyard::{LimitScope, ToolClass, ToolSpec, wording::Span};
 use toolyard_wire::definitions;

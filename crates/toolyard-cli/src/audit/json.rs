@@ -6,7 +6,7 @@ use super::{
     places::Place,
     story::{Decision, End, Story},
 };
-use crate::shown::json_text;
+use crate::display::json_text;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 use toolyard::{Event, error::Slug};

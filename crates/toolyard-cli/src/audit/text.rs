@@ -7,7 +7,7 @@ use super::{
     places::Place,
     story::{Decision, End, Story},
 };
-use crate::shown::{clip, count, plain};
+use crate::display::{clip, count, plain};
 use std::{
     fmt::Write as _,
     io::{self, Write},

@@ -5,7 +5,7 @@ use super::{
     lock::{WriterLock, private},
     parts,
 };
-use crate::{error::Error, identity::Identity, shown::json_text};
+use crate::{display::json_text, error::Error, identity::Identity};
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, BufWriter, Read, Seek, SeekFrom, Write},

@@ -1,7 +1,7 @@
 //! A plan as text.
 
 use super::{Planned, Tally};
-use crate::shown::{clip, count};
+use crate::display::{clip, count};
 use std::fmt::Write;
 use toolyard::PlannedCall;
 

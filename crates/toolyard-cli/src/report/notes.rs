@@ -1,9 +1,9 @@
 //! Calls without output, summarised in a few lines.
 
 use crate::{
+    display::{clip, count},
     logging::redacted,
     setup::settings_allowing,
-    shown::{clip, count},
 };
 use serde_json::{Value, json};
 use toolyard::{CallError, ErrorKind, Outcome, SideEffects};

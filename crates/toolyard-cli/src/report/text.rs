@@ -4,7 +4,7 @@ use super::{
     timeline::{Attempt, Span, Timeline},
     waits::{Wait, Widths, waits},
 };
-use crate::shown::{Brief, clip, count};
+use crate::display::{Brief, clip, count};
 use anstyle::{AnsiColor, Style};
 use std::{fmt::Write, time::Duration};
 use toolyard::{Dedupe, Routing};

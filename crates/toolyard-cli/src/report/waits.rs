@@ -1,7 +1,7 @@
 //! What calls waited for: the run before their own, and then a permit of something that was full.
 
 use super::timeline::{Span, Timeline};
-use crate::{setup::Setup, shown::Brief};
+use crate::{display::Brief, setup::Setup};
 use std::{collections::HashMap, fmt, num::NonZeroUsize, time::Duration};
 use toolyard::{PoolWidths, Rate, Registry, Routing, ToolClass};
 

@@ -1,6 +1,6 @@
 //! Results on standard output, and nothing but results.
 
-use crate::{error::Error, shown::json_text};
+use crate::{display::json_text, error::Error};
 use serde::Serialize;
 use std::{
     io::{self, BufWriter, StdoutLock, Write},

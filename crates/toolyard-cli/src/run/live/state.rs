@@ -1,6 +1,6 @@
 //! What runs, waits and is retried, according to the events so far.
 
-use crate::shown::clip;
+use crate::display::clip;
 use std::{
     collections::{BTreeSet, HashMap},
     sync::Arc,
