@@ -8,11 +8,11 @@ use tokio::time::Instant;
 #[derive(Debug, Clone)]
 pub struct Log {
     started_at: Instant,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<LogState>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct LogState {
     spans: Vec<Span>,
     running: usize,
     most: usize,

@@ -16,7 +16,7 @@ pub use granted::Granted;
 pub use held::Held;
 pub use parking::Resumed;
 pub use permit::Permit;
-pub use waiter::{Asking, Waiter};
+pub use waiter::{Asker, Waiter};
 
 use crate::{
     ids::Ticket,
@@ -162,7 +162,7 @@ impl Admission {
         self: &Arc<Self>,
         ask: &Ask,
         at: Instant,
-        call: impl Asking,
+        call: impl Asker,
     ) -> Result<Admitted<'_>, Refusal> {
         let mut table = self.table();
         if let Some(entry) = table.try_grant(ask) {
@@ -178,7 +178,7 @@ impl Admission {
         mut table: MutexGuard<'_, Table<Place>>,
         ask: &Ask,
         at: Instant,
-        call: impl Asking,
+        call: impl Asker,
     ) -> Result<Admitted<'_>, Refusal> {
         let newcomer = Newcomer { call, resumes: false };
         match table.admit(ask, || self.moment(at), newcomer) {

@@ -13,7 +13,7 @@ mod store;
 mod table;
 mod unit;
 
-pub use admission::{Admission, Admitted, Asking, Granted, Held, LeaveResult, Permit, Resumed, Waiter};
+pub use admission::{Admission, Admitted, Asker, Granted, Held, LeaveResult, Permit, Resumed, Waiter};
 pub use ids::{EntryId, LeaseId, Ticket, UnitId};
 pub use lease::{EntryState, Scope};
 pub use line::{Line, Missing, PoolLoad};

@@ -25,11 +25,11 @@ const POLLS_MAX: u64 = 2_000_000;
 #[derive(Debug, Clone)]
 pub(crate) struct Shaker {
     chaos: Chaos,
-    state: Arc<State>,
+    state: Arc<ShakerState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct ShakerState {
     dice: Mutex<Dice>,
     began_at: Instant,
     seen_us: AtomicU64,
@@ -49,7 +49,7 @@ impl Shaker {
     pub(crate) fn new(chaos: Chaos) -> Self {
         let dice = Mutex::new(Dice::new(chaos.seed, 2));
         let (seen_us, polls) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { chaos, state: Arc::new(State { dice, began_at: Instant::now(), seen_us, polls }) }
+        Self { chaos, state: Arc::new(ShakerState { dice, began_at: Instant::now(), seen_us, polls }) }
     }
 
     fn roll(&self) -> Shake {

@@ -4,7 +4,7 @@ use super::{
     Admission,
     granted::Granted,
     held::Held,
-    waiter::{Asking, Newcomer},
+    waiter::{Asker, Newcomer},
 };
 use crate::{ids::Ticket, table};
 use std::sync::{Arc, atomic::Ordering};
@@ -119,7 +119,7 @@ impl Admission {
     /// granted.start();
     /// assert!(matches!(resumed, Resumed::Now) && admission.parked() == 0);
     /// ```
-    pub fn resume(self: &Arc<Self>, Held { need, entry }: Held, call: impl Asking) -> (Resumed, Granted<'_>) {
+    pub fn resume(self: &Arc<Self>, Held { need, entry }: Held, call: impl Asker) -> (Resumed, Granted<'_>) {
         let mut table = self.table();
         let resumed = table.resume(need, entry, || self.now(), Newcomer { call, resumes: true });
         let resumed = match resumed {

@@ -81,14 +81,14 @@ impl PlaceInLine for Place {
 /// #     fn refuse(&self, _: u32) {}
 /// # }
 /// use std::sync::Arc;
-/// use toolyard_admission::Asking;
+/// use toolyard_admission::Asker;
 ///
 /// struct Call {
 ///     batch: Arc<Batch>,
 ///     index: u32,
 /// }
 ///
-/// impl Asking for &Call {
+/// impl Asker for &Call {
 ///     type Waiter = Batch;
 ///     fn address(&self) -> *const Batch {
 ///         Arc::as_ptr(&self.batch)
@@ -101,7 +101,7 @@ impl PlaceInLine for Place {
 ///     }
 /// }
 /// ```
-pub trait Asking {
+pub trait Asker {
     /// The batch.
     type Waiter: Waiter + 'static;
 
@@ -115,7 +115,7 @@ pub trait Asking {
     fn waiter(&self) -> Arc<Self::Waiter>;
 }
 
-impl<T: Waiter + 'static> Asking for (&Arc<T>, u32) {
+impl<T: Waiter + 'static> Asker for (&Arc<T>, u32) {
     type Waiter = T;
 
     fn address(&self) -> *const T {
@@ -137,7 +137,7 @@ pub(super) struct Newcomer<T> {
     pub(super) resumes: bool,
 }
 
-impl<T: Asking> party::Newcomer<Place> for Newcomer<T> {
+impl<T: Asker> party::Newcomer<Place> for Newcomer<T> {
     fn is_behind(&self, first: &Place, places: u32) -> bool {
         ptr::addr_eq(self.call.address(), Arc::as_ptr(&first.waiter))
             && u64::from(first.index) + u64::from(places) == u64::from(self.call.index())

@@ -13,25 +13,25 @@ fn echo(n: u32) -> Call {
     Call::new(format!("g{n}"), "good__echo", json!({"text": n.to_string()}))
 }
 
-fn are_answered(outcomes: Vec<Outcome>) {
+fn check_answered(outcomes: Vec<Outcome>) {
     for (n, outcome) in outcomes.into_iter().enumerate() {
         assert_eq!(outcome.status.unwrap().to_text(), n.to_string());
     }
 }
 
 /// Checks that the good server is ready with all its tools, and answers.
-async fn is_well(yard: &Yard) {
+async fn check_well(yard: &Yard) {
     let status = yard.servers.status().into_iter().find(|one| one.name == "good").unwrap();
     assert_eq!((status.state, status.refused.len()), (ServerState::Ready, 0));
     assert!(status.tools.iter().all(|(tool, _)| yard.engine.registry().has(tool)));
-    are_answered(yard.all((0..BESIDE).map(echo).collect()).await);
+    check_answered(yard.all((0..BESIDE).map(echo).collect()).await);
 }
 
 /// Does something bad beside a server that has calls meanwhile. If the bad thing would never end, the clock is paused
 /// as soon as those calls are answered, so that its timeout comes at once.
 async fn beside<T>(yard: &Yard, is_endless: bool, bad: impl Future<Output = T>) -> T {
     let good = async {
-        is_well(yard).await;
+        check_well(yard).await;
         if is_endless {
             tokio::time::pause();
         }
@@ -69,7 +69,7 @@ async fn a_server_that_cannot_be_used_leaves_the_other_unharmed() {
         let (yard, result) = started_as(how).await;
         let Err(StartError::Server { server, why }) = result else { panic!("{how}: {result:?}") };
         assert!(server == "bad" && why.contains(wanted), "{how}: {why}");
-        is_well(&yard).await;
+        check_well(&yard).await;
         let error = yard.call("bad__echo", json!({})).await.status.unwrap_err();
         assert!(matches!(error.kind, ErrorKind::Transient | ErrorKind::NotFound), "{how}: {error:?}");
         yard.servers.shutdown().await;
@@ -87,7 +87,7 @@ async fn bad_tools_leave_the_tools_of_another_server_unharmed() {
     assert!(network.why.contains("refers outside itself"), "{}", network.why);
     let good = yard.engine.registry().get("bad__good").unwrap();
     assert_eq!(good.spec().description, "reads[2J a file\n");
-    is_well(&yard).await;
+    check_well(&yard).await;
     yard.servers.shutdown().await;
 }
 
@@ -109,12 +109,12 @@ async fn a_call_that_goes_wrong_leaves_the_other_server_unharmed() {
         let error = outcome.status.unwrap_err();
         assert_eq!((error.kind, error.effect), (kind, Effect::Unknown), "{tool}: {error:?}");
         assert!(error.message.contains(said), "{tool}: {}", error.message);
-        is_well(&yard).await;
+        check_well(&yard).await;
         yard.servers.restart("bad").await.unwrap();
     }
     let outcome = beside(&yard, false, yard.call("bad__twice", json!({}))).await;
     assert_eq!(outcome.status.unwrap().to_text(), "first");
     assert_eq!(yard.text("bad__echo", json!({"text": "its own"})).await, "its own");
-    is_well(&yard).await;
+    check_well(&yard).await;
     yard.servers.shutdown().await;
 }

@@ -38,7 +38,7 @@ impl Case {
     }
 
     #[track_caller]
-    fn is_answered(&self, outcome: Outcome, n: usize) {
+    fn check_answered(&self, outcome: Outcome, n: usize) {
         let said = outcome.status.unwrap().to_text();
         assert!(said.contains(&(self.says)(n)), "{n}: {said}");
     }
@@ -72,7 +72,7 @@ impl Both {
 
     async fn answers(&self, server: &str, n: usize) {
         let outcome = self.yard.all(vec![self.case.call(server, n)]).await.remove(0);
-        self.case.is_answered(outcome, n);
+        self.case.check_answered(outcome, n);
     }
 
     /// CL-1: all tools are listed, and what they do is the server's word only if it is trusted.
@@ -131,7 +131,7 @@ impl Both {
 
     /// V4, V5: a call that may have done anything has an unknown outcome and is not made again; the server is
     /// restarted.
-    async fn is_lost_in_mid_call(&self) {
+    async fn check_lost_in_mid_call(&self) {
         let outcome = self.in_mid_call("other", &self.other, async |_| self.other.kill()).await;
         assert_eq!(outcome.attempts, 1);
         let error = outcome.status.unwrap_err();
@@ -147,7 +147,7 @@ impl Both {
         let number = self.believed.number();
         let outcome = self.in_mid_call("believed", &self.believed, async |_| self.believed.kill()).await;
         assert!(outcome.attempts > 1);
-        self.case.is_answered(outcome, 1);
+        self.case.check_answered(outcome, 1);
         assert_ne!(self.believed.number(), number);
     }
 
@@ -155,7 +155,7 @@ impl Both {
     async fn answers_many_at_once(&self) {
         let calls = (0..AT_ONCE).map(|n| self.case.call("believed", n)).collect();
         for (n, outcome) in self.yard.all(calls).await.into_iter().enumerate() {
-            self.case.is_answered(outcome, n);
+            self.case.check_answered(outcome, n);
         }
     }
 }
@@ -167,7 +167,7 @@ async fn prove(case: Option<Case>) {
     both.answers("believed", 0).await;
     both.survives_a_cancel("believed", &both.believed).await;
     both.survives_a_cancel("other", &both.other).await;
-    both.is_lost_in_mid_call().await;
+    both.check_lost_in_mid_call().await;
     both.reads_again().await;
     both.answers_many_at_once().await;
     both.yard.servers.shutdown().await;

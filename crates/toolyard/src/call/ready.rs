@@ -7,7 +7,7 @@ use crate::{
         in_flight::{CallRef, InFlight, WeakCall},
         life::{Life, Started},
         progress::Bid,
-        refusals::{Refusal, vanished},
+        refusals::{Refusal, vanished_error},
         stop::Stop,
     },
     config::ZOMBIE_WAIT,
@@ -17,7 +17,7 @@ use crate::{
 use parking_lot::MutexGuard;
 use std::sync::Arc;
 use tokio::time::Instant;
-use toolyard_admission::{Asking, Permit, Ticket, Waiter};
+use toolyard_admission::{Asker, Permit, Ticket, Waiter};
 use toolyard_core::{CallError, ErrorKind, ToolClass};
 
 /// The inputs of [`BatchState::proceed`] beside the call.
@@ -185,7 +185,7 @@ impl<'a> InFlight<'a> {
     }
 }
 
-impl Asking for InFlight<'_> {
+impl Asker for InFlight<'_> {
     type Waiter = BatchState;
 
     fn address(&self) -> *const BatchState {
@@ -208,8 +208,8 @@ impl Waiter for BatchState {
 
     fn expire(self: Arc<Self>, index: u32) {
         let call = self.at(index);
-        if let Some(nest) = call.slot().nest() {
-            return nest.starve(&call.owned());
+        if let Some(parking) = call.slot().parking() {
+            return parking.starve(&call.owned());
         }
         if call.slot().life().is_queued() {
             call.refuse(|| Refusal::BehindZombie.error());
@@ -294,7 +294,7 @@ impl Drop for EndOnDrop {
             && let Some(call) = self.call.upgrade()
         {
             // A withdrawn question drops its task too: then the stop of the batch is the reason.
-            let error = || call.batch.stopped.get().map_or_else(|| vanished(0), |why| why.error());
+            let error = || call.batch.stopped.get().map_or_else(|| vanished_error(0), |why| why.error());
             call.at().refuse(error);
         }
     }

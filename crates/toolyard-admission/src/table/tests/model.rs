@@ -8,7 +8,7 @@ pub(super) enum Res {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum ModelState {
     Running,
     Parked,
     Resuming,
@@ -30,7 +30,7 @@ pub(super) struct Unit {
 pub(super) struct Entry {
     pub(super) lease: usize,
     parent: Option<usize>,
-    pub(super) state: State,
+    pub(super) state: ModelState,
 }
 
 /// The units and the lease, by index.
@@ -121,7 +121,7 @@ impl Model {
 
     fn may_push(&self, lease: usize, lineage: Option<usize>) -> bool {
         let Some(top) = self.leases[lease].1.last() else { return true };
-        let lent = matches!(self.entries[*top].state, State::Parked | State::Stopped);
+        let lent = matches!(self.entries[*top].state, ModelState::Parked | ModelState::Stopped);
         lent && self.holder(lease, lineage) == Some(*top)
     }
 
@@ -216,10 +216,10 @@ impl Model {
         waiter.need.units.iter().for_each(|unit| self.units[*unit].in_use += 1);
         assert!(waiter.need.units.iter().all(|at| self.units[*at].in_use <= self.units[*at].width), "I3");
         match waiter.kind {
-            Kind::Resume { entry } => entry.inspect(|entry| self.entries[*entry].state = State::Running),
+            Kind::Resume { entry } => entry.inspect(|entry| self.entries[*entry].state = ModelState::Running),
             Kind::Call { lineage, .. } => waiter.need.lease.map(|lease| {
                 let entry = self.entries.len();
-                self.entries.push(Entry { lease, parent: lineage, state: State::Running });
+                self.entries.push(Entry { lease, parent: lineage, state: ModelState::Running });
                 self.leases[lease].1.push(entry);
                 entry
             }),
@@ -390,13 +390,13 @@ impl Model {
     }
 
     /// Releases units, and sets the entry's state or removes the entry.
-    pub(super) fn change(&mut self, units: &[usize], entry: Option<usize>, state: State, now: u64) {
+    pub(super) fn change(&mut self, units: &[usize], entry: Option<usize>, state: ModelState, now: u64) {
         units.iter().for_each(|unit| self.units[*unit].in_use -= 1);
         let mut freed: Vec<_> = units.iter().map(|unit| Res::Unit(*unit)).collect();
         if let Some(entry) = entry {
             let lease = self.entries[entry].lease;
             self.entries[entry].state = state;
-            if state == State::Gone {
+            if state == ModelState::Gone {
                 self.leases[lease].1.retain(|other| *other != entry);
             }
             freed.push(Res::Lease(lease));
@@ -412,7 +412,7 @@ impl Model {
         if goes {
             self.take(&waiter);
         } else {
-            entry.into_iter().for_each(|entry| self.entries[entry].state = State::Resuming);
+            entry.into_iter().for_each(|entry| self.entries[entry].state = ModelState::Resuming);
             self.enqueue(waiter);
         }
         self.settle(entry.map(|entry| Res::Lease(self.entries[entry].lease)).into_iter().collect(), now);
@@ -422,7 +422,7 @@ impl Model {
     pub(super) fn cancel(&mut self, id: u32, now: u64) {
         let at = self.waiting.iter().position(|waiter| waiter.id == id).unwrap();
         if let Kind::Resume { entry: Some(entry) } = self.leave(at).kind {
-            return self.change(&[], Some(entry), State::Parked, now);
+            return self.change(&[], Some(entry), ModelState::Parked, now);
         }
         self.settle(Vec::new(), now);
     }
@@ -434,7 +434,8 @@ impl Model {
         let stack_dead = |lease: usize, above: Option<usize>| {
             let stack = &self.leases[lease].1;
             let from = above.map_or(0, |above| stack.iter().position(|e| *e == above).unwrap() + 1);
-            !stack[from..].is_empty() && stack[from..].iter().all(|e| self.entries[*e].state == State::Zombie)
+            !stack[from..].is_empty()
+                && stack[from..].iter().all(|e| self.entries[*e].state == ModelState::Zombie)
         };
         match waiter.kind {
             Kind::Resume { entry } => {

@@ -2,7 +2,7 @@
 
 mod steps;
 
-use super::model::{self, Kind, Model, Res, State, Waiter};
+use super::model::{self, Kind, Model, ModelState, Res, Waiter};
 use super::*;
 use proptest::prelude::*;
 use steps::{OWN, RANKS, ROOTS, SHARED, Step, UNITS, Widths, is_concurrent, is_kept, own, step};
@@ -202,7 +202,7 @@ impl Pair {
     fn park(&mut self, at: usize) {
         let call = self.calls[at].clone();
         self.table.park(call.need.0, call.entry.map(|e| e.0), self.clock());
-        self.model.change(&call.need.1.units, call.entry.map(|e| e.1), State::Parked, self.now);
+        self.model.change(&call.need.1.units, call.entry.map(|e| e.1), ModelState::Parked, self.now);
         self.calls[at].phase = Phase::Parked;
     }
 
@@ -229,10 +229,10 @@ impl Pair {
         let entry = call.entry.map(|e| e.0);
         let (phase, state) = if self.has_open_children(at) {
             self.table.release(call.need.0, entry, self.clock());
-            (Phase::Stopped, State::Stopped)
+            (Phase::Stopped, ModelState::Stopped)
         } else {
             self.table.finish(call.need.0, entry, self.clock());
-            (Phase::Quiet, State::Gone)
+            (Phase::Quiet, ModelState::Gone)
         };
         self.model.change(&call.need.1.units, call.entry.map(|e| e.1), state, self.now);
         self.calls[at].phase = phase;
@@ -241,7 +241,7 @@ impl Pair {
     fn abandon(&mut self, at: usize) {
         let call = self.calls[at].clone();
         self.table.release(Need::default(), call.entry.map(|e| e.0), self.clock());
-        self.model.change(&[], call.entry.map(|e| e.1), State::Stopped, self.now);
+        self.model.change(&[], call.entry.map(|e| e.1), ModelState::Stopped, self.now);
         self.calls[at].phase = Phase::Stopped;
     }
 
@@ -255,7 +255,7 @@ impl Pair {
         let (kept_units, freed_units): (Vec<_>, Vec<_>) =
             call.need.1.units.iter().copied().partition(|u| keeps(*u));
         kept_units.iter().for_each(|unit| self.model.units[*unit].zombies += 1);
-        self.model.change(&freed_units, call.entry.map(|e| e.1), State::Zombie, self.now);
+        self.model.change(&freed_units, call.entry.map(|e| e.1), ModelState::Zombie, self.now);
         self.calls[at].need = (kept, model::Need { units: kept_units, lease: call.need.1.lease });
         self.calls[at].phase = Phase::Zombie;
     }
@@ -264,7 +264,7 @@ impl Pair {
         let call = self.calls[at].clone();
         self.table.zombie_ended(call.need.0, call.entry.map(|e| e.0), self.clock());
         call.need.1.units.iter().for_each(|unit| self.model.units[*unit].zombies -= 1);
-        self.model.change(&call.need.1.units, call.entry.map(|e| e.1), State::Stopped, self.now);
+        self.model.change(&call.need.1.units, call.entry.map(|e| e.1), ModelState::Stopped, self.now);
         self.calls[at].phase = Phase::Stopped;
     }
 
@@ -289,7 +289,7 @@ impl Pair {
             self.calls[at].phase = Phase::Quiet;
             if let Some((entry, expected)) = self.calls[at].entry {
                 self.table.quiet(entry, self.clock());
-                self.model.change(&[], Some(expected), State::Gone, self.now);
+                self.model.change(&[], Some(expected), ModelState::Gone, self.now);
                 self.compare();
             }
         }

@@ -1,6 +1,6 @@
 //! I11, I3: the permits in use are those that existing handlers hold.
 
-use super::{Table, table::State};
+use super::{Table, table::EntryState};
 use crate::sim::{
     Entry, Fact,
     check::{Violation, handlers::Handlers},
@@ -81,7 +81,7 @@ impl PermitCheck {
 /// How many permits of a class are in use.
 fn in_use(table: &Table<'_>, class: ToolClass) -> usize {
     if class == ToolClass::Serial {
-        let runs = |state| matches!(state, State::Running | State::Zombie);
+        let runs = |state| matches!(state, EntryState::Running | EntryState::Zombie);
         return table.entries.values().filter(|entry| runs(entry.state)).count();
     }
     let name = format!("class {class} ");

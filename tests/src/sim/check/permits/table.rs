@@ -25,12 +25,12 @@ pub(super) struct Unit {
 pub(super) struct Entry<'a> {
     lease: &'a str,
     lineage: Option<&'a str>,
-    pub(super) state: State,
+    pub(super) state: EntryState,
 }
 
 /// The state of a serial call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum EntryState {
     Running,
     Parked,
     Resuming,
@@ -53,14 +53,14 @@ impl<'a> Table<'a> {
                 if change.entry.as_deref().is_some_and(|entry| self.top_above(entry) != Some(entry)) {
                     broken("CC-6c", "a handler resumes below the top of its lease".to_owned());
                 }
-                self.state(change, State::Running);
+                self.state(change, EntryState::Running);
             }
-            "park" => self.release(change, State::Parked, broken),
-            "release" | "zombie_end" => self.release(change, State::Stopped, broken),
-            "zombie" => self.release(change, State::Zombie, broken),
+            "park" => self.release(change, EntryState::Parked, broken),
+            "release" | "zombie_end" => self.release(change, EntryState::Stopped, broken),
+            "zombie" => self.release(change, EntryState::Zombie, broken),
             "quiet" => self.pop(change, broken),
-            "queue" => self.state(change, State::Resuming),
-            "cancel" => self.state(change, State::Parked),
+            "queue" => self.state(change, EntryState::Resuming),
+            "cancel" => self.state(change, EntryState::Parked),
             _ => {}
         }
         if change.lease.is_some() {
@@ -108,7 +108,7 @@ impl<'a> Table<'a> {
             broken("I4", "a serial call gets a lease that is not lent to it".to_owned());
         }
         self.stacks.entry(lease).or_default().push(entry);
-        self.entries.insert(entry, Entry { lease, lineage, state: State::Running });
+        self.entries.insert(entry, Entry { lease, lineage, state: EntryState::Running });
     }
 
     fn pop(&mut self, change: &PermitChange, broken: &mut Broken<'_>) {
@@ -116,13 +116,13 @@ impl<'a> Table<'a> {
         let Some(popped) = entry.and_then(|entry| self.entries.remove(entry)) else {
             return broken("CC-7", "a call becomes quiescent twice".to_owned());
         };
-        if popped.state != State::Stopped {
+        if popped.state != EntryState::Stopped {
             broken("V2", format!("a call becomes quiescent in state {:?}", popped.state));
         }
         self.stacks.entry(popped.lease).or_default().retain(|at| Some(*at) != entry);
     }
 
-    fn release(&mut self, change: &PermitChange, state: State, broken: &mut Broken<'_>) {
+    fn release(&mut self, change: &PermitChange, state: EntryState, broken: &mut Broken<'_>) {
         for reported in &change.units {
             match self.units.get_mut(reported.name.as_str()) {
                 Some(unit) if unit.in_use > 0 => unit.in_use -= 1,
@@ -132,7 +132,7 @@ impl<'a> Table<'a> {
         self.state(change, state);
     }
 
-    fn state(&mut self, change: &PermitChange, state: State) {
+    fn state(&mut self, change: &PermitChange, state: EntryState) {
         let entry = change.entry.as_deref().and_then(|entry| self.entries.get_mut(entry));
         entry.into_iter().for_each(|entry| entry.state = state);
     }
@@ -173,7 +173,7 @@ impl<'a> Table<'a> {
     pub(super) fn may_push(&self, lease: &str, holder: Option<&str>) -> bool {
         self.top(lease).is_none_or(|top| {
             let state = self.entries[top].state;
-            Some(top) == holder && matches!(state, State::Parked | State::Stopped)
+            Some(top) == holder && matches!(state, EntryState::Parked | EntryState::Stopped)
         })
     }
 
