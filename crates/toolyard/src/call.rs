@@ -67,7 +67,7 @@ pub(crate) use engine::EngineCore;
 pub(crate) use holding::{BatchHolds, Holding};
 pub(crate) use in_flight::{CallGone, CallRef};
 pub(crate) use nested::{Entered, Nested};
-pub(crate) use refusals::vanished;
+pub(crate) use refusals::vanished_error;
 pub(crate) use run::{Run, Step, index};
 pub(crate) use session::{NameTaken, SessionCore};
 pub(crate) use slot::Slot;

@@ -30,7 +30,7 @@ pub(crate) use lengthy::{Unvalidated, validate_at_length, validations_end};
 use crate::{
     agent::Agent,
     config::FORK_DEPTH_MAX,
-    keys::{Fingerprint, KeptResult, KeyOf, Keys, Peek, already_executed, mismatch},
+    keys::{Fingerprint, KeyOf, Keys, Peek, RetainedResult, already_executed_error, mismatch_error},
     tool::{Allowed, PolicyVersion, Table, ToolEntry, VersionedPolicy},
 };
 use serde_json::Value;
@@ -73,7 +73,7 @@ pub(crate) enum NotCleared {
     /// Refused at present, or because of its key. Routed as if it ran (CL-2).
     Answered(ToolClass, CallError),
     /// It ran before: the result kept under its key is replayed.
-    Replayed(ToolClass, Arc<KeptResult>),
+    Replayed(ToolClass, Arc<RetainedResult>),
     /// Validating its arguments takes longer than others should wait; see [`Gate::validate_at_length`].
     Unvalidated(Unvalidated),
 }
@@ -140,7 +140,7 @@ pub(crate) fn check<F: Clone>(
     tools: &Table,
     policy: &VersionedPolicy,
     session: &Agent,
-    keys: &Keys<F, Arc<KeptResult>>,
+    keys: &Keys<F, Arc<RetainedResult>>,
     fit: Fit,
 ) -> Result<Cleared, NotCleared> {
     let (entry, parsed, Allowed { confinement, policy }) = allow(call, tools, policy, session, fit)?;
@@ -154,7 +154,7 @@ pub(crate) fn check<F: Clone>(
     let sandbox = session.engine.registry.guards().sandboxes.of(confinement.sandbox);
     entry.guard().peek(entry.name(), sandbox, now).map_err(|error| NotCleared::Answered(class, *error))?;
     let (consent, paths) = consent(entry, args, session)?;
-    let marked = consent.asks() || session.engine.bus.is_kept();
+    let marked = consent.asks() || session.engine.bus.is_recorded();
     let digest = marked.then(|| (policy, digest(entry, args, session, policy)));
     let confinement = (confinement != HOST).then_some(confinement);
     let has_more = key.is_some() || confinement.is_some() || digest.is_some() || !paths.is_empty();
@@ -195,7 +195,7 @@ fn allow<'a>(
 }
 
 /// Asks the policy in force again about a call that an older one allowed (V1).
-pub(crate) fn allow_again(entry: &ToolEntry, args: &Value, session: &Agent) -> Result<Allowed, CallError> {
+pub(crate) fn recheck_policy(entry: &ToolEntry, args: &Value, session: &Agent) -> Result<Allowed, CallError> {
     session.engine.rules.current().policy.ask(
         entry,
         args,
@@ -228,13 +228,13 @@ fn known<F: Clone>(
     key: KeyOf,
     entry: &ToolEntry,
     class: ToolClass,
-    keys: &Keys<F, Arc<KeptResult>>,
+    keys: &Keys<F, Arc<RetainedResult>>,
     now: Instant,
 ) -> Result<KeyOf, NotCleared> {
     match keys.peek(&entry.shared_name(), &key.key, key.fingerprint, now) {
         Peek::Unknown | Peek::InFlight => Ok(key),
-        Peek::Replay(kept) => Err(NotCleared::Replayed(class, kept)),
-        Peek::AlreadyExecuted => Err(NotCleared::Answered(class, already_executed())),
-        Peek::Mismatch => Err(NotCleared::Answered(class, mismatch())),
+        Peek::Replay(retained) => Err(NotCleared::Replayed(class, retained)),
+        Peek::AlreadyExecuted => Err(NotCleared::Answered(class, already_executed_error())),
+        Peek::Mismatch => Err(NotCleared::Answered(class, mismatch_error())),
     }
 }

@@ -21,7 +21,7 @@ mod retention;
 mod tests;
 
 pub(crate) use fingerprint::Fingerprint;
-pub(crate) use of_call::{KeptResult, KeyOf, already_executed, mismatch};
+pub(crate) use of_call::{KeyOf, RetainedResult, already_executed_error, mismatch_error};
 pub(crate) use retain::{Ended, Retain};
 
 use capacity::{KeyCapacity, TakeResult};
@@ -99,7 +99,7 @@ pub(crate) enum Reserved<F, B> {
     /// It is a mutating call and there is no room for its key (ID-8).
     Overloaded,
     /// There is no room for its key, but running it twice does no harm: run it without the key. Nothing must follow.
-    Unkept,
+    NotRetained,
 }
 
 /// How the leading call ended, as far as its key is concerned.
@@ -190,7 +190,7 @@ impl<F: Clone, B: Clone> Keys<F, B> {
             }
             // The shard is unlocked again, so the retention lock may be taken.
             if !self.make_room(now) {
-                return if mutating { Reserved::Overloaded } else { Reserved::Unkept };
+                return if mutating { Reserved::Overloaded } else { Reserved::NotRetained };
             }
         }
     }
@@ -271,7 +271,7 @@ impl<F: Clone, B: Clone> Keys<F, B> {
             Finished::Keep { body, bytes, .. } if bytes <= self.bounds.bytes_max => {
                 let until = now + self.bounds.keep;
                 let number = retention.note(name, until, bytes);
-                KeyState::Kept(Box::new(Body { body, until, number }))
+                KeyState::Retained(Box::new(Body { body, until, number }))
             }
             Finished::Keep { .. } if is_lasting => {
                 self.capacity.release_live();

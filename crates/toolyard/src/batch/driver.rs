@@ -36,8 +36,8 @@ impl Dispatch<'_> {
         }
         guard.disarm();
         drop(guard);
-        let is_kept = self.watch.is_some_and(|watch| watch.keeps(&batch));
-        if is_kept { batch.copies() } else { BatchState::collect(batch) }
+        let turn_keeps = self.watch.is_some_and(|watch| watch.keeps(&batch));
+        if turn_keeps { batch.copies() } else { BatchState::collect(batch) }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
         Slot, Step, Stop, TurnOf, index,
     },
     gate::{self, Cleared, Fit, NotCleared, Unvalidated},
-    keys::KeptResult,
+    keys::RetainedResult,
     record::Parent,
     tool::{Table, VersionedPolicy},
 };
@@ -102,7 +102,7 @@ impl Dispatch<'_> {
         batch.session.register(&batch);
         match self.origin {
             Origin::Outside => {}
-            Origin::Nested(entered) => entered.nest().attach(entered.call(), entered.child(), &batch),
+            Origin::Nested(entered) => entered.parking().attach(entered.call(), entered.child(), &batch),
             Origin::Refused(why) => batch.stop(why),
         }
         batch.ask();
@@ -250,7 +250,7 @@ impl From<NotCleared> for NotPassed {
         Self::Early(match not_cleared {
             NotCleared::Refused(error) => EarlyResult::Refused(error),
             NotCleared::Answered(class, error) => EarlyResult::Answered(class, error),
-            NotCleared::Replayed(class, kept) => EarlyResult::Kept(class, kept),
+            NotCleared::Replayed(class, retained) => EarlyResult::Retained(class, retained),
             NotCleared::Unvalidated(unvalidated) => return Self::Unvalidated(unvalidated),
         })
     }
@@ -277,14 +277,14 @@ enum EarlyResult {
     /// The turn has answered this very call before (CL-8).
     Replayed(Outcome),
     /// A result is kept under its key (ID-6).
-    Kept(ToolClass, Arc<KeptResult>),
+    Retained(ToolClass, Arc<RetainedResult>),
 }
 
 impl EarlyResult {
     fn routing(&self) -> Routing {
         match self {
             Self::Refused(_) => Routing::ShortCircuit,
-            Self::Answered(class, _) | Self::Kept(class, _) => (*class).into(),
+            Self::Answered(class, _) | Self::Retained(class, _) => (*class).into(),
             Self::Replayed(outcome) => outcome.routing,
         }
     }
@@ -309,7 +309,7 @@ fn announce(batch: &Arc<BatchState>, early: Vec<(u32, EarlyResult)>) {
     for index in 0..index(batch.slots.len()) {
         let call = batch.at(index);
         call.emit(None, || EventKind::Received {
-            tool_name: call.shown_name(),
+            tool_name: call.recorded_name(),
             bytes: call.call().arguments.size(),
             digest: call.received_digest(),
         });
@@ -321,8 +321,8 @@ fn announce(batch: &Arc<BatchState>, early: Vec<(u32, EarlyResult)>) {
             Some((_, EarlyResult::Replayed(outcome))) => {
                 call.share(call.slot().life(), Ending::replayed(outcome), Step::EndedAndQuiescent)
             }
-            Some((_, EarlyResult::Kept(_, kept))) => {
-                call.share(call.slot().life(), Ending::kept(&kept), Step::EndedAndQuiescent)
+            Some((_, EarlyResult::Retained(_, retained))) => {
+                call.share(call.slot().life(), Ending::retained(&retained), Step::EndedAndQuiescent)
             }
         }
     }

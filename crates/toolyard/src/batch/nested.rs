@@ -1,7 +1,7 @@
 //! Dispatching a handler's own calls.
 
 use super::intake::{Dispatch, Origin};
-use crate::call::{BatchState, CallRef, Entered, vanished};
+use crate::call::{BatchState, CallRef, Entered, vanished_error};
 use std::{pin::pin, sync::Arc, task::Poll};
 use tokio::sync::oneshot;
 use toolyard_core::{Batch, Call, Outcome, Routing};
@@ -20,8 +20,8 @@ pub(crate) async fn dispatch_nested(call: CallRef, dispatch: Dispatch<'_>, batch
     if batch.is_empty() {
         // It does not park the handler, but returns no earlier than other dispatches in flight.
         let outcomes = dispatch.run(batch).await;
-        if let Some(nest) = call.at().nest_of() {
-            nest.until_held().await;
+        if let Some(parking) = call.at().parking() {
+            parking.until_held().await;
         }
         return outcomes;
     }
@@ -30,15 +30,15 @@ pub(crate) async fn dispatch_nested(call: CallRef, dispatch: Dispatch<'_>, batch
         Err(why) => {
             let outcomes = Dispatch { origin: Origin::Refused(why), ..dispatch }.run(batch).await;
             // A handler that was given up may run on, and calls of it too: it stays parked for them (CC-7).
-            if let Some(nest) = call.at().nest_of() {
-                nest.until_held_or_stopped().await;
+            if let Some(parking) = call.at().parking() {
+                parking.until_held_or_stopped().await;
             }
             return outcomes;
         }
     };
-    if !entered.nest().dropped_have_settled() {
+    if !entered.parking().dropped_have_settled() {
         entered.park();
-        entered.nest().until_dropped_settled().await;
+        entered.parking().until_dropped_settled().await;
     }
     let outcomes = match dispatch.watch {
         None => on_its_own(Arc::new(entered), dispatch, batch).await,
@@ -54,8 +54,8 @@ pub(crate) async fn dispatch_nested(call: CallRef, dispatch: Dispatch<'_>, batch
             }
         }
     };
-    if let Some(nest) = call.at().nest_of() {
-        nest.until_held().await;
+    if let Some(parking) = call.at().parking() {
+        parking.until_held().await;
     }
     outcomes
 }
@@ -84,7 +84,7 @@ async fn on_its_own(entered: Arc<Entered>, dispatch: Dispatch<'_>, batch: Batch)
             });
             outcomes.await.unwrap_or_else(|_| {
                 let mut outcomes: Vec<_> = calls.iter().map(vanished_outcome).collect();
-                BatchState::shown(
+                BatchState::redact(
                     entered.call().batch.session.engine.results_redactor.as_ref(),
                     &mut outcomes,
                 );
@@ -98,7 +98,7 @@ async fn on_its_own(entered: Arc<Entered>, dispatch: Dispatch<'_>, batch: Batch)
 
 /// The result of a call whose batch was lost with its runtime (SC-3).
 fn vanished_outcome(call: &Call) -> Outcome {
-    Outcome::new(call, Routing::ShortCircuit, Err(vanished(1)))
+    Outcome::new(call, Routing::ShortCircuit, Err(vanished_error(1)))
 }
 
 /// Cancels a dispatch whose future is dropped.
@@ -110,7 +110,7 @@ struct LeaveOnDrop<'a> {
 impl Drop for LeaveOnDrop<'_> {
     fn drop(&mut self) {
         if self.armed {
-            self.entered.nest().cancel_child(self.entered.child());
+            self.entered.parking().cancel_child(self.entered.child());
         }
     }
 }

@@ -12,7 +12,7 @@ impl BatchState {
     pub(super) fn copies(&self) -> Vec<Outcome> {
         let results = self.slots.iter().map(Slot::peek).map(|result| result.expect(ALL_ENDED));
         let mut outcomes: Vec<Outcome> = results.collect();
-        Self::shown(self.session.engine.results_redactor.as_ref(), &mut outcomes);
+        Self::redact(self.session.engine.results_redactor.as_ref(), &mut outcomes);
         outcomes
     }
 
@@ -32,7 +32,7 @@ impl BatchState {
                 taken
             }
         };
-        Self::shown(redactor.as_ref(), &mut outcomes);
+        Self::redact(redactor.as_ref(), &mut outcomes);
         outcomes
     }
 
@@ -47,7 +47,7 @@ impl BatchState {
     /// The results so far, one place per call.
     pub(crate) fn finished(&self) -> Vec<Option<Outcome>> {
         let mut outcomes: Vec<Option<Outcome>> = self.slots.iter().map(Slot::peek).collect();
-        Self::shown(self.session.engine.results_redactor.as_ref(), outcomes.iter_mut().flatten());
+        Self::redact(self.session.engine.results_redactor.as_ref(), outcomes.iter_mut().flatten());
         outcomes
     }
 

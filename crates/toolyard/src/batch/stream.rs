@@ -14,7 +14,7 @@ use super::intake::{Dispatch, Order, Origin, StreamPrefix};
 use crate::{
     agent::EventPlace,
     budget::Allowance,
-    call::{BatchState, CallGone, CallRef, Entered, SessionCore, Stop, TurnOf, index, span, vanished},
+    call::{BatchState, CallGone, CallRef, Entered, SessionCore, Stop, TurnOf, index, span, vanished_error},
 };
 use futures::future::{Either, select};
 use parking_lot::{Mutex, MutexGuard};
@@ -69,11 +69,11 @@ struct Stream {
     caller: Result<Option<CallRef>, CallGone>,
     /// The span it was opened in.
     span: Span,
-    state: Mutex<State>,
+    state: Mutex<StreamState>,
 }
 
 #[derive(Default)]
-struct State {
+struct StreamState {
     /// Every call, as it was pushed. If the stream's task is dropped, calls that it has not taken in are answered
     /// from here (SC-3).
     pushed: Vec<Call>,
@@ -175,9 +175,9 @@ impl OpenBatch {
         self.done = None;
         let outcomes = self.stream.collect();
         if let Ok(Some(call)) = &self.stream.caller
-            && let Some(nest) = call.at().nest_of()
+            && let Some(parking) = call.at().parking()
         {
-            nest.until_held().await;
+            parking.until_held().await;
         }
         outcomes
     }
@@ -199,7 +199,7 @@ impl fmt::Debug for OpenBatch {
 }
 
 impl Stream {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, StreamState> {
         self.state.lock()
     }
 
@@ -248,7 +248,7 @@ impl Stream {
         };
         drop(entered); // outside of the lock
         if let Some((call, child)) = ahead {
-            call.at().entered_nest().cancel_child(child);
+            call.at().known_parking().cancel_child(child);
         }
     }
 
@@ -282,7 +282,7 @@ impl Stream {
         };
         if let Some(Ok(entered)) = &entered {
             // What has been stopped does not start and need not wait; it may itself be what others wait for.
-            entered.nest().until_dropped_settled_or(|| self.stopped().is_some()).await;
+            entered.parking().until_dropped_settled_or(|| self.stopped().is_some()).await;
         }
         let turn = TurnOf { number: self.turn, is_whole: false, allowance: self.allowance.clone() };
         let (session, order, span) = (&self.session, self.order, self.span.clone());
@@ -318,16 +318,16 @@ impl Stream {
     /// The outcome of a call that was never taken in.
     fn unaccepted_outcome(&self, call: &Call, error: CallError) -> Outcome {
         let mut outcome = Outcome::new(call, Routing::ShortCircuit, Err(error.not_started()));
-        BatchState::shown(self.session.engine.results_redactor.as_ref(), [&mut outcome]);
+        BatchState::redact(self.session.engine.results_redactor.as_ref(), [&mut outcome]);
         outcome
     }
 
     /// Every result, in the order of the calls.
     fn collect(&self) -> Vec<Outcome> {
-        let State { pushed, pieces, .. } = std::mem::take(&mut *self.state());
+        let StreamState { pushed, pieces, .. } = std::mem::take(&mut *self.state());
         let mut outcomes: Vec<_> = pieces.into_iter().flat_map(|piece| piece.results()).collect();
         let lost = pushed.get(outcomes.len()..).unwrap_or_default();
-        let lost = lost.iter().map(|call| self.unaccepted_outcome(call, vanished(0)));
+        let lost = lost.iter().map(|call| self.unaccepted_outcome(call, vanished_error(0)));
         outcomes.extend(lost.collect::<Vec<_>>());
         outcomes
     }

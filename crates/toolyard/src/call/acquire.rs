@@ -16,7 +16,7 @@ use crate::{
         in_flight::InFlight,
         life::{Life, Started},
         progress::Bid,
-        refusals::{Refusal, vanished},
+        refusals::{Refusal, vanished_error},
     },
     tool::{Slots, TakeResult, TooLong, rate},
 };
@@ -162,11 +162,11 @@ impl InFlight<'_> {
 }
 
 impl rate::Waiter for BatchState {
-    fn has_token(self: Arc<Self>, index: u32) {
+    fn token_granted(self: Arc<Self>, index: u32) {
         let call = self.at(index);
         let allowed = call.may_still_run();
         let mut life = call.slot().life();
-        let Some(bid) = life.has_token() else { return };
+        let Some(bid) = life.token_granted() else { return };
         let now = call.engine().clock.now();
         if let Err(error) = allowed.and_then(|()| call.recheck(now, bid.first_ready_at())) {
             call.refuse_bid(life, bid, *error);
@@ -175,7 +175,7 @@ impl rate::Waiter for BatchState {
         }
     }
 
-    fn has_no_token(&self, index: u32, retry_after: Duration) {
+    fn token_refused(&self, index: u32, retry_after: Duration) {
         let waits = self.at(index).slot().life().is_in_line();
         if waits {
             self.at(index).refuse(|| Refusal::RateLimited { retry_after }.error());
@@ -183,6 +183,6 @@ impl rate::Waiter for BatchState {
     }
 
     fn loses_queue(&self, index: u32) {
-        self.at(index).refuse(|| vanished(0));
+        self.at(index).refuse(|| vanished_error(0));
     }
 }

@@ -40,7 +40,7 @@ impl InFlight<'_> {
     }
 
     /// The tool's name as events show it.
-    pub(crate) fn shown_name(self) -> Arc<str> {
+    pub(crate) fn recorded_name(self) -> Arc<str> {
         if self.is_known() { self.call().name.clone() } else { UNKNOWN_TOOL.into() }
     }
 
@@ -48,7 +48,7 @@ impl InFlight<'_> {
     pub(crate) fn terminal_event(self, ending: &Ending) -> EventKind {
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let (queue_ms, duration_ms) = (millis(ending.queued.into()), millis(ending.ran.into()));
-        let tool_name = self.shown_name();
+        let tool_name = self.recorded_name();
         let error = match &ending.status {
             Ok(output) => {
                 return EventKind::Completed {

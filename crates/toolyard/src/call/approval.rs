@@ -67,12 +67,12 @@ impl InFlight<'_> {
 
     fn requested_event(self, request: &ApprovalRequest, shares: Option<RequestId>) -> EventKind {
         EventKind::ConfirmationRequested {
-            tool_name: self.shown_name(),
+            tool_name: self.recorded_name(),
             side_effects: request.side_effects(),
             expires_ms: u64::try_from(request.expires_in().as_millis()).unwrap_or(u64::MAX),
             request: request.id(),
             digest: *request.digest(),
-            input_summary: shortened(self.batch.shown_arguments(request)),
+            input_summary: shortened(self.batch.redacted_arguments(request)),
             projected_modifications: self.projected(),
             shares,
         }

@@ -109,7 +109,7 @@ impl BatchState {
         }
         let entries = slots.iter().filter_map(|slot| Some(&slot.work.as_ref()?.entry));
         let allowances = BatchAllowances::of(&session, turn.allowance, entries);
-        let hears = session.engine.bus.is_listening() || parent.is_kept();
+        let hears = session.engine.bus.is_listening() || parent.is_some();
         Arc::new_cyclic(|me| Self {
             me: me.clone(),
             end_announced: AtomicBool::new(slots.is_empty() || !hears),
@@ -282,7 +282,7 @@ impl<'a> InFlight<'a> {
     /// The call's outcome as its caller will see it.
     pub(crate) fn outcome(self, ending: Ending) -> Outcome {
         let mut outcome = self.slot().outcome(ending);
-        BatchState::shown(self.engine().results_redactor.as_ref(), [&mut outcome]);
+        BatchState::redact(self.engine().results_redactor.as_ref(), [&mut outcome]);
         outcome
     }
 

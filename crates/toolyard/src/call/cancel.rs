@@ -12,7 +12,7 @@ impl BatchState {
     /// Tells running calls to stop. What they dispatched is up to [`stop`](Self::stop).
     pub(crate) fn cancel_running(&self) {
         self.cancelled.store(true, Ordering::SeqCst);
-        // Either this sees a token or nest that is created concurrently, or its creator sees `cancelled`.
+        // Either this sees a token or parking that is created concurrently, or its creator sees `cancelled`.
         fence(Ordering::SeqCst);
         if let Some(token) = self.cancel.get() {
             token.cancel();

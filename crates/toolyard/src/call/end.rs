@@ -75,7 +75,7 @@ impl InFlight<'_> {
         let watch = life.ends(ending);
         drop(life);
         drop(watch);
-        self.settle(has_run);
+        self.settle_reservation(has_run);
         self.count_down(ok, step);
         if runs_flight {
             self.pass_on(progress);
@@ -149,7 +149,7 @@ impl InFlight<'_> {
                 None => verdict::unanswered(kind),
             });
         }
-        let error = self.batch.shown_error(error);
+        let error = self.batch.redacted_error(error);
         let runs_flight = self.flight_run_by().is_some();
         let ending = match &progress {
             None => Ending::unstarted(error.not_started()),

@@ -1,6 +1,6 @@
 //! How a call ended.
 
-use crate::keys::KeptResult;
+use crate::keys::RetainedResult;
 use std::time::Duration;
 use toolyard_core::{Call, CallError, Dedupe, Elapsed, Outcome, Routing, Sandbox, ToolOutput};
 
@@ -57,9 +57,9 @@ impl Ending {
     }
 
     /// The end of a call for which a result is kept under its key.
-    pub(crate) fn kept(kept: &KeptResult) -> Self {
-        let shared = Self::shared(kept.status.clone(), kept.attempts, Duration::ZERO);
-        Self { sandbox: kept.sandbox, dedupe: Dedupe::Replayed, ..shared }
+    pub(crate) fn retained(retained: &RetainedResult) -> Self {
+        let shared = Self::shared(retained.status.clone(), retained.attempts, Duration::ZERO);
+        Self { sandbox: retained.sandbox, dedupe: Dedupe::Replayed, ..shared }
     }
 
     /// The end of a call that shares the result of another call.

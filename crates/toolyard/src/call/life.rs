@@ -173,7 +173,7 @@ impl Life {
 
     /// It has a rate token. Returns its bid; `None` if it is not in line any more.
     #[must_use]
-    pub(crate) fn has_token(&mut self) -> Option<Bid> {
+    pub(crate) fn token_granted(&mut self) -> Option<Bid> {
         match std::mem::replace(&mut self.0, Phase::Waiting) {
             Phase::InLine { bid, .. } => Some(bid),
             other => self.stays(other),

@@ -1,7 +1,7 @@
 //! Calls that handlers make: which call a dispatch belongs to, and what the calling handler holds meanwhile.
 //!
 //! ```text
-//!   handler of call 7 ── cx.dispatch([a, b]) ──► Nest of call 7: units released, lease lent (CC-6)
+//!   handler of call 7 ── cx.dispatch([a, b]) ──► Parking of call 7: units released, lease lent (CC-6)
 //!                                                  └─► batch {a, b}, one deeper, its lineage through call 7
 //!   a and b are quiescent, or listed zombies  ──► resume: units taken again, top of its lease again
 //!                                                  └─► the dispatch returns
@@ -13,7 +13,7 @@
 
 mod entered;
 mod lineage;
-mod park;
+mod parking;
 mod position;
 mod quiescence;
 mod report;
@@ -21,6 +21,6 @@ mod state;
 
 pub(crate) use entered::Entered;
 pub(crate) use lineage::within;
-pub(crate) use park::{Clock, Nest};
+pub(crate) use parking::{Clock, Parking};
 pub(crate) use position::Nested;
 pub(crate) use report::Report;

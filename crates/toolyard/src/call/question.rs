@@ -224,7 +224,7 @@ impl Question {
         }
         let call = self.at();
         let (entry, args) = (&call.work().entry, call.args());
-        let allowed = gate::allow_again(entry, args, call.session())?;
+        let allowed = gate::recheck_policy(entry, args, call.session())?;
         call.grant_anew(allowed)?;
         let digest = gate::digest(entry, args, call.session(), allowed.policy);
         self.request = self.request.renewed(digest);

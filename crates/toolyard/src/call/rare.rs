@@ -17,7 +17,7 @@
 use crate::call::{
     flight::Flight,
     life::{RunningCall, Started},
-    nested::Nest,
+    nested::Parking,
     streamed::Streamed,
 };
 use parking_lot::{Mutex, MutexGuard};
@@ -32,7 +32,7 @@ use toolyard_core::Confinement;
 #[derive(Default)]
 pub(crate) struct Rare {
     /// What its handler holds while it awaits calls of its own; created by the first of them.
-    pub(crate) nest: OnceLock<Box<Nest>>,
+    pub(crate) parking: OnceLock<Box<Parking>>,
     /// Fires when the call is cancelled; created when its handler asks for it.
     token: OnceLock<CancellationToken>,
     /// The flight that it leads or has joined.

@@ -32,7 +32,7 @@ impl<'a> InFlight<'a> {
     pub(crate) fn still_allowed(self) -> Result<(), Box<CallError>> {
         let is_current = self.policy_of() == self.engine().rules.version();
         if !is_current {
-            self.allow_again().map_err(Box::new)?;
+            self.recheck_policy().map_err(Box::new)?;
         }
         match self.cleared() {
             Some(work) if !work.paths().is_empty() => self.leads_as_before(work).map_err(Box::new),
@@ -47,9 +47,9 @@ impl<'a> InFlight<'a> {
     }
 
     #[cold]
-    fn allow_again(self) -> Result<(), CallError> {
+    fn recheck_policy(self) -> Result<(), CallError> {
         let Some(work) = self.cleared() else { return Ok(()) };
-        let allowed = gate::allow_again(&work.entry, self.args(), self.session())?;
+        let allowed = gate::recheck_policy(&work.entry, self.args(), self.session())?;
         if matches!(work.consent, Consent::Ask { .. }) {
             return Err(Refusal::ChangedSinceApproval.error());
         }
@@ -103,7 +103,7 @@ impl<'a> InFlight<'a> {
     /// The digest of a call as it arrived, if a sink keeps it: of what would run, or of the call's text if it was
     /// refused.
     pub(crate) fn received_digest(self) -> Option<CallDigest> {
-        if !self.engine().bus.is_kept() {
+        if !self.engine().bus.is_recorded() {
             return None;
         }
         let call = self.call();

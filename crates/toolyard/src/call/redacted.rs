@@ -6,7 +6,7 @@ use toolyard_redact::{Redactor, Stream};
 
 impl BatchState {
     /// The error without secrets, as its caller gets it.
-    pub(crate) fn shown_error(&self, mut error: CallError) -> CallError {
+    pub(crate) fn redacted_error(&self, mut error: CallError) -> CallError {
         if let Some(redactor) = &self.session.engine.results_redactor {
             self.session.given_marks().add(redactor.error(&mut error));
         }
@@ -14,7 +14,7 @@ impl BatchState {
     }
 
     /// The arguments of a question as events show them. The approver sees more of them.
-    pub(crate) fn shown_arguments(&self, request: &ApprovalRequest) -> String {
+    pub(crate) fn redacted_arguments(&self, request: &ApprovalRequest) -> String {
         let redactor = self.session.engine.redactor.as_ref();
         redactor.map_or_else(
             || request.arguments().to_string(),
@@ -24,7 +24,7 @@ impl BatchState {
 
     /// Takes secrets out of outcomes. Only the arguments are left to look at: everything else was redacted when it
     /// was produced.
-    pub(crate) fn shown<'a>(
+    pub(crate) fn redact<'a>(
         redactor: Option<&Redactor>,
         outcomes: impl IntoIterator<Item = &'a mut Outcome>,
     ) {

@@ -131,7 +131,7 @@ impl From<toolyard_admission::Refusal> for Refusal {
 }
 
 /// The error of a call whose task was dropped because its runtime was shut down (SC-3).
-pub(crate) fn vanished(attempts: u32) -> CallError {
+pub(crate) fn vanished_error(attempts: u32) -> CallError {
     let mut error = new(ErrorKind::Internal, "the call's task was dropped before it ended");
     error.set_effect(Effect::Unknown);
     error.after_attempts(attempts)

@@ -43,8 +43,8 @@ impl InFlight<'_> {
 
     /// Settles the reservation of a call that ends: it is spent if the handler has started, and refunded otherwise.
     #[inline(always)]
-    pub(crate) fn settle(self, has_run: bool) {
-        let has_reserved = self.slot().settle();
+    pub(crate) fn settle_reservation(self, has_run: bool) {
+        let has_reserved = self.slot().take_reservation();
         if has_reserved && !has_run {
             let entry = &self.work().entry;
             self.batch.allowances.of_tool(entry).refund(entry.spec().settings.cost.unwrap_or_default());

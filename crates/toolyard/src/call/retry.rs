@@ -44,7 +44,7 @@ impl InFlight<'_> {
         }
         let watch = life.failed(progress);
         // Not earlier: a handler that is over must not dispatch any more.
-        self.slot().reopen_nest();
+        self.slot().reopen_parking();
         drop(life);
         drop(watch);
         if let Some(why) = self.stop_reason() {

@@ -10,7 +10,7 @@ use crate::{
         stop::Stop,
         weak_list::WeakList,
     },
-    keys::{KeptResult, KeyBounds, Keys},
+    keys::{KeyBounds, Keys, RetainedResult},
 };
 use parking_lot::{Mutex, MutexGuard};
 use slab::Slab;
@@ -26,7 +26,7 @@ pub(crate) struct SessionCore {
     agent: Agent,
     pub(crate) engine: Arc<EngineCore>,
     /// The idempotency keys of its tree.
-    keys: Arc<Keys<Arc<Flight>, Arc<KeptResult>>>,
+    keys: Arc<Keys<Arc<Flight>, Arc<RetainedResult>>>,
     /// The session it was forked from, and how.
     parent: Option<Parent>,
     open: Mutex<Open>,
@@ -159,7 +159,7 @@ impl SessionCore {
     }
 
     /// The idempotency keys of its tree.
-    pub(crate) fn keys(&self) -> &Keys<Arc<Flight>, Arc<KeptResult>> {
+    pub(crate) fn keys(&self) -> &Keys<Arc<Flight>, Arc<RetainedResult>> {
         &self.keys
     }
 

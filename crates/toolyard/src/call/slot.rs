@@ -7,7 +7,7 @@ use crate::{
     call::{
         ending::Ending,
         life::{Life, RunningCall, Started},
-        nested::Nest,
+        nested::Parking,
         rare::Rare,
     },
     gate::Cleared,
@@ -38,7 +38,7 @@ pub(crate) struct Slot {
 
 /// The handler has dispatched nothing so far.
 const ALONE: u8 = 0;
-/// The handler has dispatched calls: its nest releases what it holds.
+/// The handler has dispatched calls: its parking releases what it holds.
 const NESTED: u8 = 1;
 /// The handler is over and has dispatched nothing.
 const CLOSED: u8 = 2;
@@ -73,12 +73,12 @@ impl Slot {
         }
     }
 
-    /// The call's nest, created if its handler runs and has none.
-    pub(crate) fn open_nest(&self) -> Option<&Nest> {
+    /// The call's parking, created if its handler runs and has none.
+    pub(crate) fn open_parking(&self) -> Option<&Parking> {
         let held = self.started()?.held;
-        let nest = self.make_rare().nest.get_or_init(|| Box::new(Nest::new(held)));
+        let parking = self.make_rare().parking.get_or_init(|| Box::new(Parking::new(held)));
         let was = self.nesting.compare_exchange(ALONE, NESTED, Ordering::AcqRel, Ordering::Acquire);
-        (was != Err(CLOSED)).then_some(nest)
+        (was != Err(CLOSED)).then_some(parking)
     }
 
     /// The permits and the deadline of a call whose handler runs.
@@ -105,22 +105,22 @@ impl Slot {
         if life.is_ended() { self.rare()?.with_detached_run(look) } else { None }
     }
 
-    /// The call's nest, if it has one.
-    pub(crate) fn nest(&self) -> Option<&Nest> {
+    /// The call's parking, if it has one.
+    pub(crate) fn parking(&self) -> Option<&Parking> {
         (self.nesting.load(Ordering::Acquire) == NESTED)
-            .then(|| self.rare()?.nest.get())
+            .then(|| self.rare()?.parking.get())
             .flatten()
             .map(Box::as_ref)
     }
 
-    /// Notes that the handler is over, and returns its nest. A call without one cannot get one any more.
-    pub(crate) fn close_nest(&self) -> Option<&Nest> {
+    /// Notes that the handler is over, and returns its parking. A call without one cannot get one any more.
+    pub(crate) fn close_parking(&self) -> Option<&Parking> {
         if let Some(rare) = self.rare() {
             rare.handler_over();
         }
         match self.nesting.compare_exchange(ALONE, CLOSED, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => None,
-            Err(_) => self.nest(),
+            Err(_) => self.parking(),
         }
     }
 
@@ -130,7 +130,7 @@ impl Slot {
     }
 
     /// Takes the mark of a call that ends: whether it had reserved anything.
-    pub(crate) fn settle(&self) -> bool {
+    pub(crate) fn take_reservation(&self) -> bool {
         let reserved = self.reserved.load(Ordering::Relaxed);
         if reserved {
             self.reserved.store(false, Ordering::Relaxed);
@@ -147,8 +147,8 @@ impl Slot {
         self.rare.get()
     }
 
-    /// Allows a nest for the next attempt. No attempt so far has dispatched anything.
-    pub(crate) fn reopen_nest(&self) {
+    /// Allows a parking for the next attempt. No attempt so far has dispatched anything.
+    pub(crate) fn reopen_parking(&self) {
         self.nesting.store(ALONE, Ordering::Release);
     }
 

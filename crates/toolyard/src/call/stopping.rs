@@ -1,6 +1,8 @@
 //! Ending a batch early.
 
-use crate::call::{batch::BatchState, in_flight::InFlight, nested::Nest, run::index, slot::Slot, stop::Stop};
+use crate::call::{
+    batch::BatchState, in_flight::InFlight, nested::Parking, run::index, slot::Slot, stop::Stop,
+};
 use std::sync::Arc;
 use toolyard_core::EventKind;
 
@@ -62,7 +64,7 @@ impl BatchState {
     fn below(&self) -> Vec<Arc<Self>> {
         // A flight is stopped by the last of its callers.
         let alone = self.slots.iter().filter(|slot| slot.rare().is_none_or(|rare| rare.flight().is_none()));
-        alone.filter_map(Slot::nest).flat_map(Nest::children).collect()
+        alone.filter_map(Slot::parking).flat_map(Parking::children).collect()
     }
 }
 
@@ -92,7 +94,7 @@ impl InFlight<'_> {
 
     /// Stops what the handler of a call has dispatched.
     pub(crate) fn stop_below(self) {
-        let below = self.slot().nest().map(Nest::children);
+        let below = self.slot().parking().map(Parking::children);
         below.into_iter().flatten().for_each(|batch| batch.stop(Stop::Cancelled));
     }
 }

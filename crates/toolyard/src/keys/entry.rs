@@ -43,7 +43,7 @@ pub(super) enum KeyState<F, B> {
     /// It is in flight: it runs, or waits to.
     InFlight(F),
     /// It has ended, and its result is kept. Boxed because there may be ten times as many tombstones.
-    Kept(Box<Body<B>>),
+    Retained(Box<Body<B>>),
     /// It has run, and nothing else is known.
     Tombstone,
 }
@@ -78,8 +78,8 @@ impl<F, B> Entry<F, B> {
     /// What a call with this fingerprint finds at `now` (ID-2, ID-6).
     pub(super) fn find(&self, fingerprint: Fingerprint, now: Instant) -> Found<'_, F, B> {
         let body = match &self.state {
-            KeyState::Kept(body) if body.until > now => Some(&body.body),
-            KeyState::Kept(_) if !self.is_lasting => return Found::Gone,
+            KeyState::Retained(body) if body.until > now => Some(&body.body),
+            KeyState::Retained(_) if !self.is_lasting => return Found::Gone,
             _ => None,
         };
         match (&self.state, body) {
@@ -92,6 +92,6 @@ impl<F, B> Entry<F, B> {
 
     /// Whether the retention record with this number belongs to it.
     pub(super) fn is_body(&self, number: u64) -> bool {
-        matches!(&self.state, KeyState::Kept(body) if body.number == number)
+        matches!(&self.state, KeyState::Retained(body) if body.number == number)
     }
 }

@@ -100,7 +100,7 @@ impl EventBus {
 
     /// Whether anything would read an event.
     pub(crate) fn is_listening(&self) -> bool {
-        self.is_kept() || self.has_readers()
+        self.is_recorded() || self.has_readers()
     }
 
     /// Whether any reader takes events as `Arc`s.
@@ -109,7 +109,7 @@ impl EventBus {
     }
 
     /// Whether any reader takes every event.
-    pub(crate) fn is_kept(&self) -> bool {
+    pub(crate) fn is_recorded(&self) -> bool {
         !self.sinks.is_empty() || !self.queues.is_empty()
     }
 

@@ -11,12 +11,12 @@ pub(crate) fn is_valid(name: &str) -> bool {
 }
 
 /// A name as errors show it: escaped, and cut if it is longer than any valid one.
-pub(crate) fn shown(name: &str) -> String {
-    let mut shown: String = name.chars().take(CHARS_MAX).flat_map(char::escape_debug).collect();
+pub(crate) fn escaped(name: &str) -> String {
+    let mut escaped: String = name.chars().take(CHARS_MAX).flat_map(char::escape_debug).collect();
     if name.chars().nth(CHARS_MAX).is_some() {
-        shown.push('…');
+        escaped.push('…');
     }
-    shown
+    escaped
 }
 
 /// Whether a character has no place in a name.
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn a_long_or_odd_name_is_shown_cut_and_escaped() {
-        assert_eq!(shown("a\u{202e}b"), "a\\u{202e}b");
-        assert_eq!(shown(&"x".repeat(1_000_000)), format!("{}…", "x".repeat(CHARS_MAX)));
+        assert_eq!(escaped("a\u{202e}b"), "a\\u{202e}b");
+        assert_eq!(escaped(&"x".repeat(1_000_000)), format!("{}…", "x".repeat(CHARS_MAX)));
     }
 }

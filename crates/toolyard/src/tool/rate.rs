@@ -38,10 +38,10 @@ pub(crate) const PAUSE_MAX: Duration = Duration::from_secs(300);
 /// A batch with calls that wait for tokens.
 pub(crate) trait Waiter: Send + Sync {
     /// Continues with call `index`, which has its token.
-    fn has_token(self: Arc<Self>, index: u32);
+    fn token_granted(self: Arc<Self>, index: u32);
 
     /// Ends call `index`, which would get its token too late.
-    fn has_no_token(&self, index: u32, retry_after: Duration);
+    fn token_refused(&self, index: u32, retry_after: Duration);
 
     /// Ends call `index`, whose queue is no longer driven because its runtime was shut down.
     fn loses_queue(&self, index: u32);

@@ -38,7 +38,7 @@ pub enum RegisterError {
     /// The name is empty, too long, or has white space or characters that are not seen.
     #[error(
         "'{}' is not a valid tool name: use 1 to 128 visible characters without white space",
-        name::shown(name)
+        name::escaped(name)
     )]
     Name {
         /// The name.

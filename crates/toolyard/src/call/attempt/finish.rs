@@ -13,7 +13,7 @@ use crate::{
         end::End,
         ending::Ending,
         nested::Report,
-        refusals::vanished,
+        refusals::vanished_error,
         run::Step,
         span,
         stop::Stop,
@@ -38,9 +38,9 @@ impl Attempt {
     fn give_back(&self, still_running: bool, at: Instant) -> Option<Box<Held>> {
         let keeps = |unit| a_zombie_keeps(self.work().class, unit);
         let admission = &self.engine().admission;
-        let zombie = match self.at().close_nest() {
-            Some(nest) => {
-                let kept = nest.handler_over(&self.call, still_running.then_some(&keeps));
+        let zombie = match self.at().close_parking() {
+            Some(parking) => {
+                let kept = parking.handler_over(&self.call, still_running.then_some(&keeps));
                 still_running.then(|| Box::new(kept))
             }
             None if still_running => {
@@ -98,8 +98,8 @@ impl Attempt {
     #[inline(always)]
     fn write(&mut self, ending: Ending, is_zombie: bool) {
         self.stage = Stage::Done;
-        let has_nest = self.at().nest_of().is_some();
-        let is_quiescent = !is_zombie && !has_nest;
+        let has_dispatched = self.at().parking().is_some();
+        let is_quiescent = !is_zombie && !has_dispatched;
         let on_flight = match self.at().flight_run_by().cloned() {
             None => {
                 let step = if is_quiescent { Step::EndedAndQuiescent } else { Step::Ended };
@@ -112,7 +112,7 @@ impl Attempt {
                 true
             }
         };
-        let report = match has_nest {
+        let report = match has_dispatched {
             true => self.call.next_report(),
             false if is_zombie => Some(Report::Listed),
             // Its followers become quiescent with it.
@@ -195,7 +195,7 @@ impl Drop for Attempt {
         let ending = match std::mem::replace(&mut self.stage, Stage::Done) {
             Stage::InHook { ending, .. } => *ending,
             stage => {
-                let ending = Ending::vanished(vanished(self.number()), self.queued());
+                let ending = Ending::vanished(vanished_error(self.number()), self.queued());
                 if let Some(span) = self.at().forget_span() {
                     span::ended(&span, self.at(), &ending);
                 }

@@ -64,7 +64,7 @@ impl Attempt {
         let call = Repeatability {
             repeatable: entry.spec().is_repeatable(),
             recursive: entry.spec().recursive,
-            has_dispatched: self.at().nest_of().is_some(),
+            has_dispatched: self.at().parking().is_some(),
         };
         let bounds = self.bounds();
         // If its own deadline comes earlier, another call takes over the flight.

@@ -84,7 +84,7 @@ impl Attempt {
     #[inline]
     fn ends_soon(&self) -> bool {
         let engine = self.engine();
-        engine.redactor.is_none() && !engine.bus.is_kept() && engine.hooks.is_none()
+        engine.redactor.is_none() && !engine.bus.is_recorded() && engine.hooks.is_none()
     }
 
     async fn finish_with_hook(&mut self, mut ending: Ending, still_running: Option<HandlerStopped>) {

@@ -39,10 +39,10 @@ pub(crate) trait Job: Sized + Send + 'static {
 /// The runners of an engine.
 pub(crate) struct Runners<J> {
     tasks: Tasks,
-    state: Mutex<State<J>>,
+    state: Mutex<RunnersState<J>>,
 }
 
-struct State<J> {
+struct RunnersState<J> {
     /// Jobs for which runners were woken. The first runner to arrive takes them.
     jobs: VecDeque<J>,
     /// In the order in which they became idle. The last one is woken first, because its memory is still in the
@@ -61,11 +61,12 @@ struct IdleRunner {
 
 impl<J: Job> Runners<J> {
     pub(crate) fn new(tasks: Tasks) -> Arc<Self> {
-        let state = State { jobs: VecDeque::new(), idle: Vec::new(), closed: false, last_idle_id: None };
+        let state =
+            RunnersState { jobs: VecDeque::new(), idle: Vec::new(), closed: false, last_idle_id: None };
         Arc::new(Self { tasks, state: Mutex::new(state) })
     }
 
-    fn state(&self) -> MutexGuard<'_, State<J>> {
+    fn state(&self) -> MutexGuard<'_, RunnersState<J>> {
         self.state.lock()
     }
 
@@ -98,7 +99,7 @@ impl<J: Job> Runners<J> {
     }
 }
 
-impl<J> State<J> {
+impl<J> RunnersState<J> {
     /// Makes a runner idle; `None` if it must end.
     fn set_idle(&mut self, waker: &Waker) -> Option<NonZeroU64> {
         if self.closed || self.idle.len() >= IDLE_MAX {

@@ -153,8 +153,8 @@ impl Execution<'_> {
 
     /// Its clock, which stands still only while it waits for calls of its own; the task is woken when that changes.
     fn clock(&self, cx: &Context<'_>) -> Clock {
-        let nest = self.call().nest_of();
-        nest.map_or(Clock::Runs(Duration::ZERO), |nest| nest.clock(cx.waker()))
+        let parking = self.call().parking();
+        parking.map_or(Clock::Runs(Duration::ZERO), |parking| parking.clock(cx.waker()))
     }
 
     /// How long it may go on, told to stop, after it has timed out (SC-5).

@@ -65,7 +65,7 @@ impl Zombie {
         let Some(kept) = self.keeps.take() else { return };
         let call = self.call.at();
         call.work().entry.guard().zombie_ended();
-        let report = match call.nest_of() {
+        let report = match call.parking() {
             Some(_) => self.call.zombie_stopped(kept),
             None => {
                 call.engine().admission.zombie_gone(kept);

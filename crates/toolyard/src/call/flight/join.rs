@@ -5,7 +5,7 @@ use crate::{
         batch::BatchState, ending::Ending, flight::Flight, in_flight::InFlight, life::Life,
         refusals::Refusal, run::Step,
     },
-    keys::{KeyOf, Reserved, already_executed, mismatch},
+    keys::{KeyOf, Reserved, already_executed_error, mismatch_error},
 };
 use parking_lot::MutexGuard;
 use tokio::time::Instant;
@@ -68,7 +68,7 @@ impl<'a> InFlight<'a> {
                     self.slot().make_rare().set_flight(flight);
                     return Some(life);
                 }
-                Reserved::Unkept => return Some(life),
+                Reserved::NotRetained => return Some(life),
                 Reserved::Join(_) if entry.spec().settings.key_conflict == Some(KeyConflict::Fail) => {
                     break Refusal::KeyInProgress.error();
                 }
@@ -84,12 +84,12 @@ impl<'a> InFlight<'a> {
                     // The flight has just ended; its key is about to be updated.
                     std::hint::spin_loop();
                 }
-                Reserved::Replay(kept) => {
-                    self.share(life, Ending::kept(&kept), Step::EndedAndQuiescent);
+                Reserved::Replay(retained) => {
+                    self.share(life, Ending::retained(&retained), Step::EndedAndQuiescent);
                     return None;
                 }
-                Reserved::AlreadyExecuted => break already_executed(),
-                Reserved::Mismatch => break mismatch(),
+                Reserved::AlreadyExecuted => break already_executed_error(),
+                Reserved::Mismatch => break mismatch_error(),
                 Reserved::Overloaded => break Refusal::KeysFull.error(),
             }
         };

@@ -8,7 +8,7 @@ use crate::{
         in_flight::{CallRef, InFlight},
         run::Step,
     },
-    keys::{Ended, Finished, KeptResult, Retain},
+    keys::{Ended, Finished, Retain, RetainedResult},
 };
 use std::{collections::VecDeque, sync::Arc};
 use toolyard_core::{CallError, Reason, ToolOutput};
@@ -60,13 +60,13 @@ impl InFlight<'_> {
         let finished = match ended.retain() {
             Retain::Forget => Finished::Forget,
             Retain::Keep => {
-                let kept =
-                    KeptResult { status: status.clone(), attempts, sandbox: self.confinement().sandbox };
+                let retained =
+                    RetainedResult { status: status.clone(), attempts, sandbox: self.confinement().sandbox };
                 let bytes = match status {
                     Ok(output) => output.size(),
                     Err(error) => error.message.len() + error.output_size(),
                 };
-                Finished::Keep { body: Arc::new(kept), bytes, idempotent: repeatable }
+                Finished::Keep { body: Arc::new(retained), bytes, idempotent: repeatable }
             }
         };
         self.session().keys().complete(&work.entry.shared_name(), &key.key, finished, now);

@@ -6,7 +6,7 @@ use crate::call::{
     in_flight::{CallRef, InFlight},
     nested::Report,
     progress::Progress,
-    refusals::vanished,
+    refusals::vanished_error,
 };
 use std::{sync::Arc, time::Duration};
 
@@ -84,7 +84,7 @@ impl HandOver {
     fn give_up(&self) {
         let call = self.next.at();
         let attempts = self.progress.as_ref().map_or(0, |progress| progress.attempts);
-        let error = if attempts > 0 { vanished(attempts) } else { vanished(0).not_started() };
+        let error = if attempts > 0 { vanished_error(attempts) } else { vanished_error(0).not_started() };
         let ending = Ending::shared(Err(Box::new(error)), attempts, Duration::ZERO);
         call.complete(&ending.status, attempts, false);
         match call.slot().life().following() {

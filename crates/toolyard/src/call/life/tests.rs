@@ -187,7 +187,7 @@ impl Pair {
                 self.at = At::InLine;
             }
             Event::HasToken => {
-                let bid = self.life.has_token();
+                let bid = self.life.token_granted();
                 self.takes_bid(bid, At::InLine);
             }
             Event::Queues => {

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Created when a call dispatches for the first time; most calls never do. Grants that follow from a change are
-//! started after the nest's lock is released, because they may resume another handler.
+//! started after its lock is released, because they may resume another handler.
 
 use crate::{
     call::{
@@ -17,7 +17,7 @@ use crate::{
         in_flight::CallRef,
         nested::{
             report::Report,
-            state::{Child, OnGrant, State, Units},
+            state::{Child, HandlerState, OnGrant, Units},
         },
         stop::Stop,
     },
@@ -38,9 +38,9 @@ use tokio::sync::Notify;
 use toolyard_admission::{Granted, Held, LeaveResult, Resumed, Ticket, UnitKind};
 
 /// A handler's own calls, and what it holds.
-pub(crate) struct Nest {
+pub(crate) struct Parking {
     held: Held,
-    state: Mutex<State>,
+    state: Mutex<HandlerState>,
     /// Notifies dispatches that wait for the handler's units.
     changed: Notify,
     /// The attempt's task, woken when its clock stops or starts.
@@ -57,9 +57,9 @@ pub(crate) enum Clock {
     Starved,
 }
 
-impl Nest {
+impl Parking {
     pub(crate) fn new(held: Held) -> Self {
-        let state = State {
+        let state = HandlerState {
             units: Units::Held,
             children: BTreeMap::new(),
             entered: 0,
@@ -72,7 +72,7 @@ impl Nest {
         Self { held, state: Mutex::new(state), changed: Notify::new(), attempt: AtomicWaker::new() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, HandlerState> {
         self.state.lock()
     }
 
@@ -176,7 +176,7 @@ impl Nest {
 
     /// Waits until [`Self::dropped_have_settled`].
     pub(crate) async fn until_dropped_settled(&self) {
-        self.until(State::dropped_have_settled).await;
+        self.until(HandlerState::dropped_have_settled).await;
     }
 
     /// Stops the batch of one dispatch.
@@ -190,8 +190,8 @@ impl Nest {
     /// Waits until the handler has its units again. A handler that is over and cannot be dropped stays parked until its
     /// calls have stopped: it must not run on beside a serial one (CC-7).
     pub(crate) async fn until_held(&self) {
-        let holds = |state: &State| matches!(state.units, Units::Held) && state.unsettled == 0;
-        let is_over = |state: &State| matches!(state.units, Units::Over) && state.children.is_empty();
+        let holds = |state: &HandlerState| matches!(state.units, Units::Held) && state.unsettled == 0;
+        let is_over = |state: &HandlerState| matches!(state.units, Units::Over) && state.children.is_empty();
         self.until(|state| holds(state) || is_over(state)).await;
     }
 
@@ -215,7 +215,7 @@ impl Nest {
         }
     }
 
-    async fn until(&self, is_so: impl Fn(&State) -> bool) {
+    async fn until(&self, is_so: impl Fn(&HandlerState) -> bool) {
         loop {
             // Made before the check, so that no change is missed in between.
             let changed = self.changed.notified();
@@ -309,7 +309,7 @@ impl Nest {
         }
         drop(state);
         self.notify();
-        // The attempt of a blocking handler may not have been polled since there is a nest, and not know it.
+        // The attempt of a blocking handler may not have been polled since there is one, and not know it.
         call.at().wake();
         granted.start();
     }
@@ -391,31 +391,31 @@ impl Nest {
 }
 
 impl CallRef {
-    fn nest(&self) -> &Nest {
-        self.at().entered_nest()
+    fn parking(&self) -> &Parking {
+        self.at().known_parking()
     }
 
     /// Notes that all calls of a dispatch are quiescent or listed zombies; returns what to report of this call.
     pub(crate) fn child_settled(&self, child: usize) -> Option<Report> {
-        self.nest().settle(self, child, false);
-        self.nest().next_report(self)
+        self.parking().settle(self, child, false);
+        self.parking().next_report(self)
     }
 
     /// Notes that all calls of a dispatch are quiescent; returns what to report of this call.
     pub(crate) fn child_quiescent(&self, child: usize) -> Option<Report> {
-        self.nest().settle(self, child, true);
-        self.nest().next_report(self)
+        self.parking().settle(self, child, true);
+        self.parking().next_report(self)
     }
 
     /// What to report of this call, if its handler is over.
     pub(crate) fn next_report(&self) -> Option<Report> {
-        self.nest().next_report(self)
+        self.parking().next_report(self)
     }
 
     /// Notes that its zombie has stopped; returns what to report of this call.
     pub(crate) fn zombie_stopped(&self, kept: Held) -> Option<Report> {
-        self.nest().zombie_stopped(self, kept);
-        self.nest().next_report(self)
+        self.parking().zombie_stopped(self, kept);
+        self.parking().next_report(self)
     }
 
     /// Ends the call if it still waits to resume, and only zombies hold what it needs, after [`ZOMBIE_WAIT`](crate::config::ZOMBIE_WAIT) (CC-6c).
@@ -426,7 +426,7 @@ impl CallRef {
             if let Some(call) = call.upgrade()
                 && call.at().engine().admission.is_behind_zombies(ticket)
             {
-                call.nest().starve(&call);
+                call.parking().starve(&call);
             }
         });
     }

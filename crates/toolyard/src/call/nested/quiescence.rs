@@ -9,7 +9,7 @@
 use crate::call::{
     batch::BatchState,
     in_flight::{CallRef, InFlight},
-    nested::{park::Nest, report::Report},
+    nested::{parking::Parking, report::Report},
     run::{Counted, Run, Step},
 };
 use std::{future::poll_fn, sync::atomic::Ordering, task::Poll};
@@ -108,7 +108,7 @@ impl BatchState {
 impl CallRef {
     /// Lets a parked handler continue with the units it was granted.
     pub(crate) fn resumed(&self) {
-        self.at().entered_nest().resumed(self);
+        self.at().known_parking().resumed(self);
         if let Some(report) = self.next_report() {
             self.at().report_up(report);
         }
@@ -163,24 +163,24 @@ impl<'a> InFlight<'a> {
         }
     }
 
-    /// The nest of a call, opened for a dispatch if need be; `None` if the handler is over.
-    pub(crate) fn nest(self) -> Option<&'a Nest> {
-        self.slot().open_nest()
+    /// The parking of a call, opened for a dispatch if need be; `None` if the handler is over.
+    pub(crate) fn open_parking(self) -> Option<&'a Parking> {
+        self.slot().open_parking()
     }
 
-    /// The nest of a call, if it has one.
-    pub(crate) fn nest_of(self) -> Option<&'a Nest> {
-        self.slot().nest()
+    /// The parking of a call, if it has one.
+    pub(crate) fn parking(self) -> Option<&'a Parking> {
+        self.slot().parking()
     }
 
-    /// The nest of a call that is known to have one.
-    pub(crate) fn entered_nest(self) -> &'a Nest {
-        self.nest_of().expect("a call in the lineage has a nest until it is removed")
+    /// The parking of a call that is known to have one.
+    pub(crate) fn known_parking(self) -> &'a Parking {
+        self.parking().expect("a call in the lineage has a parking until it is removed")
     }
 
-    /// Notes that a handler is over; returns its nest, if it has one.
-    pub(crate) fn close_nest(self) -> Option<&'a Nest> {
-        self.slot().close_nest()
+    /// Notes that a handler is over; returns its parking, if it has one.
+    pub(crate) fn close_parking(self) -> Option<&'a Parking> {
+        self.slot().close_parking()
     }
 }
 

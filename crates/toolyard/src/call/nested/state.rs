@@ -39,7 +39,7 @@ pub(super) struct Child {
     pub(super) unawaited: bool,
 }
 
-pub(super) struct State {
+pub(super) struct HandlerState {
     pub(super) units: Units,
     /// By their numbers, which are never reused: a dispatch, and so its number, may outlive its entry here.
     pub(super) children: BTreeMap<usize, Child>,
@@ -56,7 +56,7 @@ pub(super) struct State {
     pub(super) reported: Option<Report>,
 }
 
-impl State {
+impl HandlerState {
     pub(super) fn dropped_have_settled(&self) -> bool {
         !self.children.values().any(|child| child.unawaited && !child.settled)
     }

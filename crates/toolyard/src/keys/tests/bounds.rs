@@ -72,7 +72,7 @@ fn flights_are_never_evicted() {
     assert_eq!(tree.reserve("a", 0, true, 1), Reserved::Lead(1));
     assert_eq!(tree.reserve("b", 0, false, 2), Reserved::Lead(2));
     assert_eq!(tree.reserve("c", 0, true, 3), Reserved::Overloaded);
-    assert_eq!(tree.reserve("c", 0, false, 3), Reserved::Unkept);
+    assert_eq!(tree.reserve("c", 0, false, 3), Reserved::NotRetained);
     assert_eq!(tree.reserve("a", 0, true, 3), Reserved::Join(1));
     assert_eq!(tree.held(), (2, 1, 0));
     tree.forget("a");

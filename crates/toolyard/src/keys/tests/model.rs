@@ -109,7 +109,7 @@ impl Model {
             match self.oldest_body() {
                 Some(at) => self.end_body(at),
                 None if mutating => return Reserved::Overloaded,
-                None => return Reserved::Unkept,
+                None => return Reserved::NotRetained,
             }
         }
         self.known.push((key, args, mutating, Is::Flight(flight)));

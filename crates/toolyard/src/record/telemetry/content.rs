@@ -21,24 +21,24 @@ impl Content {
 
     /// The arguments of a call as its span shows them; `None` if it does not.
     pub(crate) fn arguments(&self, arguments: &Arguments) -> Option<String> {
-        self.wanted.then(|| self.shown(&arguments.to_string()).into_owned())
+        self.wanted.then(|| self.redacted(&arguments.to_string()).into_owned())
     }
 
     /// The result of a call as its span shows it; `None` if it does not.
     pub(crate) fn result(&self, status: &Result<ToolOutput, Box<CallError>>) -> Option<String> {
         self.wanted.then(|| match status {
-            Ok(output) => self.shown(&output.to_text()).into_owned(),
-            Err(error) => self.shown(&error.to_text()).into_owned(),
+            Ok(output) => self.redacted(&output.to_text()).into_owned(),
+            Err(error) => self.redacted(&error.to_text()).into_owned(),
         })
     }
 
     /// The description of a tool as its span shows it.
     pub(crate) fn description<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        self.shown(text)
+        self.redacted(text)
     }
 
     /// Redacts and shortens a text. All content of spans passes through here.
-    fn shown<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    fn redacted<'a>(&self, text: &'a str) -> Cow<'a, str> {
         // Redacted before it is cut: half a secret would not be found.
         let text = self.redactor.as_ref().map_or(Cow::Borrowed(text), |redactor| redactor.text(text));
         match text.len() {
@@ -59,9 +59,9 @@ mod tests {
     #[test]
     fn long_texts_are_cut() {
         let content = Content::new(true, None);
-        assert_eq!(content.shown("short"), "short");
+        assert_eq!(content.redacted("short"), "short");
         let long = "ä".repeat(SHOWN_BYTES_MAX);
-        let shown = content.shown(&long);
+        let shown = content.redacted(&long);
         assert!(shown.ends_with("ä… (16384 more bytes)"), "{}", &shown[shown.len() - 40..]);
     }
 
@@ -71,7 +71,7 @@ mod tests {
         let redactor = Redactor::new().with_secret("correct horse").unwrap();
         let content = Content::new(true, Some(redactor));
         let text = format!("{}correct horse", "x".repeat(SHOWN_BYTES_MAX - 4));
-        assert!(!content.shown(&text).contains("corr"));
+        assert!(!content.redacted(&text).contains("corr"));
     }
 
     /// OB-4: by default a span has no content of the call.

@@ -13,7 +13,7 @@ impl Parent {
     }
 
     /// Whether there was a span.
-    pub(crate) fn is_kept(&self) -> bool {
+    pub(crate) fn is_some(&self) -> bool {
         self.0.is_some()
     }
 

@@ -11,7 +11,7 @@ const CAUSES_MAX: usize = 32;
 impl Panic {
     /// Logs it. `what` says whose code has panicked, and what comes of that.
     pub(crate) fn log(&self, what: impl fmt::Display, tool: Option<&str>, redactor: Option<&Redactor>) {
-        self.write(what, tool, Some(&shown(&self.told(), redactor)));
+        self.write(what, tool, Some(&redacted(&self.told(), redactor)));
     }
 
     /// Logs a panic of a destructor that ends here: where it was raised, and not what it says, because nobody here
@@ -49,13 +49,13 @@ pub(crate) fn log_unclassified(error: &ToolError, tool: &str, redactor: Option<&
     let told = error.source().map(|source| causes(source.as_ref()));
     tracing::error!(
         tool,
-        error = told.as_deref().map(|told| display(shown(told, redactor))),
+        error = told.as_deref().map(|told| display(redacted(told, redactor))),
         backtrace = error.backtrace().map(display),
         "a handler failed with an unclassified error"
     );
 }
 
-fn shown<'a>(text: &'a str, redactor: Option<&Redactor>) -> Cow<'a, str> {
+fn redacted<'a>(text: &'a str, redactor: Option<&Redactor>) -> Cow<'a, str> {
     redactor.map_or(Cow::Borrowed(text), |redactor| redactor.text(text))
 }
 

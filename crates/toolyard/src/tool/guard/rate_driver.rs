@@ -36,8 +36,8 @@ impl RateDriver {
         let guard = self.guard.clone();
         loop {
             let due = guard.queue.due(clock.now());
-            due.granted.into_iter().for_each(|call| call.waiter.has_token(call.index));
-            due.expired.iter().for_each(|call| call.waiter.has_no_token(call.index, due.retry_after));
+            due.granted.into_iter().for_each(|call| call.waiter.token_granted(call.index));
+            due.expired.iter().for_each(|call| call.waiter.token_refused(call.index, due.retry_after));
             let Some(next) = due.next else {
                 guard.is_driven.store(false, Ordering::Release);
                 // A call that joined just now found the task still running and started no other.
