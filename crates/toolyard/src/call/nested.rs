@@ -17,7 +17,6 @@ mod parking;
 mod position;
 mod quiescence;
 mod report;
-mod state;
 
 pub(crate) use entered::Entered;
 pub(crate) use lineage::within;
