@@ -45,12 +45,19 @@ pub(crate) struct Rare {
     call_cancelled: AtomicBool,
     /// Whether it has ended while the flight in its slot goes on.
     detached: AtomicBool,
-    /// The handler's output that is held back while it is searched for secrets.
-    streamed: Mutex<Option<Box<Streamed>>>,
-    /// The permits and the waker of a handler that goes on after its call has ended.
-    detached_run: Mutex<Option<RunningCall>>,
-    /// Its span, while its handler runs and a subscriber listens.
-    span: Mutex<Option<Box<tracing::Span>>>,
+    /// What belongs to its handler.
+    handler: Mutex<Handler>,
+}
+
+/// What belongs to a call's handler. Every look at it is short, and what leaves it is dropped outside of the lock.
+#[derive(Default)]
+struct Handler {
+    /// Its output that is held back while it is searched for secrets.
+    streamed: Option<Box<Streamed>>,
+    /// Its permits and its waker, if it goes on after its call has ended.
+    detached_run: Option<RunningCall>,
+    /// Its span, while it runs and a subscriber listens.
+    span: Option<Box<tracing::Span>>,
 }
 
 impl Rare {
@@ -94,48 +101,50 @@ impl Rare {
         *self.confinement.get_or_init(|| confinement) == confinement
     }
 
+    fn handler(&self) -> MutexGuard<'_, Handler> {
+        self.handler.lock()
+    }
+
     /// Notes that the call has ended and its handler goes on for others, with what it has started with.
     pub(crate) fn detach(&self, started: Option<Started>) {
-        *self.detached_run() = started.map(RunningCall::from);
+        self.handler().detached_run = started.map(RunningCall::from);
         self.detached.store(true, Ordering::SeqCst);
     }
 
     /// Looks at what a handler has if it goes on after its call has ended.
     pub(crate) fn with_detached_run<T>(&self, look: impl FnOnce(&mut RunningCall) -> T) -> Option<T> {
-        self.detached_run().as_mut().map(look)
+        self.handler().detached_run.as_mut().map(look)
     }
 
     /// Whether its handler goes on after its call has ended.
     pub(super) fn has_detached_run(&self) -> bool {
-        self.is_detached() && self.detached_run().is_some()
+        self.is_detached() && self.handler().detached_run.is_some()
     }
 
     /// The handler is over.
     pub(crate) fn handler_over(&self) {
-        let _over = self.detached_run().take(); // dropped outside of the lock
-    }
-
-    fn detached_run(&self) -> MutexGuard<'_, Option<RunningCall>> {
-        self.detached_run.lock()
+        let _over = self.handler().detached_run.take(); // dropped outside of the lock
     }
 
     /// Sets the span of its handler, or clears it with `None`; returns the previous one.
     pub(crate) fn set_span(&self, span: Option<tracing::Span>) -> Option<Box<tracing::Span>> {
-        std::mem::replace(&mut *self.span_now(), span.map(Box::new))
+        let span = span.map(Box::new);
+        std::mem::replace(&mut self.handler().span, span)
     }
 
     /// The span of its handler; none if no subscriber listens or the handler does not run.
     pub(crate) fn span(&self) -> tracing::Span {
-        self.span_now().as_deref().cloned().unwrap_or_else(tracing::Span::none)
+        self.handler().span.as_deref().cloned().unwrap_or_else(tracing::Span::none)
     }
 
-    fn span_now(&self) -> MutexGuard<'_, Option<Box<tracing::Span>>> {
-        self.span.lock()
+    /// Takes the handler's output that is held back. Whoever holds the call's life may put it [back](Self::hold_back).
+    pub(crate) fn take_streamed(&self) -> Option<Box<Streamed>> {
+        self.handler().streamed.take()
     }
 
-    /// The handler's output that is held back.
-    pub(crate) fn streamed(&self) -> MutexGuard<'_, Option<Box<Streamed>>> {
-        self.streamed.lock()
+    /// Holds back what the handler's output ends with.
+    pub(crate) fn hold_back(&self, streamed: Box<Streamed>) {
+        self.handler().streamed = Some(streamed);
     }
 
     pub(crate) fn is_detached(&self) -> bool {

@@ -40,14 +40,14 @@ impl InFlight<'_> {
         if !self.engine().bus.is_listening() {
             return;
         }
-        let mut streamed = self.slot().make_rare().streamed();
-        let streamed = match &mut *streamed {
-            Some(streamed) if streamed.attempt == attempt => streamed,
-            other => other.insert(Box::new(Streamed { attempt, stream: Stream::default() })),
-        };
+        let rare = self.slot().make_rare();
+        let of_attempt = rare.take_streamed().filter(|streamed| streamed.attempt == attempt);
+        let mut streamed =
+            of_attempt.unwrap_or_else(|| Box::new(Streamed { attempt, stream: Stream::default() }));
         if let Some(text) = streamed.stream.push(redactor, text) {
             self.emit(Some(attempt), || EventKind::OutputDelta { text });
         }
+        rare.hold_back(streamed);
     }
 
     /// Emits the rest of an attempt's output, which was held back. The caller holds the call's life.
@@ -55,7 +55,7 @@ impl InFlight<'_> {
     pub(crate) fn stream_ends(self) {
         let Some(redactor) = &self.engine().redactor else { return };
         let Some(rare) = self.slot().rare() else { return };
-        let Some(streamed) = rare.streamed().take() else { return };
+        let Some(streamed) = rare.take_streamed() else { return };
         let Streamed { attempt, stream } = *streamed;
         if let Some(text) = stream.finish(redactor) {
             self.emit(Some(attempt), || EventKind::OutputDelta { text });
