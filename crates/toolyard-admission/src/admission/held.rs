@@ -5,6 +5,10 @@ use crate::{ids::EntryId, need::Need};
 /// What a running call holds: its units and its entry on a lease. It is a name for them, not their owner: whoever has
 /// it gives it back once, in one of the ways that [`Admission`](crate::Admission) has.
 ///
+/// It is `Copy` because a running call is known by it in two places at once: who runs the call gives it back, and what
+/// its handler dispatches asks it for its lineage and parks it. An owner would change hands between the two under a
+/// lock, at the start and at the end of every call, though few handlers dispatch anything.
+///
 /// # Examples
 /// ```
 /// use tokio::time::Instant;
