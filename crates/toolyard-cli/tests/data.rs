@@ -6,10 +6,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 
-mod child;
+mod shared;
 
-use child::toolyard;
 use serde_json::Value;
+use shared::child::toolyard;
 use std::{collections::BTreeMap, env, fs, path::PathBuf};
 
 /// The path of a file of recordings; `None` if there are none.

@@ -2,19 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 
-#[allow(dead_code, reason = "others use the rest")]
-mod child;
-#[path = "program/place.rs"]
-mod place;
 #[path = "../../toolyard-otel/tests/otlp/receiver.rs"]
 mod receiver;
-#[path = "program/workspace.rs"]
-mod workspace;
+mod shared;
 
-use child::program;
 use receiver::{Receiver, attributes};
+use shared::{child::program, workspace::workspace};
 use std::process::Output;
-use workspace::workspace;
 
 /// An address where nobody listens. Systems never assign port 1, whereas a port that was just free may be taken again.
 const NOBODY: &str = "127.0.0.1:1";

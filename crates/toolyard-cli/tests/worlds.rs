@@ -8,11 +8,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 
-#[allow(dead_code, reason = "shared with tests that look at more of it")]
-mod child;
+mod shared;
 
-use child::{root, toolyard};
 use serde_json::Value;
+use shared::child::{root, toolyard};
 use std::{
     collections::{HashMap, HashSet},
     env, fs,

@@ -6,10 +6,12 @@
 mod gateway;
 mod inspector;
 mod judges;
-#[path = "../program/place.rs"]
-mod place;
+#[path = "../shared/mod.rs"]
+mod shared;
 mod table;
 
 #[cfg(feature = "mcp-http")]
 mod as_client;
 mod as_server;
+
+use shared::place;

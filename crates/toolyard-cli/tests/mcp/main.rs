@@ -6,13 +6,13 @@ mod calls;
 mod client;
 mod foreign;
 mod guide;
-#[path = "../program/inn.rs"]
-mod inn;
 mod life;
 mod pins;
-#[path = "../program/place.rs"]
-mod place;
 #[path = "../../../toolyard-mcp/tests/real/place.rs"]
 #[expect(dead_code, reason = "what starts servers without the program is not needed here")]
 mod real;
 mod servers;
+#[path = "../shared/mod.rs"]
+mod shared;
+
+use shared::{inn, place};

@@ -5,13 +5,9 @@
 mod ask;
 mod audit;
 mod bad_input;
-#[path = "../child/mod.rs"]
-mod child;
 mod deep_arguments;
 mod environment;
 mod episodes;
-#[cfg(unix)]
-mod inn;
 mod interrupt;
 #[cfg(target_os = "linux")]
 mod memory;
@@ -19,12 +15,16 @@ mod named_pipe;
 mod permission;
 #[cfg(unix)]
 mod pins;
-mod place;
 mod report;
 mod samples;
 mod servers;
 mod settings;
+#[path = "../shared/mod.rs"]
+mod shared;
 mod shell;
 mod streams;
 mod terminal;
-mod workspace;
+
+#[cfg(unix)]
+use shared::inn;
+use shared::{child, place, workspace};

@@ -1,7 +1,7 @@
 //! An MCP server in a few lines of shell: an inn that refuses every booking and logs to standard error, and that has a
 //! bell and an echo.
 
-use crate::place::dir;
+use super::place::dir;
 use std::{fs, path::PathBuf};
 
 /// The description of `book` is in the file `says`; a loud ring makes clients list the tools again.

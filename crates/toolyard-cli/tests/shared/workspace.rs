@@ -1,6 +1,6 @@
 //! The sample workspace: a copy for each run, since runs side by side would write the same files.
 
-use crate::{child::root, place::dir};
+use super::{child::root, place::dir};
 use std::{fs, path::PathBuf};
 
 /// A fresh copy in a directory of this name.

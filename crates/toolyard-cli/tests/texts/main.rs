@@ -4,12 +4,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 
 mod checkout;
-#[path = "../child/mod.rs"]
-#[expect(dead_code, reason = "only the root is needed here")]
-mod child;
 mod examples;
 mod links;
 mod page;
-#[path = "../program/place.rs"]
-mod place;
 mod rules;
+#[path = "../shared/mod.rs"]
+mod shared;
+
+use shared::{child, place};

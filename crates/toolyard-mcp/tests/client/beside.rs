@@ -1,6 +1,6 @@
 //! Hostile servers, and a good one beside them: it is listed and answers while they misbehave, and afterwards.
 
-use crate::{server::odd, yard::Yard};
+use crate::client::{server::odd, yard::Yard};
 use serde_json::json;
 use std::fs;
 use toolyard::{Call, Effect, ErrorKind, Outcome};

@@ -1,6 +1,6 @@
 //! Servers that send what cannot be read: each affects only itself.
 
-use crate::{server::odd, yard::Yard};
+use crate::client::{server::odd, yard::Yard};
 use serde_json::json;
 use std::time::Duration;
 use toolyard::{Call, Effect, ErrorKind};

@@ -1,6 +1,6 @@
 //! The outcome of calls to a server.
 
-use crate::{server::odd, yard::Yard};
+use crate::client::{server::odd, yard::Yard};
 use serde_json::json;
 use std::time::Duration;
 use toolyard::{Call, Effect, ErrorKind, EventKind};

@@ -1,6 +1,6 @@
 //! Servers that die, and what is left of them.
 
-use crate::{server::odd, yard::Yard};
+use crate::client::{server::odd, yard::Yard};
 use serde_json::json;
 use std::{num::NonZeroU32, time::Duration};
 use toolyard::{BreakerOf, BreakerPolicy, Call, Effect, ErrorKind, EventKind, RetryPolicy};

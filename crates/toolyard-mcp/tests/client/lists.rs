@@ -1,6 +1,6 @@
 //! What becomes of a server's list of tools.
 
-use crate::{server::odd, yard::Yard};
+use crate::client::{server::odd, yard::Yard};
 use serde_json::json;
 use toolyard::{ErrorKind, SideEffects};
 use toolyard_mcp::{Pinning, Servers, StartError};

@@ -1,6 +1,6 @@
 //! What is logged about servers through `tracing`.
 
-use crate::{server::odd, yard::Yard};
+use crate::client::{server::odd, yard::Yard};
 use serde_json::json;
 use std::{
     collections::BTreeMap,

@@ -1,6 +1,6 @@
 //! What an endless line costs a program in memory.
 
-use crate::{much, peak::most, server::odd, yard::Yard};
+use crate::client::{much, peak::most, server::odd, yard::Yard};
 use serde_json::json;
 use std::{env, process::Command};
 use toolyard::ErrorKind;
@@ -46,7 +46,7 @@ async fn be_a_program_that_is_sent_much() {
 /// However 10 MB are spent, the program needs at most 64 MiB for them.
 #[test]
 fn an_answer_of_10_mb_takes_bounded_memory() {
-    let args = ["--exact", "memory::be_a_program_that_is_sent_much", "--ignored", "--nocapture"];
+    let args = ["--exact", "client::memory::be_a_program_that_is_sent_much", "--ignored", "--nocapture"];
     for how in much::HOW {
         let mut program = Command::new(env::current_exe().unwrap());
         let done = program.args(args).env("MUCH", how).output().unwrap();
@@ -59,7 +59,8 @@ fn an_answer_of_10_mb_takes_bounded_memory() {
 /// A line of 100 MiB costs no more memory than the longest line that is accepted.
 #[test]
 fn a_line_of_100_mib_is_not_kept() {
-    let args = ["--exact", "memory::be_a_program_that_is_sent_a_long_line", "--ignored", "--nocapture"];
+    let args =
+        ["--exact", "client::memory::be_a_program_that_is_sent_a_long_line", "--ignored", "--nocapture"];
     let done = Command::new(env::current_exe().unwrap()).args(args).output().unwrap();
     let said = String::from_utf8_lossy(&done.stdout);
     assert!(done.status.success() && said.contains("1 passed"), "{said}");

@@ -10,11 +10,11 @@ mod log;
 #[cfg(target_os = "linux")]
 mod memory;
 #[allow(dead_code, reason = "not all of it is used on every system")]
-mod much;
+pub(crate) mod much;
 #[cfg(target_os = "linux")]
-mod peak;
+pub(crate) mod peak;
 #[cfg(target_os = "linux")]
 mod restarts;
-mod server;
+pub(crate) mod server;
 mod together;
-mod yard;
+pub(crate) mod yard;

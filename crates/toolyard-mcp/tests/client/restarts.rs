@@ -1,6 +1,6 @@
 //! A server that dies again and again, on a clock that moves only when the test lets it, while the processes are real.
 
-use crate::{
+use crate::client::{
     log::Log,
     server::{odd, odd_at},
     yard::Yard,

@@ -1,7 +1,7 @@
 //! A server that misbehaves as it is told. It is this test program again, running only the one test that is the server;
 //! the harness's own output lines are not messages.
 
-use crate::much;
+use crate::client::much;
 use serde_json::{Value, json};
 use std::{
     env,
@@ -20,7 +20,7 @@ pub(crate) fn odd(name: &str, how: &str) -> ServerConfig {
 
 /// The same, started from this path of the test program.
 pub(crate) fn odd_at(program: &Path, name: &str, how: &str) -> ServerConfig {
-    let args = ["--exact", "server::be_a_server", "--ignored", "--nocapture", "--test-threads=1"];
+    let args = ["--exact", "client::server::be_a_server", "--ignored", "--nocapture", "--test-threads=1"];
     ServerConfig::new(name, program).args(args).env("ODD", how).trusted(true)
 }
 

@@ -1,6 +1,6 @@
 //! Servers are started concurrently.
 
-use crate::{server::odd, yard::Yard};
+use crate::client::{server::odd, yard::Yard};
 use serde_json::json;
 use std::time::Duration;
 use tokio::net::TcpListener;

@@ -27,7 +27,7 @@ fn memory(figure: &str) -> u64 {
 
 /// Runs one test of this module alone, in its own process.
 fn alone(test: &str) {
-    let args = ["--exact", &format!("memory::{test}"), "--ignored", "--nocapture"];
+    let args = ["--exact", &format!("gateway::memory::{test}"), "--ignored", "--nocapture"];
     let done = Command::new(env::current_exe().unwrap()).args(args).output().unwrap();
     let said = String::from_utf8_lossy(&done.stdout);
     assert!(

@@ -4,7 +4,7 @@
 mod approvals;
 mod bounds;
 mod calls;
-mod client;
+pub(crate) mod client;
 mod http;
 mod life;
 #[cfg(target_os = "linux")]

@@ -1,6 +1,6 @@
 //! What holds for every server: it is listed, called, cancelled, killed during a call, and called many times at once.
 
-use crate::{
+use crate::real::{
     place,
     process::{Process, noted},
     yard::Yard,

@@ -1,6 +1,6 @@
 //! The server `git`, which runs concurrent calls concurrently: without an order its commits would lose each other.
 
-use crate::{place, yard::Yard};
+use crate::real::{place, yard::Yard};
 use serde_json::json;
 use std::{fs, path::Path, process::Command};
 use toolyard::Call;

@@ -1,6 +1,6 @@
 //! A third-party server over streamable HTTP.
 
-use crate::{place, yard::Yard};
+use crate::real::{place, yard::Yard};
 use serde_json::json;
 use std::{net::TcpListener, process::Stdio};
 use tokio::io::{AsyncBufReadExt, BufReader};

@@ -14,6 +14,5 @@ mod node;
 mod place;
 #[cfg(target_os = "linux")]
 mod process;
-#[allow(dead_code, reason = "shared with tests that look at more of it")]
-#[path = "../client/yard.rs"]
-mod yard;
+
+use crate::client::yard;

@@ -1,6 +1,6 @@
 //! The servers `filesystem`, `everything`, `memory` and `time`.
 
-use crate::{place, yard::Yard};
+use crate::real::{place, yard::Yard};
 use serde_json::{Value, json};
 use std::fs;
 use toolyard::{Call, ErrorKind, EventKind, SideEffects};

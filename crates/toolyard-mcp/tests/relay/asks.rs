@@ -1,6 +1,6 @@
 //! Questions, logs and progress.
 
-use crate::{
+use crate::relay::{
     client::Client,
     yard::{SECRET, Yard},
 };

@@ -1,6 +1,6 @@
 //! A gateway behind a gateway, over HTTP, where a question arrives on the stream of its call.
 
-use crate::client::{Client, PIPE};
+use crate::relay::client::{Client, PIPE};
 use serde_json::{Value, json};
 use tokio::{io::split, net::TcpListener};
 use tokio_util::sync::CancellationToken;

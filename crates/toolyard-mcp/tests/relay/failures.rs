@@ -1,6 +1,6 @@
 //! What becomes of the output of a tool that reports failure.
 
-use crate::yard::{SECRET, Yard};
+use crate::relay::yard::{SECRET, Yard};
 use serde_json::{Value, json};
 
 /// An answer with a part of every kind.

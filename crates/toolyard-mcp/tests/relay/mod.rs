@@ -5,13 +5,8 @@
 mod asks;
 #[cfg(feature = "http")]
 mod chained;
-#[path = "../gateway/client.rs"]
-mod client;
 mod failures;
-#[allow(dead_code, reason = "shared with tests that look at more of it")]
-#[path = "../client/much.rs"]
-mod much;
-#[path = "../client/server.rs"]
-mod server;
 mod shown;
 mod yard;
+
+use crate::{client::server, gateway::client};

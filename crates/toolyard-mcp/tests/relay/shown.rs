@@ -1,7 +1,7 @@
 //! What a person sees of a server's questions: nothing hidden, nothing endless, and a choice goes back as the server
 //! wrote it.
 
-use crate::{
+use crate::relay::{
     asks::{able, ask, relayed_answer},
     yard::Yard,
 };

@@ -1,6 +1,6 @@
 //! A gateway in front of an engine with one server.
 
-use crate::{
+use crate::relay::{
     client::{Client, PIPE},
     server::odd,
 };

@@ -1,6 +1,6 @@
 //! The outcome of calls to a server over HTTP that answers one of them badly, or not at all.
 
-use crate::{
+use crate::web::{
     eras::newer,
     server::{Asked, Reply, Web, flood, json_of, pieces, plain, reply},
     yard::Yard,

@@ -1,6 +1,6 @@
 //! Lists whose changes are announced over HTTP, in either protocol, by rmcp's own server.
 
-use crate::yard::Yard;
+use crate::web::yard::Yard;
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use rmcp::{

@@ -1,6 +1,6 @@
 //! Servers of either protocol, and servers that do not say which.
 
-use crate::{
+use crate::web::{
     server::{Asked, Reply, Web, json_of, pieces, plain, reply},
     yard::Yard,
 };

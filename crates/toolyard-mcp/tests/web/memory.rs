@@ -1,6 +1,6 @@
 //! What large answers over HTTP cost a program in memory.
 
-use crate::{
+use crate::web::{
     much,
     peak::most,
     server::{Asked, Reply, Web, pieces, plain},
@@ -64,7 +64,7 @@ fn told(kind: &str, how: &str) -> String {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("result");
     fs::write(&path, much::much(how)).unwrap();
-    let args = ["--exact", "memory::be_a_program_that_is_sent_much", "--ignored", "--nocapture"];
+    let args = ["--exact", "web::memory::be_a_program_that_is_sent_much", "--ignored", "--nocapture"];
     let mut program = Command::new(env::current_exe().unwrap());
     let done = program.args(args).env("MUCH", &path).env("MUCH_AS", kind).output().unwrap();
     let said = String::from_utf8_lossy(&done.stdout).into_owned();

@@ -1,6 +1,6 @@
 //! Long answers of several servers at once.
 
-use crate::{
+use crate::web::{
     server::{Asked, Reply, Web, pieces, plain},
     yard::Yard,
 };

@@ -1,6 +1,6 @@
 //! Answers with an HTTP status that is no success, and what of them is read.
 
-use crate::{
+use crate::web::{
     calls::{by, failed},
     server::{Asked, Reply, Web, flood, pieces, plain, reply},
     yard::Yard,

@@ -1,6 +1,6 @@
 //! Servers that cannot be used: each says why, in bounded time and memory, and does not affect another.
 
-use crate::server::{Asked, Reply, Web, flood, json_of, pieces, plain, reply};
+use crate::web::server::{Asked, Reply, Web, flood, json_of, pieces, plain, reply};
 use futures::{StreamExt, stream};
 use hyper::body::Bytes;
 use serde_json::{Value, json};
@@ -243,7 +243,7 @@ async fn a_bad_entry_costs_itself() {
         _ => plain(asked),
     })
     .await;
-    let yard = crate::yard::Yard::open(vec![web.config("s")]).await;
+    let yard = crate::web::yard::Yard::open(vec![web.config("s")]).await;
     assert_eq!(yard.names(), ["s__good"]);
     assert_eq!(yard.engine.registry().get("s__good").unwrap().spec().description, "a[2Jb");
     let refused = yard.servers.status().remove(0).refused;

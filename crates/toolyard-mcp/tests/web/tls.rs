@@ -1,6 +1,6 @@
 //! Servers over HTTPS, with a certificate for `localhost` issued by our own authority.
 
-use crate::{
+use crate::web::{
     server::{Web, plain},
     yard::Yard,
 };

@@ -1,0 +1,8 @@
+//! What the tests of the program share.
+#![allow(dead_code, reason = "no test program needs all of it")]
+
+pub(crate) mod child;
+#[cfg(unix)]
+pub(crate) mod inn;
+pub(crate) mod place;
+pub(crate) mod workspace;
