@@ -5,6 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::Path,
+    slice,
 };
 
 /// The most files of one room that may use each other in a circle.
@@ -80,7 +81,7 @@ fn branches(tree: &str) -> Vec<(Names, String)> {
 /// The module that has what a path in module `at` leads to, beyond those that pass it on; `None` if it leads out of the
 /// crate.
 fn resolve(modules: &Modules, at: &Names, path: &Names) -> Option<Names> {
-    let inner = |place: &Names, name: &String| [&place[..], &[name.clone()]].concat();
+    let inner = |place: &Names, name: &String| [&place[..], slice::from_ref(name)].concat();
     let is_here = |name: &String| modules.contains_key(&inner(at, name));
     if !matches!(&*path[0], "crate" | "super" | "self") && !is_here(&path[0]) {
         return None;
