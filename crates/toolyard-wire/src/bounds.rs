@@ -12,3 +12,23 @@ pub const PARTIAL_HOLES_MAX: usize = 65_535;
 
 /// The most steps in the path of a streamed Gemini argument, which bounds how deep arguments nest.
 pub const PARTIAL_DEPTH_MAX: usize = 100;
+
+/// The most bytes of a call's id in a [`CallMeta`](crate::CallMeta).
+pub const CALL_ID_BYTES_MAX: usize = 1024;
+
+/// The most bytes of an agent's path in a [`CallMeta`](crate::CallMeta): eight sub-agents deep, each with the longest
+/// name.
+pub const AGENT_BYTES_MAX: usize = "root".len() + 8 * 129;
+
+/// The most bytes of one text in a [`ResultMeta`](crate::ResultMeta), and of the arguments in it: what the engine takes
+/// as the arguments of a call.
+pub const META_TEXT_BYTES_MAX: usize = 256 << 10;
+
+/// The most places in a [`FailureMeta`](crate::FailureMeta) where the arguments do not match the schema.
+pub const VALIDATION_ERRORS_MAX: usize = 100;
+
+/// The longest time that a call may have waited or run, in milliseconds: 136 years.
+pub const ELAPSED_MS_MAX: u64 = u32::MAX as u64 * 1000;
+
+/// How many errors of earlier attempts may be inside one another in an outcome that is read.
+pub const LAST_ERRORS_MAX: usize = 8;

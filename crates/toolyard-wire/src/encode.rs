@@ -26,7 +26,8 @@ use toolyard_core::Outcome;
 /// - `openai-responses`: an array of `function_call_output` and `custom_tool_call_output` items;
 /// - `anthropic`: one user message with every `tool_result`;
 /// - `gemini`: one user `Content` with every `functionResponse`;
-/// - `neutral`: `{"results":[{call_id, provider_id?, name, status, content, structured?, error?, passthrough?}…]}`.
+/// - `neutral`: `{"results":[{call_id, provider_id?, name, status, content, structured?, error?, passthrough?}…]}`, each
+///   error as [`error_to_json`](crate::error_to_json) writes it.
 ///
 /// There is one result per call, in call order. Outcomes are matched to calls by position, and by id if they are
 /// out of order; a call without an outcome is answered with an error ([`NO_RESULT`](crate::wording::NO_RESULT)).

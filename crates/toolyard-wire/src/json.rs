@@ -91,7 +91,7 @@ pub(crate) fn describe(value: &Value) -> String {
 }
 
 /// The start of a key, on one line, because keys come from outside and go into error messages.
-fn clip(key: &str) -> String {
+pub(crate) fn clip(key: &str) -> String {
     const CHARS_MAX: usize = 40;
     let clean = key.chars().filter(|c| !c.is_control());
     clean.take(CHARS_MAX).collect()

@@ -10,11 +10,13 @@
 //!     SseDecoder ───────┘
 //!
 //!   JSON lines ─► Episode ─► turns          ToolSpec ─► definitions ─► tools of a request (NameMap)
+//!
+//!   any wire ◄─► CallMeta, ResultMeta       Outcome ◄─► outcome_to_json, outcome_from_json
 //! ```
 //!
-//! Owns the providers' shapes and nothing else: no I/O, no clock, no opinion on what a call may do. Arguments are
-//! not parsed here: arguments that a provider sends as text stay text, so that broken JSON makes that one call
-//! `invalid_input` and never fails the batch.
+//! Owns the shapes, the providers' and its own, and nothing else: no I/O, no clock, no opinion on what a call may do.
+//! Arguments are not parsed here: arguments that a provider sends as text stay text, so that broken JSON makes that
+//! one call `invalid_input` and never fails the batch.
 //!
 //! # Examples
 //! ```
@@ -31,6 +33,9 @@
 //! # Ok::<(), toolyard_wire::DecodeError>(())
 //! ```
 
+#[cfg(test)]
+mod arbitrary;
+mod arguments;
 pub mod bounds;
 mod conversation;
 mod decode;
@@ -40,12 +45,16 @@ mod draft;
 mod encode;
 pub mod episodes;
 mod error;
+mod field_error;
+mod fields;
 mod format;
 mod found;
 mod ids;
 mod json;
 mod message;
+mod meta;
 mod names;
+mod outcome;
 mod sse;
 mod stream;
 pub mod wording;
@@ -57,9 +66,12 @@ pub use detect::detect;
 pub use encode::{Results, encode};
 pub use episodes::{ClassHint, Episode, EpisodeError, EpisodeTool, TurnResults};
 pub use error::DecodeError;
+pub use field_error::FieldError;
 pub use format::{Format, UnknownFormat};
 pub use message::Message;
+pub use meta::{CallMeta, FailureMeta, META_PREFIX, ResultMeta};
 pub use names::{NameMap, NameRule};
+pub use outcome::{error_to_json, outcome_from_json, outcome_to_json};
 pub use sse::{SseDecoder, SseEvent, SseEvents, SseSplitter, begins_like_sse, sse_events};
 pub use stream::StreamDecoder;
 pub use toolyard_core::whole_number;

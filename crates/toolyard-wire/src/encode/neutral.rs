@@ -1,8 +1,11 @@
 //! The neutral form: `{"results":[…]}`, with everything that the other formats leave out.
 
 use super::answer::Answer;
-use crate::wording::NO_RESULT;
-use serde_json::{Map, Value, json};
+use crate::{
+    outcome::{error_to_json, facts, parts},
+    wording::NO_RESULT,
+};
+use serde_json::{Map, Value};
 use toolyard_core::{CallError, Content, ErrorKind, ToolOutput};
 
 pub(super) fn result(answer: &Answer<'_>) -> Value {
@@ -30,36 +33,17 @@ pub(super) fn result(answer: &Answer<'_>) -> Value {
     Value::Object(fields)
 }
 
-/// What the tool tells of the call, which is not for the model.
-fn facts(output: &ToolOutput, put: &mut impl FnMut(&str, Value) -> Option<Value>) {
-    if !output.files_modified().is_empty() {
-        put("files_modified", output.files_modified().into());
-    }
-    if let Some(command) = output.command_executed() {
-        put("command_executed", command.into());
-    }
-    if let Some(metadata) = output.all_metadata() {
-        put("metadata", Value::Object(metadata.clone()));
-    }
-}
-
 /// The content that the model reads, as parts: those of the output, or a single text part.
 fn content(answer: &Answer<'_>) -> Value {
     match answer.output() {
-        Some(output) if !output.has_structured() || !output.content.is_empty() => {
-            output.content.iter().map(part).collect()
-        }
-        _ => json!([part(&Content::text(answer.text()))]),
+        Some(output) if !output.has_structured() || !output.content.is_empty() => parts(&output.content),
+        _ => parts(&[Content::text(answer.text())]),
     }
 }
 
-fn part(part: &Content) -> Value {
-    // Content consists of strings alone, so its serialisation cannot fail.
-    serde_json::to_value(part).unwrap_or_default()
-}
-
 fn error(answer: &Answer<'_>) -> Value {
-    let missing = || CallError::new(ErrorKind::Internal, NO_RESULT).not_started();
-    let error = answer.error().cloned().unwrap_or_else(missing);
-    serde_json::to_value(error).unwrap_or_default()
+    match answer.error() {
+        Some(error) => error_to_json(error),
+        None => error_to_json(&CallError::new(ErrorKind::Internal, NO_RESULT).not_started()),
+    }
 }

@@ -1,0 +1,28 @@
+//! What surrounds a call, the same on every wire (SM-11).
+//!
+//! ```text
+//!                    an object of its own       among other fields       `_meta` of MCP
+//!   CallMeta    ◄──► {"timeout_ms":…}           take()                   {"toolyard/timeout_ms":…}
+//!   ResultMeta  ◄──► {"code":…,"attempts":…}                             {"toolyard/call":{…},"toolyard/error":{…}}
+//! ```
+//!
+//! Owns names, units and bounds. Does not know what a wire carries beside: the tool, its arguments, its output.
+
+mod call;
+mod failure;
+mod result;
+mod times;
+mod values;
+
+pub use call::CallMeta;
+pub use failure::FailureMeta;
+pub(crate) use failure::{CODES, EFFECTS, REASONS, RETRY_STOPS, validation_error};
+pub use result::ResultMeta;
+pub(crate) use result::{DEDUPES, SANDBOXES};
+pub(crate) use times::Times;
+
+/// What precedes our names in an object that others use too, as in `_meta` of MCP.
+pub const META_PREFIX: &str = "toolyard/";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,259 @@
+//! What comes with a result.
+
+use super::{
+    FailureMeta, META_PREFIX,
+    failure::{ATTEMPTS, ERROR},
+    times::Times,
+};
+use crate::{
+    FieldError,
+    bounds::META_TEXT_BYTES_MAX,
+    fields::{Reader, wrong},
+    json::Fields,
+};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::{Map, Value, json};
+use std::{sync::Arc, time::Duration};
+use toolyard_core::{Arguments, Dedupe, Outcome, Sandbox};
+
+/// Where it stands in an object that others use too.
+const CALL: &str = "call";
+
+const EDITED: &str = "edited";
+
+pub(crate) const SANDBOXES: &str = "host, process, wasm, micro_vm, remote";
+pub(crate) const DEDUPES: &str = "fresh, joined, replayed";
+
+/// What comes with a call's result beside its output, the same on every wire (SM-11): what programs read.
+///
+/// | field | what |
+/// |---|---|
+/// | `code`, `outcome`, `retryable`, `retry_after_ms?`, … | of a failure: the fields of [`FailureMeta`] |
+/// | `attempts` | how often the handler was started |
+/// | `dedupe` | whether the call ran: `fresh`, or shares another one's run: `joined`, `replayed` (ID-3) |
+/// | `queued_ms`, `ran_ms`, `duration_ms` | how long it waited for its permits, ran from then on, and both |
+/// | `sandbox` | where it ran: `host`, `process`, `wasm`, `micro_vm`, `remote` |
+/// | `edited` | the arguments with which it ran, if whoever approved it has changed them (SM-5) |
+///
+/// Times are whole milliseconds; `ran_ms` is `duration_ms` less `queued_ms`. In an object of its own all fields stand
+/// together. In `_meta` of MCP, which others use too, they stand in two objects, as clients know them: `toolyard/call`,
+/// and for a failure `toolyard/error`, both with `attempts`.
+///
+/// Whoever reads it ignores names that it does not know, and refuses known ones whose value is wrong. `attempts`,
+/// `duration_ms` and `sandbox` have to be there.
+///
+/// # Examples
+/// ```
+/// use serde_json::json;
+/// use toolyard_core::{Call, CallError, ErrorKind, Outcome, Routing};
+/// use toolyard_wire::ResultMeta;
+/// let open = CallError::new(ErrorKind::CircuitOpen, "the breaker of 'pay' is open");
+/// let outcome = Outcome::new(&Call::new("c", "pay", "{}"), Routing::ShortCircuit, Err(open));
+/// let meta = ResultMeta::of(&outcome);
+/// assert_eq!(meta.to_json(), json!({
+///     "code": "circuit_open", "outcome": "not_started", "attempts": 0, "retryable": true,
+///     "dedupe": "fresh", "queued_ms": 0, "ran_ms": 0, "duration_ms": 0, "sandbox": "host",
+/// }));
+/// assert_eq!(ResultMeta::read(&meta.to_json())?, meta);
+/// # Ok::<(), toolyard_wire::FieldError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResultMeta {
+    attempts: u32,
+    failure: Option<FailureMeta>,
+    dedupe: Dedupe,
+    times: Times,
+    sandbox: Sandbox,
+    edited: Option<Arc<Value>>,
+}
+
+impl ResultMeta {
+    /// Of a call that succeeded at this attempt, ran here, and took no time.
+    pub fn new(attempts: u32) -> Self {
+        Self {
+            attempts,
+            failure: None,
+            dedupe: Dedupe::Fresh,
+            times: Times::default(),
+            sandbox: Sandbox::Host,
+            edited: None,
+        }
+    }
+
+    /// The same of a call that failed.
+    pub fn of_failure(failure: FailureMeta) -> Self {
+        Self { attempts: failure.attempts, failure: Some(failure), ..Self::new(0) }
+    }
+
+    /// What comes with this outcome. The attempts of a failure are those that its error has.
+    pub fn of(outcome: &Outcome) -> Self {
+        let meta = match outcome.error() {
+            Some(error) => Self::of_failure(FailureMeta::of(error)),
+            None => Self::new(outcome.attempts),
+        };
+        meta.with_dedupe(outcome.dedupe)
+            .with_times(outcome.queued(), outcome.ran())
+            .with_sandbox(outcome.sandbox)
+    }
+
+    /// Sets whether the call shares another one's run.
+    #[must_use]
+    pub fn with_dedupe(mut self, dedupe: Dedupe) -> Self {
+        self.dedupe = dedupe;
+        self
+    }
+
+    /// Sets how long the call waited for its permits, and ran from then on. The whole milliseconds of both together,
+    /// and of the wait, are kept.
+    #[must_use]
+    pub fn with_times(mut self, queued: Duration, ran: Duration) -> Self {
+        self.times = Times::of(queued, ran);
+        self
+    }
+
+    /// Sets where the call ran.
+    #[must_use]
+    pub fn with_sandbox(mut self, sandbox: Sandbox) -> Self {
+        self.sandbox = sandbox;
+        self
+    }
+
+    /// Sets the arguments with which the call ran, changed by whoever approved it.
+    #[must_use]
+    pub fn with_edited(mut self, arguments: impl Into<Arc<Value>>) -> Self {
+        self.edited = Some(arguments.into());
+        self
+    }
+
+    /// How the call failed, if it did.
+    pub fn failure(&self) -> Option<&FailureMeta> {
+        self.failure.as_ref()
+    }
+
+    /// How often the handler was started.
+    pub fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// Whether the call shares another one's run.
+    pub fn dedupe(&self) -> Dedupe {
+        self.dedupe
+    }
+
+    /// How long the call waited for its permits.
+    pub fn queued(&self) -> Duration {
+        Duration::from_millis(self.times.queued_ms)
+    }
+
+    /// How long the call ran from its permits on.
+    pub fn ran(&self) -> Duration {
+        Duration::from_millis(self.times.ran_ms)
+    }
+
+    /// Where the call ran.
+    pub fn sandbox(&self) -> Sandbox {
+        self.sandbox
+    }
+
+    /// The arguments with which the call ran, if whoever approved it has changed them.
+    pub fn edited(&self) -> Option<&Arc<Value>> {
+        self.edited.as_ref()
+    }
+
+    /// As an object of its own.
+    pub fn to_json(&self) -> Value {
+        let mut fields = Map::new();
+        if let Some(failure) = &self.failure {
+            failure.write(&mut fields);
+        }
+        self.write(&mut fields);
+        Value::Object(fields)
+    }
+
+    /// As fields of an object that others use too, such as `_meta` of MCP: `toolyard/call`, and `toolyard/error` if the
+    /// call failed.
+    pub fn to_shared(&self) -> Map<String, Value> {
+        let mut call = Map::new();
+        self.write(&mut call);
+        let call = (format!("{META_PREFIX}{CALL}"), Value::Object(call));
+        let failure = self.failure.iter().flat_map(FailureMeta::to_shared);
+        std::iter::once(call).chain(failure).collect()
+    }
+
+    /// Reads an object that is this.
+    ///
+    /// # Errors
+    /// [`FieldError`] if it is no object, or a field is wrong or missing.
+    pub fn read(value: &Value) -> Result<Self, FieldError> {
+        Self::from_reader(&mut Reader::of("meta", "", value.clone())?)
+    }
+
+    /// Reads it from an object that others use too; `None` if it is not there.
+    ///
+    /// # Errors
+    /// [`FieldError`] if one of its objects is none, or a field is wrong or missing.
+    pub fn read_shared(fields: &Map<String, Value>) -> Result<Option<Self>, FieldError> {
+        let ours = |name: &str| fields.get(&format!("{META_PREFIX}{name}")).cloned();
+        let Some(call) = ours(CALL) else { return Ok(None) };
+        let (call_name, error_name) = (format!("{META_PREFIX}{CALL}"), format!("{META_PREFIX}{ERROR}"));
+        let mut call = Reader::of(&call_name, format!("{call_name}."), call)?;
+        let mut meta = Self::from_reader(&mut call)?;
+        if let Some(error) = ours(ERROR) {
+            if meta.failure.is_some() {
+                return Err(call.conflict("code", "is there beside 'toolyard/error'"));
+            }
+            let mut error = Reader::of(&error_name, format!("{error_name}."), error)?;
+            let failure = FailureMeta::whole(&mut error)?;
+            (meta.attempts, meta.failure) = (failure.attempts, Some(failure));
+        }
+        Ok(Some(meta))
+    }
+
+    fn from_reader(reader: &mut Reader) -> Result<Self, FieldError> {
+        let attempts = reader.count(ATTEMPTS)?;
+        let attempts = reader.required(ATTEMPTS, attempts)?;
+        let sandbox = reader.word("sandbox", SANDBOXES)?;
+        Ok(Self {
+            attempts,
+            failure: FailureMeta::take(reader, attempts)?,
+            dedupe: reader.word("dedupe", DEDUPES)?.unwrap_or_default(),
+            times: Times::take(reader)?,
+            sandbox: reader.required("sandbox", sandbox)?,
+            edited: edited(reader)?,
+        })
+    }
+
+    /// All but the failure.
+    fn write(&self, fields: &mut Fields) {
+        fields.insert(ATTEMPTS.to_owned(), self.attempts.into());
+        fields.insert("dedupe".to_owned(), json!(self.dedupe));
+        self.times.write(fields);
+        fields.insert("sandbox".to_owned(), self.sandbox.as_str().into());
+        if let Some(edited) = &self.edited {
+            fields.insert(EDITED.to_owned(), edited.as_ref().clone());
+        }
+    }
+}
+
+impl Serialize for ResultMeta {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.to_json().serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for ResultMeta {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Self::read(&Value::deserialize(from)?).map_err(de::Error::custom)
+    }
+}
+
+/// Takes the arguments with which a call ran.
+fn edited(reader: &mut Reader) -> Result<Option<Arc<Value>>, FieldError> {
+    let Some(value) = reader.value(EDITED) else { return Ok(None) };
+    let edited = Arc::new(value);
+    if Arguments::Json(edited.clone()).size() > META_TEXT_BYTES_MAX {
+        let expected = format!("arguments of at most {META_TEXT_BYTES_MAX} bytes");
+        return Err(wrong(reader.name(EDITED), &expected, &edited));
+    }
+    Ok(Some(edited))
+}
