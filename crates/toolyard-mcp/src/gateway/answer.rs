@@ -5,15 +5,10 @@ use rmcp::{
     ErrorData,
     model::{CallToolResult, ContentBlock, MetaObject},
 };
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use std::borrow::Cow;
 use toolyard::{CallError, Content, ErrorKind, Outcome, Routing, ToolOutput, wording};
-
-/// The `_meta` key under which a result says how the call went.
-const CALL: &str = "toolyard/call";
-
-/// The `_meta` key under which a failure is described for machines.
-pub(super) const ERROR: &str = "toolyard/error";
+use toolyard_wire::{FailureMeta, ResultMeta};
 
 /// The advice in a refusal when the client cannot ask its user (PO-3).
 const CANNOT_ASK: &str = "This client cannot ask for approval, because it declares no elicitation. Do not repeat this call; say what you need. The operator of the gateway may allow the tool.";
@@ -23,31 +18,27 @@ const CANNOT_ASK: &str = "This client cannot ask for approval, because it declar
 /// # Errors
 /// `-32602` for a tool that did not exist when it was called, as MCP requires. Any other failure is a result.
 pub(super) fn write(outcome: Outcome, can_ask: bool) -> Result<CallToolResult, ErrorData> {
-    let call = json!({
-        "attempts": outcome.attempts,
-        "dedupe": outcome.dedupe,
-        "queued_ms": millis(outcome.queued()),
-        "ran_ms": millis(outcome.ran()),
-    });
-    let (mut result, error) = match outcome.status {
-        Ok(output) => (success(&output), None),
+    let meta = ResultMeta::of(&outcome).to_shared();
+    let mut result = match outcome.status {
+        Ok(output) => success(&output),
         Err(mut error) => {
             if error.message == wording::NOBODY_TO_ASK && !can_ask {
                 *error = error.with_advice(CANNOT_ASK);
             }
-            let details = details(&error);
             // A tool that is removed while its call waits did exist when it was called.
             if error.kind == ErrorKind::NotFound && outcome.routing == Routing::ShortCircuit {
-                return Err(ErrorData::invalid_params(error.to_text(), Some(json!({ ERROR: details }))));
+                return Err(ErrorData::invalid_params(error.to_text(), Some(data_of(&error))));
             }
-            (failure(&error), Some(details))
+            failure(&error)
         }
     };
-    let mut meta = Map::new();
-    meta.insert(CALL.to_owned(), call);
-    meta.extend(error.map(|error| (ERROR.to_owned(), error)));
     result.meta = Some(MetaObject(meta));
     Ok(result)
+}
+
+/// The data of a JSON-RPC error: what machines read of a failure.
+pub(super) fn data_of(error: &CallError) -> Value {
+    Value::Object(FailureMeta::of(error).to_shared())
 }
 
 fn success(output: &ToolOutput) -> CallToolResult {
@@ -106,36 +97,17 @@ fn restore(output: &ToolOutput, content: &mut [ContentBlock]) {
     }
 }
 
-/// What machines read of a failure.
-pub(super) fn details(error: &CallError) -> Value {
-    let mut details = json!({
-        "code": error.kind,
-        "outcome": error.effect,
-        "attempts": error.attempts,
-        "retryable": error.retryable,
-    });
-    if let Some(after) = error.retry_after {
-        details["retry_after_ms"] = millis(after).into();
-    }
-    if let Some(reason) = error.reason {
-        details["reason"] = json!(reason);
-    }
-    if !error.validation_errors.is_empty() {
-        details["validation_errors"] = json!(error.validation_errors);
-    }
-    details
-}
-
-fn millis(time: std::time::Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use rmcp::model::ErrorCode;
+    use serde_json::json;
     use std::time::Duration;
     use toolyard::Call;
+
+    /// The names of our parts of `_meta` that clients know.
+    const CALL: &str = "toolyard/call";
+    const ERROR: &str = "toolyard/error";
 
     fn written(status: Result<ToolOutput, CallError>) -> Value {
         let outcome = Outcome::new(&Call::new("c", "t", "{}"), Routing::Read, status);
@@ -154,7 +126,9 @@ mod tests {
         let picture = json!({"type": "image", "data": "AA==", "mimeType": "image/png"});
         assert_eq!(result["content"], json!([link, {"type": "text", "text": "a"}, picture]));
         assert_eq!(result["structuredContent"], json!({"n": 1}));
-        assert_eq!((&result["isError"], &result["_meta"][CALL]["dedupe"]), (&json!(false), &json!("fresh")));
+        let call = json!({"attempts": 1, "dedupe": "fresh", "queued_ms": 0, "ran_ms": 0, "duration_ms": 0,
+                          "sandbox": "host"});
+        assert_eq!((&result["isError"], &result["_meta"]), (&json!(false), &json!({ CALL: call })));
     }
 
     /// Data that is not an object is sent as text, which every client reads.
@@ -165,7 +139,7 @@ mod tests {
         assert!(result.get("structuredContent").is_none());
     }
 
-    /// V4, V5: a failure is a result that the model reads, with the code for machines beside it.
+    /// V4, V5, SM-11: a failure is a result that the model reads, with the code for machines beside it.
     #[test]
     fn a_failure_is_a_result_with_details() {
         let mut error = CallError::new(ErrorKind::CircuitOpen, "open");
@@ -176,6 +150,9 @@ mod tests {
         let expect = json!({"code": "circuit_open", "outcome": "not_started", "attempts": 0, "retryable": true,
                             "retry_after_ms": 1500});
         assert_eq!(result["_meta"][ERROR], expect);
+        assert_eq!(result["_meta"][CALL]["attempts"], 0);
+        let read = ResultMeta::read_shared(result["_meta"].as_object().unwrap()).unwrap().unwrap();
+        assert_eq!(read.failure().map(|failure| failure.code), Some(ErrorKind::CircuitOpen));
     }
 
     /// V5: the output of a tool that reports failure is passed on unchanged, between what the engine adds.

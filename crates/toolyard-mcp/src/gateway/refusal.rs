@@ -1,12 +1,9 @@
 //! Error answers to messages that are not valid requests, where rmcp would not answer.
 
-use super::{
-    answer::{ERROR, details},
-    limits::NoRoom,
-};
+use super::{answer::data_of, limits::NoRoom};
 use rmcp::model::{ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use toolyard::{CallError, ErrorKind};
 
 /// An error answer to a message that is not passed to rmcp.
@@ -59,7 +56,7 @@ impl Refusal {
                 let why = "too many requests are not answered yet: wait for their answers";
                 let error = CallError::new(ErrorKind::Overloaded, why);
                 let mut refusal = Self::new(id, ErrorCode::INTERNAL_ERROR, error.to_text());
-                refusal.error.data = Some(json!({ ERROR: details(&error) }));
+                refusal.error.data = Some(data_of(&error));
                 refusal
             }
         }

@@ -5,26 +5,18 @@ use rmcp::{
     model::{CallToolRequestParams, RequestId, RequestMetaObject},
 };
 use serde_json::Value;
-use std::time::Duration;
-use toolyard::{Call, IdempotencyKey};
-use toolyard_wire::whole_number;
+use toolyard::{Call, TimeoutScope};
+use toolyard_wire::{CallMeta, FieldError};
 
-/// Prefix of the `_meta` keys that this server reads.
-const PREFIX: &str = "toolyard/";
-
-/// Calls of one client with the same key run once (ID-1).
-const KEY: &str = "toolyard/idempotency_key";
-
-/// How long the call may take from its start, retries included (V3).
-const TIMEOUT: &str = "toolyard/timeout_ms";
-
-/// The same with the wait for its start (V3).
-const DEADLINE: &str = "toolyard/deadline_ms";
+/// The names that a request may set. The other ones of SM-11 are not for it: its call has the id of the request, and the
+/// agent of its session makes it.
+const NAMES: &str = "toolyard/idempotency_key, toolyard/timeout_ms or toolyard/deadline_ms";
 
 /// Maximum number of characters of a request's id that its call keeps.
 const ID_MAX: usize = 128;
 
-/// The call that a request asks for.
+/// The call that a request asks for, with the key, the timeout (of the call with its retries) and the deadline in its
+/// metadata (SM-11).
 ///
 /// # Errors
 /// `-32602` if metadata under our prefix is wrong: a caller that sets a key or a deadline relies on it.
@@ -36,27 +28,22 @@ pub(super) fn read(
     let id: String = id.to_string().chars().take(ID_MAX).collect();
     let arguments = Value::Object(request.arguments.unwrap_or_default());
     let mut call = Call::new(id, request.name.as_ref(), arguments);
-    for (name, value) in meta.0.0.iter().filter(|(name, _)| name.starts_with(PREFIX)) {
-        match name.as_str() {
-            KEY => call.idempotency_key = Some(key(value)?.into()),
-            TIMEOUT => call = call.timeout_in_all(millis(TIMEOUT, value)?),
-            DEADLINE => call.deadline = Some(millis(DEADLINE, value)?),
-            _ => return Err(refused(&format!("unknown '{name}', expected {KEY}, {TIMEOUT} or {DEADLINE}"))),
-        }
+    let meta = CallMeta::read_shared(&meta.0.0).map_err(|error| match error {
+        FieldError::Unknown { field, .. } => unknown(&field),
+        error => refused(&error.to_string()),
+    })?;
+    if meta.call_id().is_some() {
+        return Err(unknown("toolyard/call_id"));
     }
+    if meta.agent().is_some() {
+        return Err(unknown("toolyard/agent"));
+    }
+    meta.apply(&mut call, TimeoutScope::Call);
     Ok(call)
 }
 
-fn key(value: &Value) -> Result<IdempotencyKey, ErrorData> {
-    let text = value.as_str().ok_or_else(|| refused(&format!("'{KEY}' must be a string")))?;
-    IdempotencyKey::new(text).map_err(|error| refused(&format!("'{KEY}': {error}")))
-}
-
-fn millis(name: &str, value: &Value) -> Result<Duration, ErrorData> {
-    let millis = whole_number(value).filter(|millis| *millis > 0);
-    millis
-        .map(Duration::from_millis)
-        .ok_or_else(|| refused(&format!("'{name}' must be a whole number of milliseconds, at least 1")))
+fn unknown(field: &str) -> ErrorData {
+    refused(&format!("unknown '{field}', expected {NAMES}"))
 }
 
 fn refused(why: &str) -> ErrorData {
@@ -68,6 +55,7 @@ mod tests {
     use super::*;
     use rmcp::model::{ErrorCode, MetaObject};
     use serde_json::json;
+    use std::time::Duration;
     use toolyard::CallTimeout;
 
     fn read_json(meta: Value) -> Result<Call, ErrorData> {
@@ -97,9 +85,13 @@ mod tests {
             json!({"toolyard/idempotency_key": 17}),
             json!({"toolyard/idempotency_key": "a b"}),
             json!({"toolyard/idempotency-key": "k"}),
+            json!({"toolyard/deadline_ms": null}),
+            json!({"toolyard/call_id": "c"}),
+            json!({"toolyard/agent": "root/1"}),
         ] {
             let error = read_json(meta.clone()).unwrap_err();
             assert_eq!(error.code, ErrorCode::INVALID_PARAMS, "{meta}");
+            assert!(error.message.starts_with("_meta: "), "{meta}: {}", error.message);
         }
     }
 }
