@@ -3,6 +3,7 @@
 use super::{Planned, is_invalid};
 use serde_json::{Value, json};
 use toolyard::{PlannedCall, PlannedRun};
+use toolyard_wire::error_to_json;
 
 /// One batch.
 pub(super) fn batch(planned: &Planned<'_>) -> Value {
@@ -35,8 +36,7 @@ fn call(call: &PlannedCall, approval: Option<&str>) -> Value {
         value["approval"] = approval.into();
     }
     if let Some(error) = &call.refusal {
-        // An error holds only texts and numbers, so its serialisation cannot fail.
-        value["error"] = serde_json::to_value(error).unwrap_or_default();
+        value["error"] = error_to_json(error);
     }
     value
 }
