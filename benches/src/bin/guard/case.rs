@@ -2,7 +2,7 @@
 
 use toolyard_bench::count::Run;
 
-/// One of the ways of `toolyard bench`, in batches of some size.
+/// A contender of `toolyard bench`, in batches of some size.
 pub(crate) struct Case {
     /// Its name in the figures.
     pub(crate) name: &'static str,
@@ -12,6 +12,11 @@ pub(crate) struct Case {
 
 const fn case(name: &'static str, contender: &'static str, calls: usize) -> Case {
     Case { name, run: batches("ways", contender, calls) }
+}
+
+/// The same for somebody who is told of calls.
+const fn told(name: &'static str, contender: &'static str, calls: usize) -> Case {
+    Case { name, run: batches("record", contender, calls) }
 }
 
 /// Returns a run with as many batches of this size as make the figure stable.
@@ -32,6 +37,12 @@ pub(crate) const CASES: &[Case] = &[
     case("inline 1", "inline", 1),
     case("guarded 1", "guarded", 1),
     case("keyed 1", "keyed", 1),
+    told("hooks 1", "hooks", 1),
+    told("hooks 40", "hooks", 40),
+    told("key 40", "a key", 40),
+    told("sink 1", "a sink", 1),
+    told("sink 40", "a sink", 40),
+    told("listener 40", "a subscriber", 40),
 ];
 
 /// The case that contains none of our code.
