@@ -1,7 +1,10 @@
 //! Canonical JSON: one text for equal values (RFC 8785).
 
-use serde_json::{Map, Number, Value};
-use std::{fmt::Write as _, slice, vec};
+use serde_json::{Map, Number, Value, map};
+use std::{
+    fmt::{self, Write as _},
+    mem, slice, vec,
+};
 
 /// The canonical text of a value, as in RFC 8785.
 ///
@@ -18,17 +21,24 @@ use std::{fmt::Write as _, slice, vec};
 /// assert_eq!(canonical_json(&json!({"b": [1.0, 1e2], "a": "x"})), r#"{"a":"x","b":[1,100]}"#);
 /// ```
 pub fn canonical_json(value: &Value) -> String {
-    let mut text = String::new();
-    let mut open = Vec::new();
-    open.extend(begin(value, &mut text));
-    while let Some(inner) = open.last_mut() {
-        match inner.next(&mut text) {
-            Some(value) => open.extend(begin(value, &mut text)),
-            None => drop(open.pop()),
+    let mut text = String::with_capacity(USUAL_BYTES);
+    // The innermost is kept apart: arguments are usually flat, and then nothing is around it.
+    let (mut inner, mut around) = (begin(value, &mut text), Vec::new());
+    while let Some(open) = &mut inner {
+        match open.next(&mut text) {
+            Some(value) => {
+                if let Some(deeper) = begin(value, &mut text) {
+                    around.push(mem::replace(open, deeper));
+                }
+            }
+            None => inner = around.pop(),
         }
     }
     text
 }
+
+/// As many bytes as the arguments of most calls have.
+const USUAL_BYTES: usize = 128;
 
 /// An array or object that is partly written.
 struct Open<'v> {
@@ -38,7 +48,9 @@ struct Open<'v> {
 
 enum Rest<'v> {
     Items(slice::Iter<'v, Value>),
-    Fields(vec::IntoIter<(&'v String, &'v Value)>),
+    /// Fields that are in order as they are.
+    Fields(map::Iter<'v>),
+    Sorted(vec::IntoIter<(&'v String, &'v Value)>),
 }
 
 impl<'v> Open<'v> {
@@ -47,12 +59,13 @@ impl<'v> Open<'v> {
         let next = match &mut self.rest {
             Rest::Items(items) => items.next().map(|item| (None, item)),
             Rest::Fields(fields) => fields.next().map(|(name, field)| (Some(name), field)),
+            Rest::Sorted(fields) => fields.next().map(|(name, field)| (Some(name), field)),
         };
         let Some((name, value)) = next else {
             text.push(if matches!(self.rest, Rest::Items(_)) { ']' } else { '}' });
             return None;
         };
-        if !std::mem::take(&mut self.is_first) {
+        if !mem::take(&mut self.is_first) {
             text.push(',');
         }
         if let Some(name) = name {
@@ -69,13 +82,16 @@ fn begin<'v>(value: &'v Value, text: &mut String) -> Option<Open<'v>> {
         Value::Null => return write(text, "null"),
         Value::Bool(true) => return write(text, "true"),
         Value::Bool(false) => return write(text, "false"),
-        Value::Number(number) => return write(text, &number_text(number)),
+        Value::Number(number) => {
+            write_number(number, text);
+            return None;
+        }
         Value::String(string) => {
             write_string(string, text);
             return None;
         }
         Value::Array(items) => Rest::Items(items.iter()),
-        Value::Object(fields) => Rest::Fields(sorted(fields)),
+        Value::Object(fields) => in_order(fields),
     };
     text.push(if matches!(rest, Rest::Items(_)) { '[' } else { '{' });
     Some(Open { rest, is_first: true })
@@ -86,51 +102,67 @@ fn write<'v>(text: &mut String, whole: &str) -> Option<Open<'v>> {
     None
 }
 
-fn sorted(fields: &Map<String, Value>) -> vec::IntoIter<(&String, &Value)> {
-    let mut fields: Vec<_> = fields.iter().collect();
+fn in_order(fields: &Map<String, Value>) -> Rest<'_> {
     // Outside the basic plane, UTF-16 order differs from UTF-8 order.
-    fields.sort_unstable_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
-    fields.into_iter()
+    let order = |a: &str, b: &str| a.encode_utf16().cmp(b.encode_utf16());
+    if fields.keys().is_sorted_by(|a, b| order(a, b).is_lt()) {
+        return Rest::Fields(fields.iter());
+    }
+    let mut fields: Vec<_> = fields.iter().collect();
+    fields.sort_unstable_by(|(a, _), (b, _)| order(a, b));
+    Rest::Sorted(fields.into_iter())
 }
 
 /// 2^64 as a double. Whole doubles below it are written as integers.
 const INTEGER_END: f64 = 18_446_744_073_709_551_616.0;
 
-fn number_text(number: &Number) -> String {
-    match number.as_f64() {
-        Some(double) if number.is_f64() => double_text(double),
-        _ => number.to_string(),
-    }
+fn write_number(number: &Number, text: &mut String) {
+    let _infallible = match number.as_f64() {
+        Some(double) if number.is_f64() => write_double(double, text),
+        _ => write!(text, "{number}"),
+    };
 }
 
-fn double_text(double: f64) -> String {
+fn write_double(double: f64, text: &mut String) -> fmt::Result {
     let is_whole = double.fract() == 0.0 && double.abs() < INTEGER_END;
     match is_whole {
         // All digits, as for an integer of that value; the sign of zero is dropped.
-        true => (double as i128).to_string(),
-        false => ryu_js::Buffer::new().format(double).to_owned(),
+        true => write!(text, "{}", double as i128),
+        false => text.write_str(ryu_js::Buffer::new().format(double)),
     }
 }
 
 /// Escapes only what RFC 8785 3.2.2.2 requires.
 fn write_string(string: &str, text: &mut String) {
     text.push('"');
-    for char in string.chars() {
-        match char {
-            '"' => text.push_str("\\\""),
-            '\\' => text.push_str("\\\\"),
-            '\u{8}' => text.push_str("\\b"),
-            '\t' => text.push_str("\\t"),
-            '\n' => text.push_str("\\n"),
-            '\u{c}' => text.push_str("\\f"),
-            '\r' => text.push_str("\\r"),
-            '\0'..='\u{1f}' => {
-                let _infallible = write!(text, "\\u{:04x}", u32::from(char));
-            }
-            _ => text.push(char),
+    let mut rest = string;
+    // What is escaped is ASCII, so it may be cut at.
+    while let Some(at) = rest.bytes().position(is_escaped) {
+        text.push_str(&rest[..at]);
+        write_escaped(rest.as_bytes()[at], text);
+        rest = &rest[at + 1..];
+    }
+    text.push_str(rest);
+    text.push('"');
+}
+
+fn is_escaped(byte: u8) -> bool {
+    byte < b' ' || byte == b'"' || byte == b'\\'
+}
+
+fn write_escaped(byte: u8, text: &mut String) {
+    match byte {
+        b'"' => text.push_str("\\\""),
+        b'\\' => text.push_str("\\\\"),
+        0x8 => text.push_str("\\b"),
+        b'\t' => text.push_str("\\t"),
+        b'\n' => text.push_str("\\n"),
+        0xc => text.push_str("\\f"),
+        b'\r' => text.push_str("\\r"),
+        other => {
+            let _infallible = write!(text, "\\u{other:04x}");
         }
     }
-    text.push('"');
 }
 
 #[cfg(test)]
