@@ -8,11 +8,13 @@
 //!
 //! A foreign schema, which somebody else wrote, need not keep to the subset; `foreign.rs` has its bounds.
 
+mod flat;
 mod foreign;
 mod meter;
 mod metered;
 mod misfits;
 
+use flat::Flat;
 use foreign::Foreign;
 pub(crate) use meter::Exhausted;
 use serde_json::{Map, Value};
@@ -175,9 +177,24 @@ pub struct Schema {
 enum Check {
     /// Any object: the schema of tools that declare none.
     AnyObject,
-    Compiled(Box<jsonschema::Validator>),
+    Compiled(Box<Compiled>),
     /// One that somebody else wrote, whose validations are bounded.
     Foreign(Box<Foreign>),
+}
+
+/// A compiled schema of the subset.
+#[derive(Debug)]
+struct Compiled {
+    /// Sees of most arguments that they fit, if the schema is of that kind.
+    flat: Option<Flat>,
+    validator: jsonschema::Validator,
+}
+
+impl Compiled {
+    #[inline]
+    fn fits(&self, args: &Value) -> bool {
+        self.flat.as_ref().is_some_and(|flat| flat.surely_fits(args)) || self.validator.is_valid(args)
+    }
 }
 
 impl Schema {
@@ -192,9 +209,10 @@ impl Schema {
             return Ok(Self { check: Check::AnyObject, warnings });
         }
         let options = jsonschema::options().with_draft(jsonschema::Draft::Draft202012);
-        let compiled = options.should_validate_formats(false).build(schema).map_err(|error| {
+        let validator = options.should_validate_formats(false).build(schema).map_err(|error| {
             SchemaError::Malformed { pointer: error.instance_path().to_string(), why: error.to_string() }
         })?;
+        let compiled = Compiled { flat: Flat::of(schema), validator };
         Ok(Self { check: Check::Compiled(Box::new(compiled)), warnings })
     }
 
@@ -248,8 +266,8 @@ impl Schema {
             Check::AnyObject => {
                 Err(vec![ValidationError { pointer: String::new(), message: "must be an object".to_owned() }])
             }
-            Check::Compiled(validator) if validator.is_valid(args) => Ok(()),
-            Check::Compiled(validator) => Err(misfits::collect(validator, args)),
+            Check::Compiled(schema) if schema.fits(args) => Ok(()),
+            Check::Compiled(schema) => Err(misfits::collect(&schema.validator, args)),
             Check::Foreign(schema) => return foreign(schema),
         })
     }
