@@ -31,7 +31,12 @@ pub(crate) use shared_questions::{FromLead, Lead, Settlement, Share, ShareKey};
 pub(crate) use tree::Numbers;
 pub(crate) use units::ToolUnits;
 
-use crate::{budget::Allowance, tasks::Contained, tool::ToolEntry};
+use crate::{
+    budget::Allowance,
+    record::{EventPlace, Publisher},
+    tasks::Contained,
+    tool::ToolEntry,
+};
 use approvals::Approvals;
 use shared_questions::SharedQuestions;
 use std::{
@@ -40,23 +45,11 @@ use std::{
 };
 use toolyard_admission::{LeaseId, Need, Reach, UnitId, UnitKind};
 use toolyard_core::{
-    AgentPath, Budget, CallId, Caller, Event, EventKind, LimitScope, PathScope, Placement, Resources,
-    SessionId, ToolClass,
+    AgentPath, Budget, Caller, EventKind, LimitScope, PathScope, Placement, Resources, SessionId, ToolClass,
 };
 use toolyard_redact::GivenMarks;
 use tree::Tree;
 use units::{ConcurrentPool, Resized};
-
-/// The place of an event in its session.
-#[derive(Debug, Default)]
-pub(crate) struct EventPlace {
-    pub(crate) turn: Option<u64>,
-    pub(crate) batch: Option<u64>,
-    pub(crate) run: Option<u32>,
-    pub(crate) call_id: Option<CallId>,
-    pub(crate) index: Option<u32>,
-    pub(crate) attempt: Option<u32>,
-}
 
 /// An agent, as its calls need it.
 pub(crate) struct Agent {
@@ -265,7 +258,11 @@ impl Agent {
 
     /// Emits an event of this session, built only if there is a listener.
     #[inline]
-    pub(crate) fn emit_lazily(&self, kind: impl FnOnce() -> EventKind, place: impl FnOnce() -> EventPlace) {
+    pub(crate) fn emit_lazily<'a>(
+        &'a self,
+        kind: impl FnOnce() -> EventKind,
+        place: impl FnOnce() -> EventPlace<'a>,
+    ) {
         if self.engine.bus.is_listening() {
             self.emit(kind(), place());
         }
@@ -273,16 +270,19 @@ impl Agent {
 
     // Kept out of line for engines without listeners.
     #[inline(never)]
-    fn emit(&self, mut kind: EventKind, place: EventPlace) {
+    fn emit(&self, mut kind: EventKind, place: EventPlace<'_>) {
         if let Some(redactor) = &self.engine.redactor {
             redactor.event(&mut kind);
         }
         if let Some(details) = kind.details_mut() {
             details.cut();
         }
-        let mut event = Event::new(self.id.clone(), self.path.clone(), kind);
-        (event.turn, event.batch, event.run) = (place.turn, place.batch, place.run);
-        (event.call_id, event.index, event.attempt) = (place.call_id, place.index, place.attempt);
-        self.tree.numbers.sequence.publish(&self.engine.bus, &self.engine.clock, event);
+        self.publisher().publish(kind, place);
+    }
+
+    /// Publishes several events of this session at once: of kinds in which nothing is redacted, which no tool words.
+    pub(crate) fn publisher(&self) -> Publisher<'_> {
+        let (bus, clock) = (&self.engine.bus, &self.engine.clock);
+        self.tree.numbers.sequence.publisher(bus, clock, (&self.id, &self.path))
     }
 }

@@ -3,7 +3,7 @@
 mod events;
 pub mod telemetry;
 
-pub(crate) use events::{EventBus, Queue, Sequence};
+pub(crate) use events::{EventBus, EventPlace, Publisher, Queue, Sequence};
 pub use events::{EventSink, EventWriter, Received, Subscription};
 pub(crate) use telemetry::{
     AGENT_ID, ATTEMPTS, BATCH, CONVERSATION_ID, Content, DEDUPE, ERROR_TYPE, EXECUTE_TOOL, FUNCTION,

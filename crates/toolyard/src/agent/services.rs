@@ -8,7 +8,7 @@ use crate::{
     clock::Clock,
     config::{Budgets, Limits, OnSerialFailure, Waits},
     pool::PoolLeases,
-    record::{Content, EventBus, Sequence},
+    record::{Content, EventBus, EventPlace, Sequence},
     tasks::{Blocking, Contained, Tasks, caught},
     tool::{BreakerMove, Lengthy, MoveOf, Registry, RulesInForce, ToolEntry, Transition},
 };
@@ -84,8 +84,9 @@ impl Services {
     /// Emits an event of the engine itself, under the session name reserved for that.
     pub(crate) fn emit(&self, kind: EventKind) {
         if self.bus.is_listening() {
-            let event = Event::new(SessionId::from(ENGINE_SESSION), AgentPath::root(), kind);
-            self.sequence.publish(&self.bus, &self.clock, event);
+            let (session, agent) = (SessionId::from(ENGINE_SESSION), AgentPath::root());
+            let mut publisher = self.sequence.publisher(&self.bus, &self.clock, (&session, &agent));
+            publisher.publish(kind, EventPlace::default());
         }
     }
 

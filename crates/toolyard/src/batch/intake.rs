@@ -305,14 +305,13 @@ fn announce(batch: &Arc<BatchState>, early: Vec<(u32, EarlyResult)>) {
     if early.is_empty() && !batch.session.engine.bus.is_listening() {
         return; // the usual case
     }
+    if early.is_empty() {
+        return batch.announce_calls();
+    }
     let mut early = early.into_iter().peekable();
     for index in 0..index(batch.slots.len()) {
         let call = batch.at(index);
-        call.emit(None, || EventKind::Received {
-            tool_name: call.recorded_name(),
-            bytes: call.call().arguments.size(),
-            digest: call.received_digest(),
-        });
+        call.emit(None, || call.received());
         match early.next_if(|(at, _)| *at == index) {
             None => {}
             Some((_, EarlyResult::Refused(error) | EarlyResult::Answered(_, error))) => {

@@ -12,9 +12,9 @@
 use super::driver::{begin, skips_rest, wait_for_zombies, zombies_until};
 use super::intake::{Dispatch, Order, Origin, StreamPrefix};
 use crate::{
-    agent::EventPlace,
     budget::Allowance,
     call::{BatchState, CallGone, CallRef, Entered, SessionCore, Stop, TurnOf, index, span, vanished_error},
+    record::EventPlace,
 };
 use futures::future::{Either, select};
 use parking_lot::{Mutex, MutexGuard};

@@ -1,9 +1,8 @@
 //! The events of a batch and of its calls.
 
 use crate::{
-    agent::EventPlace,
-    call::{batch::BatchState, ending::Ending, in_flight::InFlight},
-    record::UNKNOWN_TOOL,
+    call::{batch::BatchState, ending::Ending, in_flight::InFlight, run::index},
+    record::{EventPlace, UNKNOWN_TOOL},
 };
 use std::{sync::Arc, time::Duration};
 use toolyard_core::{
@@ -12,7 +11,21 @@ use toolyard_core::{
     event::{CallDetails, Failure},
 };
 
+/// How many calls are announced at once: others of the session wait meanwhile.
+const ANNOUNCED_AT_ONCE: u32 = 32;
+
 impl BatchState {
+    /// Announces its calls, none of which has a result yet.
+    pub(crate) fn announce_calls(&self) {
+        let calls = index(self.slots.len());
+        for first in (0..calls).step_by(ANNOUNCED_AT_ONCE as usize) {
+            let mut publisher = self.session.publisher();
+            for call in (first..calls.min(first + ANNOUNCED_AT_ONCE)).map(|index| self.at(index)) {
+                publisher.publish(call.received(), call.place(None));
+            }
+        }
+    }
+
     /// Emits an event of this batch's turn.
     pub(crate) fn emit_turn(&self, kind: impl FnOnce() -> EventKind) {
         if !self.is_turn {
@@ -24,19 +37,33 @@ impl BatchState {
     }
 }
 
-impl InFlight<'_> {
+impl<'a> InFlight<'a> {
     /// Emits an event of this call if anyone listens.
     #[inline]
     pub(crate) fn emit(self, attempt: Option<u32>, kind: impl FnOnce() -> EventKind) {
+        self.session().emit_lazily(kind, || self.place(attempt));
+    }
+
+    /// The place of an event of this call.
+    pub(crate) fn place(self, attempt: Option<u32>) -> EventPlace<'a> {
         let (slot, base) = (self.slot(), &self.batch.base);
-        self.session().emit_lazily(kind, || EventPlace {
+        EventPlace {
             turn: Some(self.batch.turn),
             batch: Some(base.number),
             run: Some(slot.run),
-            call_id: Some(slot.id().clone()),
+            call_id: Some(slot.id()),
             index: Some(base.index + self.index),
             attempt,
-        });
+        }
+    }
+
+    /// The event of its arrival.
+    pub(crate) fn received(self) -> EventKind {
+        EventKind::Received {
+            tool_name: self.recorded_name(),
+            bytes: self.call().arguments.size(),
+            digest: self.received_digest(),
+        }
     }
 
     /// The tool's name as events show it.

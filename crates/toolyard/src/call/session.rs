@@ -1,7 +1,7 @@
 //! The state that the batches of a session share.
 
 use crate::{
-    agent::{Agent, EventPlace, ForkParts, Numbers, PreparedOptions},
+    agent::{Agent, ForkParts, Numbers, PreparedOptions},
     call::{
         batch::{BatchState, TurnOf},
         engine::EngineCore,
@@ -11,6 +11,7 @@ use crate::{
         weak_list::WeakList,
     },
     keys::{KeyBounds, Keys, RetainedResult},
+    record::EventPlace,
 };
 use parking_lot::{Mutex, MutexGuard};
 use slab::Slab;

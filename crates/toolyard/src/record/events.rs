@@ -12,19 +12,17 @@
 
 mod hold;
 mod queue;
+mod sequence;
 mod sink;
 mod subscription;
 
 pub(crate) use hold::Hold;
 pub(crate) use queue::Queue;
+pub(crate) use sequence::{EventPlace, Publisher, Sequence};
 pub use sink::{EventSink, EventWriter};
 pub use subscription::{Received, Subscription};
 
-use crate::{
-    clock::Clock,
-    tasks::{Contained, Tasks, caught},
-};
-use parking_lot::Mutex;
+use crate::tasks::{Contained, Tasks, caught};
 use std::{
     fmt,
     sync::{
@@ -117,13 +115,15 @@ impl EventBus {
         self.readers.load(Ordering::Relaxed) > 0
     }
 
-    /// Gives an event its position in the engine's life (SM-9), and passes it on.
-    fn publish(&self, mut event: Event) {
+    /// Gives an event its position in the engine's life (SM-9), and shows it to the sinks.
+    fn show(&self, event: &mut Event) {
         event.position = self.published.0.fetch_add(1, Ordering::Relaxed) + 1;
-        self.to_sinks(|sink| sink.accept(&event));
-        if !self.wants_shared() {
-            return;
-        }
+        self.to_sinks(|sink| sink.accept(event));
+    }
+
+    /// The same for all readers.
+    fn publish(&self, mut event: Event) {
+        self.show(&mut event);
         let event = Arc::new(event);
         self.queues.iter().for_each(|queue| queue.push(event.clone()));
         if self.has_readers() {
@@ -172,24 +172,5 @@ impl fmt::Debug for EventBus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("EventBus");
         debug.field("sinks", &self.sinks.len()).field("writers", &self.queues.len()).finish_non_exhaustive()
-    }
-}
-
-/// Numbers the events of one session, from 1 and without a gap (OB-2).
-#[derive(Debug, Default)]
-pub(crate) struct Sequence {
-    last: Mutex<u64>,
-}
-
-impl Sequence {
-    /// Numbers the event, sets its times and publishes it in one step, so that readers see a session's numbers in
-    /// order, and times that never go back.
-    pub(crate) fn publish(&self, bus: &EventBus, clock: &Clock, mut event: Event) {
-        let mut last = self.last.lock();
-        *last += 1;
-        event.seq = *last;
-        let now = clock.now();
-        (event.wall_ms, event.mono_us) = (clock.wall_ms(now), clock.mono_us(now));
-        bus.publish(event);
     }
 }

@@ -152,25 +152,33 @@ impl Attempt {
 
     #[inline(always)]
     fn announce(&self) {
-        let work = self.work();
         if let Some(flight) = self.at().flight_run_by() {
             flight.started();
         }
-        if !self.engine().bus.is_listening() {
-            return;
+        if self.engine().bus.is_listening() {
+            self.announce_to_listeners();
         }
-        if self.progress.as_ref().is_none_or(|progress| progress.inherited) {
-            self.at().emit(None, || EventKind::Called {
-                tool_name: self.at().call().name.clone(),
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn announce_to_listeners(&self) {
+        let (call, work) = (self.at(), self.work());
+        let called =
+            self.progress.as_ref().is_none_or(|progress| progress.inherited).then(|| EventKind::Called {
+                tool_name: call.call().name.clone(),
                 side_effects: work.entry.spec().side_effects,
                 class: work.class,
                 queue_ms: u64::try_from(self.queued().as_millis()).unwrap_or(u64::MAX),
-                policy_version: self.at().policy_of().into(),
+                policy_version: call.policy_of().into(),
                 approval: work.consent.approval(),
-                digest: self.at().digest(),
+                digest: call.digest(),
             });
+        let mut publisher = call.session().publisher();
+        if let Some(called) = called {
+            publisher.publish(called, call.place(None));
         }
-        self.at().emit(Some(self.number()), || EventKind::Attempt);
+        publisher.publish(EventKind::Attempt, call.place(Some(self.number())));
     }
 
     /// The span of the call: all its attempts share one (RT-9).

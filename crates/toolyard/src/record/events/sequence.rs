@@ -1,0 +1,99 @@
+//! The numbers of a session's events, and how its events are published.
+
+use super::EventBus;
+use crate::clock::Clock;
+use parking_lot::{Mutex, MutexGuard};
+use toolyard_core::{AgentPath, CallId, Event, EventKind, SessionId};
+
+/// Numbers the events of one session, from 1 and without a gap (OB-2).
+#[derive(Debug, Default)]
+pub(crate) struct Sequence(Mutex<Numbered>);
+
+#[derive(Debug, Default)]
+struct Numbered {
+    last: u64,
+    /// The event that sinks were shown last. The next one is written over it, because most of both is the same.
+    shown: Option<Box<Event>>,
+}
+
+/// The place of an event in its session.
+#[derive(Debug, Default)]
+pub(crate) struct EventPlace<'a> {
+    pub(crate) turn: Option<u64>,
+    pub(crate) batch: Option<u64>,
+    pub(crate) run: Option<u32>,
+    pub(crate) call_id: Option<&'a CallId>,
+    pub(crate) index: Option<u32>,
+    pub(crate) attempt: Option<u32>,
+}
+
+/// Publishes events of one agent, all at one time: no other event of its session comes between them.
+pub(crate) struct Publisher<'a> {
+    numbered: MutexGuard<'a, Numbered>,
+    bus: &'a EventBus,
+    session: &'a SessionId,
+    agent: &'a AgentPath,
+    wall_ms: u64,
+    mono_us: u64,
+}
+
+impl Sequence {
+    /// Waits until nobody else publishes events of the session. Readers see its numbers in order, and times that never
+    /// go back.
+    pub(crate) fn publisher<'a>(
+        &'a self,
+        bus: &'a EventBus,
+        clock: &Clock,
+        (session, agent): (&'a SessionId, &'a AgentPath),
+    ) -> Publisher<'a> {
+        let numbered = self.0.lock();
+        let now = clock.now();
+        Publisher { numbered, bus, session, agent, wall_ms: clock.wall_ms(now), mono_us: clock.mono_us(now) }
+    }
+}
+
+impl Publisher<'_> {
+    /// Numbers an event and passes it on.
+    pub(crate) fn publish(&mut self, kind: EventKind, place: EventPlace<'_>) {
+        self.numbered.last += 1;
+        if self.bus.wants_shared() {
+            let mut event = self.new_event(kind);
+            self.place(&mut event, place);
+            return self.bus.publish(event);
+        }
+        let mut event = match self.numbered.shown.take() {
+            Some(mut shown) => {
+                set(&mut shown.session, self.session, SessionId::as_str);
+                set(&mut shown.agent, self.agent, AgentPath::as_str);
+                shown.kind = kind;
+                shown
+            }
+            None => Box::new(self.new_event(kind)),
+        };
+        self.place(&mut event, place);
+        self.bus.show(&mut event);
+        self.numbered.shown = Some(event);
+    }
+
+    fn new_event(&self, kind: EventKind) -> Event {
+        Event::new(self.session.clone(), self.agent.clone(), kind)
+    }
+
+    fn place(&self, event: &mut Event, place: EventPlace<'_>) {
+        event.seq = self.numbered.last;
+        (event.wall_ms, event.mono_us) = (self.wall_ms, self.mono_us);
+        (event.turn, event.batch, event.run) = (place.turn, place.batch, place.run);
+        (event.index, event.attempt) = (place.index, place.attempt);
+        match (&mut event.call_id, place.call_id) {
+            (Some(before), Some(id)) => set(before, id, CallId::as_str),
+            (before, id) => *before = id.cloned(),
+        }
+    }
+}
+
+/// Sets a shared text. Usually it is that text already, and then nothing is counted up and down.
+fn set<T: Clone>(text: &mut T, to: &T, as_str: fn(&T) -> &str) {
+    if !std::ptr::eq(as_str(text), as_str(to)) {
+        text.clone_from(to);
+    }
+}
