@@ -30,7 +30,7 @@ pub(crate) use lengthy::{Unvalidated, validate_at_length, validations_end};
 use crate::{
     agent::Agent,
     config::FORK_DEPTH_MAX,
-    keys::{Fingerprint, KeyOf, Keys, Peek, RetainedResult, already_executed_error, mismatch_error},
+    keys::{Fingerprint, KeyOf, Keys, Name, Peek, RetainedResult, already_executed_error, mismatch_error},
     tool::{Allowed, PolicyVersion, Table, ToolEntry, VersionedPolicy},
 };
 use serde_json::Value;
@@ -149,7 +149,7 @@ pub(crate) fn check<F: Clone>(
     let now = || session.engine.clock.now();
     let key = match key_of(call, entry, args) {
         None => None,
-        Some(key) => Some(known(key, entry, class, keys, now())?),
+        Some(key) => Some(known(key, class, keys, now())?),
     };
     let sandbox = session.engine.registry.guards().sandboxes.of(confinement.sandbox);
     entry.guard().peek(entry.name(), sandbox, now).map_err(|error| NotCleared::Answered(class, *error))?;
@@ -218,20 +218,19 @@ pub(crate) fn digest(entry: &ToolEntry, args: &Value, session: &Agent, policy: P
 /// The call's idempotency key with the fingerprint of its arguments.
 #[inline(always)]
 fn key_of(call: &Call, entry: &ToolEntry, args: &Value) -> Option<KeyOf> {
-    let key = call.idempotency_key.clone()?;
-    Some(KeyOf { key, fingerprint: Fingerprint::of(args, &entry.spec().version) })
+    let name = Name::new(entry.shared_name(), call.idempotency_key.clone()?);
+    Some(KeyOf { name, fingerprint: Fingerprint::of(args, &entry.spec().version) })
 }
 
 /// Looks up a call's key. The result of an earlier call, or a mismatch with it, answers the call. A key in flight is
 /// joined later, when the call's run starts (ID-3).
 fn known<F: Clone>(
     key: KeyOf,
-    entry: &ToolEntry,
     class: ToolClass,
     keys: &Keys<F, Arc<RetainedResult>>,
     now: Instant,
 ) -> Result<KeyOf, NotCleared> {
-    match keys.peek(&entry.shared_name(), &key.key, key.fingerprint, now) {
+    match keys.peek(&key.name, key.fingerprint, now) {
         Peek::Unknown | Peek::InFlight => Ok(key),
         Peek::Replay(retained) => Err(NotCleared::Replayed(class, retained)),
         Peek::AlreadyExecuted => Err(NotCleared::Answered(class, already_executed_error())),

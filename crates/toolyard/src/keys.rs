@@ -20,13 +20,14 @@ mod retention;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use entry::Name;
 pub(crate) use fingerprint::Fingerprint;
 pub(crate) use of_call::{KeyOf, RetainedResult, already_executed_error, mismatch_error};
 pub(crate) use retain::{Ended, Retain};
 
 use capacity::{KeyCapacity, TakeResult};
 use dashmap::{DashMap, Entry as Place, OccupiedEntry};
-use entry::{Body, Entry, Found, KeyState, Name};
+use entry::{Body, Entry, Found, KeyState};
 use foldhash::quality::RandomState;
 use parking_lot::Mutex;
 use retention::{Evicted, Removed, Retention};
@@ -136,14 +137,8 @@ impl<F: Clone, B: Clone> Keys<F, B> {
     }
 
     /// Returns what is known of this key, without changing anything.
-    pub(crate) fn peek(
-        &self,
-        tool: &Arc<str>,
-        key: &Arc<str>,
-        fingerprint: Fingerprint,
-        now: Instant,
-    ) -> Peek<B> {
-        let Some(entry) = self.map.get().and_then(|map| map.get(&Name::new(tool, key))) else {
+    pub(crate) fn peek(&self, name: &Name, fingerprint: Fingerprint, now: Instant) -> Peek<B> {
+        let Some(entry) = self.map.get().and_then(|map| map.get(name)) else {
             return Peek::Unknown;
         };
         match entry.find(fingerprint, now) {
@@ -161,14 +156,12 @@ impl<F: Clone, B: Clone> Keys<F, B> {
     /// `make` is called under a lock if the call leads: it must not use these keys.
     pub(crate) fn reserve(
         &self,
-        tool: &Arc<str>,
-        key: &Arc<str>,
+        name: &Name,
         fingerprint: Fingerprint,
         now: Instant,
         mutating: bool,
         make: impl FnOnce() -> F,
     ) -> Reserved<F, B> {
-        let name = Name::new(tool, key);
         loop {
             match self.map().entry(name.clone()) {
                 Place::Occupied(place) => match place.get().find(fingerprint, now) {
@@ -230,11 +223,11 @@ impl<F: Clone, B: Clone> Keys<F, B> {
     }
 
     /// Ends the flight of this key: the call that led has ended.
-    pub(crate) fn complete(&self, tool: &Arc<str>, key: &Arc<str>, finished: Finished<B>, now: Instant) {
+    pub(crate) fn complete(&self, name: &Name, finished: Finished<B>, now: Instant) {
         let mut removed = Removed::new();
         let mut retention = self.retention.lock();
         retention.sweep(now, self.map(), &self.capacity, &mut removed);
-        removed.extend(self.settle_flight(Name::new(tool, key), finished, now, &mut retention));
+        removed.extend(self.settle_flight(name, finished, now, &mut retention));
         while retention.bytes() > self.bounds.bytes_max {
             retention.evict(self.map(), &self.capacity, &mut removed);
         }
@@ -243,16 +236,16 @@ impl<F: Clone, B: Clone> Keys<F, B> {
 
     /// Ends the flight of this key as if it had never been: the next call runs, because this one never started
     /// (ID-5).
-    pub(crate) fn forget(&self, tool: &Arc<str>, key: &Arc<str>) {
+    pub(crate) fn forget(&self, name: &Name) {
         let is_flight = |_: &Name, entry: &Entry<F, B>| matches!(entry.state, KeyState::InFlight(_));
-        let Some((_, entry)) = self.map().remove_if(&Name::new(tool, key), is_flight) else { return };
+        let Some((_, entry)) = self.map().remove_if(name, is_flight) else { return };
         self.capacity.release(entry.is_lasting);
     }
 
     /// Turns a flight into what is left of it. Returns the replaced state, to be dropped outside the lock.
     fn settle_flight(
         &self,
-        name: Name,
+        name: &Name,
         finished: Finished<B>,
         now: Instant,
         retention: &mut Retention,
@@ -270,7 +263,7 @@ impl<F: Clone, B: Clone> Keys<F, B> {
         let state = match finished {
             Finished::Keep { body, bytes, .. } if bytes <= self.bounds.bytes_max => {
                 let until = now + self.bounds.keep;
-                let number = retention.note(name, until, bytes);
+                let number = retention.note(name.clone(), until, bytes);
                 KeyState::Retained(Box::new(Body { body, until, number }))
             }
             Finished::Keep { .. } if is_lasting => {

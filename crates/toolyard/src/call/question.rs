@@ -105,7 +105,7 @@ impl Question {
         let (session, work) = (self.at().session(), self.at().work());
         let Some(key) = work.key() else { return };
         let call = gate::digest(&work.entry, self.at().args(), session, 0);
-        let key = ShareKey { key: key.key.clone(), call };
+        let key = ShareKey { key: key.name.key().clone(), call };
         self.part = match session.questions().share(key, self.request.id()) {
             Share::Lead(lead) => Part::Lead(lead),
             Share::Follow(request, told) => Part::Follow(request, told),

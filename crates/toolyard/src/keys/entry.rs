@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 /// What identifies a key within its tree (ID-1).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Name {
+pub(crate) struct Name {
     tool: Arc<str>,
     key: Arc<str>,
 }
@@ -22,8 +22,12 @@ impl Hash for Name {
 }
 
 impl Name {
-    pub(super) fn new(tool: &Arc<str>, key: &Arc<str>) -> Self {
-        Self { tool: tool.clone(), key: key.clone() }
+    pub(crate) fn new(tool: Arc<str>, key: Arc<str>) -> Self {
+        Self { tool, key }
+    }
+
+    pub(crate) fn key(&self) -> &Arc<str> {
+        &self.key
     }
 }
 

@@ -1,12 +1,11 @@
 //! A call's key, what is kept under it, and the errors of calls that it answers.
 
-use super::Fingerprint;
-use std::sync::Arc;
+use super::{Fingerprint, Name};
 use toolyard_core::{CallError, ErrorKind, Sandbox, ToolOutput};
 
 /// A call's idempotency key in its session tree, and the fingerprint of what it stands for (ID-1, ID-2).
 pub(crate) struct KeyOf {
-    pub(crate) key: Arc<str>,
+    pub(crate) name: Name,
     pub(crate) fingerprint: Fingerprint,
 }
 

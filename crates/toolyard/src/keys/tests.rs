@@ -33,20 +33,24 @@ impl Tree {
         Self { keys: Keys::new(bounds), now: Instant::now(), tool: text("tool") }
     }
 
+    fn name(&self, key: &str) -> Name {
+        Name::new(self.tool.clone(), text(key))
+    }
+
     pub(super) fn pass(&mut self, seconds: u64) {
         self.now += Duration::from_secs(seconds);
     }
 
     pub(super) fn reserve(&self, key: &str, args: u32, mutating: bool, flight: u32) -> Reserved<u32, u32> {
-        self.keys.reserve(&self.tool, &text(key), of(args), self.now, mutating, || flight)
+        self.keys.reserve(&self.name(key), of(args), self.now, mutating, || flight)
     }
 
     pub(super) fn peek(&self, key: &str, args: u32) -> Peek<u32> {
-        self.keys.peek(&self.tool, &text(key), of(args), self.now)
+        self.keys.peek(&self.name(key), of(args), self.now)
     }
 
     pub(super) fn complete(&self, key: &str, finished: Finished<u32>) {
-        self.keys.complete(&self.tool, &text(key), finished, self.now);
+        self.keys.complete(&self.name(key), finished, self.now);
     }
 
     /// Runs a mutating call and keeps its result.
@@ -56,7 +60,7 @@ impl Tree {
     }
 
     pub(super) fn forget(&self, key: &str) {
-        self.keys.forget(&self.tool, &text(key));
+        self.keys.forget(&self.name(key));
     }
 
     /// Counts: flights and results; tombstones, including possible ones; bytes.

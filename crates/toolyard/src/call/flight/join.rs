@@ -59,11 +59,11 @@ impl<'a> InFlight<'a> {
         now: Instant,
     ) -> Option<MutexGuard<'a, Life>> {
         let entry = &self.work().entry;
-        let (tool, mutating) = (entry.shared_name(), !entry.spec().is_repeatable());
+        let mutating = !entry.spec().is_repeatable();
         let lead = || Flight::led_by(self.owned(), self.deadline_of(now));
         let keys = self.session().keys();
         let error = loop {
-            match keys.reserve(&tool, &key.key, key.fingerprint, now, mutating, lead) {
+            match keys.reserve(&key.name, key.fingerprint, now, mutating, lead) {
                 Reserved::Lead(flight) => {
                     self.slot().make_rare().set_flight(flight);
                     return Some(life);

@@ -36,9 +36,8 @@ impl Flight {
 impl InFlight<'_> {
     /// Forgets the key of a call for which nothing has run: the next call with it leads.
     pub(super) fn forget(self) {
-        let work = self.work();
-        if let Some(key) = work.key() {
-            self.session().keys().forget(&work.entry.shared_name(), &key.key);
+        if let Some(key) = self.work().key() {
+            self.session().keys().forget(&key.name);
         }
     }
 
@@ -69,7 +68,7 @@ impl InFlight<'_> {
                 Finished::Keep { body: Arc::new(retained), bytes, idempotent: repeatable }
             }
         };
-        self.session().keys().complete(&work.entry.shared_name(), &key.key, finished, now);
+        self.session().keys().complete(&key.name, finished, now);
     }
 
     /// Lands a flight that runs in this call's slot, and with it the call unless it was detached. Neither becomes

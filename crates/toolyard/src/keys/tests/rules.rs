@@ -20,9 +20,9 @@ fn the_first_leads_and_the_next_joins() {
 fn tools_do_not_share_keys() {
     let tree = Tree::new(KeyBounds::default());
     tree.ran("k", 1, 1, false);
-    let other = tree.keys.reserve(&text("other"), &text("k"), of(9), tree.now, true, || 2);
+    let other = tree.keys.reserve(&Name::new(text("other"), text("k")), of(9), tree.now, true, || 2);
     assert_eq!(other, Reserved::Lead(2));
-    let swapped = tree.keys.reserve(&text("k"), &tree.tool, of(9), tree.now, true, || 3);
+    let swapped = tree.keys.reserve(&Name::new(text("k"), tree.tool.clone()), of(9), tree.now, true, || 3);
     assert_eq!(swapped, Reserved::Lead(3));
 }
 
