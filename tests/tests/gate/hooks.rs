@@ -1,10 +1,14 @@
 //! V1: hooks run where the rule says, and a bad hook affects only its own call.
 
 use super::no_hang;
+use futures::FutureExt;
+use serde_json::json;
 use std::sync::Arc;
 use std::{future::pending, sync::Mutex, time::Duration};
+use tokio::sync::Notify;
 use toolyard::{
-    Abort, Answer, ApprovalRequest, Approver, Call, Caller, Confirmations, Hooks, Outcome, async_trait,
+    Abort, Answer, ApprovalRequest, Approver, Call, Caller, Confirmations, Hooks, NoHooks, Outcome,
+    ToolContext, ToolError, ToolSpec, async_trait, tool_fn,
 };
 use toolyard_tests::{call, shape, yard};
 
@@ -88,4 +92,41 @@ async fn hooks_run_in_the_order_of_v1() {
     let of_stopped = yard.events.of_call("stopped");
     assert_eq!(of_stopped, ["tool.call.received", "tool.call.denied"]);
     yard.events.check();
+}
+
+/// Holds the call `first` up until another one starts.
+#[derive(Default)]
+struct AfterAnother(Notify);
+
+#[async_trait]
+impl Hooks for AfterAnother {
+    async fn on_tool_start(&self, call: &Call, _: &Caller<'_>) {
+        match call.id.as_str() {
+            "first" => self.0.notified().await,
+            _ => self.0.notify_one(),
+        }
+    }
+}
+
+/// V1: a start hook that waits holds up its own call alone.
+#[tokio::test(start_paused = true)]
+async fn a_start_hook_that_waits_holds_up_its_own_call() {
+    let yard = yard(|builder, _| builder.hooks(AfterAnother::default())).await;
+    let batch = vec![call("first", "read", 0, "ok"), call("second", "read", 0, "ok")];
+    let from = tokio::time::Instant::now();
+    let outcomes = no_hang(yard.engine.session("s").dispatch(batch)).await;
+    assert_eq!(shape(&outcomes), "first ok, second ok");
+    assert_eq!(from.elapsed(), Duration::ZERO);
+    yard.events.check();
+}
+
+/// V1: hooks that are done at once need no task, so a call that may run in place does.
+#[tokio::test(start_paused = true)]
+async fn a_call_with_hooks_runs_in_place() {
+    let here = |(): (), _: ToolContext| async { Ok::<_, ToolError>("ok") };
+    let tool = tool_fn(ToolSpec::read("inline").inline(), here);
+    let yard = yard(|builder, _| builder.hooks(NoHooks).tool(tool)).await;
+    let session = yard.engine.session("s");
+    let outcome = session.call(Call::new("c", "inline", json!({}))).now_or_never();
+    assert!(outcome.expect("it was done at the first poll").success());
 }

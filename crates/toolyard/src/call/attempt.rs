@@ -34,7 +34,6 @@ pub(crate) use runner::{Job, Runners};
 use crate::{
     call::{
         batch::BatchState,
-        ending::Ending,
         engine::EngineCore,
         in_flight::{CallRef, InFlight},
         progress::{Bid, Progress},
@@ -45,7 +44,7 @@ use crate::{
 use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 use toolyard_admission::Held;
-use toolyard_core::Confinement;
+use toolyard_core::{Confinement, Outcome};
 
 /// Everything an attempt needs to start.
 pub(crate) struct AttemptStart {
@@ -77,8 +76,8 @@ enum Stage {
     Released { zombie: Option<Box<Held>> },
     /// The result has been reported to its key.
     Reported { zombie: Option<Box<Held>> },
-    /// The same; meanwhile the end hook runs, with a copy of the result.
-    InHook { zombie: Option<Box<Held>>, ending: Box<Ending> },
+    /// The same; meanwhile the end hook looks at the result.
+    InHook { zombie: Option<Box<Held>>, outcome: Box<Outcome> },
     /// Its call has the result, or waits for its next attempt.
     Done,
 }

@@ -30,6 +30,19 @@ impl Ending {
         outcome
     }
 
+    /// The end that an outcome was made of.
+    pub(super) fn of_outcome(outcome: Outcome) -> Self {
+        Self {
+            queued: outcome.queued().into(),
+            ran: outcome.ran().into(),
+            attempts: outcome.attempts,
+            sandbox: outcome.sandbox,
+            cancel_requested: outcome.cancel_requested,
+            dedupe: outcome.dedupe,
+            status: outcome.status,
+        }
+    }
+
     /// Whether a handler has run for it, its own or that of another call.
     pub(crate) fn has_run(&self) -> bool {
         self.attempts > 0 || self.dedupe != Dedupe::Fresh

@@ -14,6 +14,7 @@ use crate::{
     gate::{self, Cleared, not_found},
     pool::{PoolLeases, PoolState},
 };
+use futures::{FutureExt, future::BoxFuture};
 use parking_lot::MutexGuard;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -78,8 +79,7 @@ impl<'a> InFlight<'a> {
         }
         if self.engine().hooks.is_some() {
             drop(life);
-            self.proceed_after_hook(ready_at);
-            return None;
+            return self.proceed_after_hook(ready_at);
         }
         self.lead(life, ready_at, now)
     }
@@ -87,36 +87,56 @@ impl<'a> InFlight<'a> {
     /// Continues with a call that has just taken over a flight.
     pub(crate) fn proceed_as_leader(self, ready_at: Instant) {
         match self.engine().hooks.is_some() {
-            true => self.proceed_after_hook(ready_at),
-            false => self.lead_if_waiting(ready_at),
+            true => self.lead_after(self.starting(), ready_at),
+            false => self.lead_if_waiting(ready_at).into_iter().for_each(Attempt::spawn),
         }
     }
 
-    /// Runs the hook that precedes the permits, then continues with the call.
-    fn proceed_after_hook(self, ready_at: Instant) {
-        let (call, end_on_drop) = (self.owned(), EndOnDrop::new(self));
-        self.engine().tasks.spawn(async move {
+    /// Runs the hook that precedes the permits, then continues with the call. Most hooks are done at their first poll,
+    /// and only one that waits needs a task.
+    #[cold]
+    fn proceed_after_hook(self, ready_at: Instant) -> Option<Attempt> {
+        let mut starting = self.starting();
+        // Polled with a waker that does nothing: if it has to wait, its own task polls it again and registers a real one.
+        if starting.as_mut().now_or_never().is_some() {
+            return self.lead_if_waiting(ready_at);
+        }
+        self.lead_after(starting, ready_at);
+        None
+    }
+
+    /// The hook that precedes the permits.
+    fn starting(self) -> BoxFuture<'static, ()> {
+        let call = self.owned();
+        Box::pin(async move {
             let CallRef { batch, .. } = &call;
             gate::starting(&batch.session.engine, call.at().call(), &batch.caller()).await;
-            call.at().lead_if_waiting(ready_at);
+        })
+    }
+
+    /// Continues with the call when its hook is done.
+    fn lead_after(self, hook: BoxFuture<'static, ()>, ready_at: Instant) {
+        let (call, end_on_drop) = (self.owned(), EndOnDrop::new(self));
+        self.engine().tasks.spawn(async move {
+            hook.await;
+            call.at().lead_if_waiting(ready_at).into_iter().for_each(Attempt::spawn);
             end_on_drop.disarm();
         });
     }
 
     /// Continues towards an attempt, if the call has not ended meanwhile.
-    fn lead_if_waiting(self, ready_at: Instant) {
+    fn lead_if_waiting(self, ready_at: Instant) -> Option<Attempt> {
         let allowed = self.may_still_run();
         let life = self.slot().life();
         if !life.is_waiting() {
-            return;
+            return None;
         }
         let now = self.engine().clock.now();
         if let Err(error) = allowed.and_then(|()| self.recheck(now, ready_at)) {
-            return self.refuse_in(life, *error);
+            self.refuse_in(life, *error);
+            return None;
         }
-        if let Some(attempt) = self.lead(life, ready_at, now) {
-            attempt.spawn();
-        }
+        self.lead(life, ready_at, now)
     }
 
     /// Reserves what a call needs of its budgets, then acquires the rest.

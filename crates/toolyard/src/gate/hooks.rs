@@ -4,7 +4,11 @@ use crate::{
     agent::Services,
     tasks::{Caught, Panic, Tasks, outside},
 };
-use std::{future::Future, time::Duration};
+use futures::{
+    FutureExt,
+    future::{BoxFuture, lazy},
+};
+use std::time::Duration;
 use toolyard_core::{Call, CallError, Caller, ErrorKind, Outcome};
 
 /// How long a hook may take.
@@ -17,9 +21,9 @@ enum HookResult<T> {
     TooSlow,
 }
 
-/// Runs a hook. The future is made inside, so that a panic before the first await is caught too.
-async fn bounded<T, F: Future<Output = T>>(tasks: &Tasks, hook: impl FnOnce() -> F) -> HookResult<T> {
-    let hook = Caught::new(outside(async move { hook().await }));
+/// Runs a hook. Its future is made at the first poll, so that a panic before the first await is caught too.
+async fn bounded<'h, T>(tasks: &Tasks, hook: impl FnOnce() -> BoxFuture<'h, T>) -> HookResult<T> {
+    let hook = Caught::new(outside(lazy(|_| hook()).flatten()));
     match tasks.timeout(HOOK_WITHIN, hook).await {
         Some(Ok(done)) => HookResult::Done(done),
         Some(Err(panic)) => HookResult::Panicked(panic),

@@ -15,22 +15,22 @@ thread_local! {
 
 /// Runs code that is not the handler's on a task that may be a handler's. If that code counted as the handler's, a
 /// dispatch of its own would wait for the handler's dispatch, which waits for the code.
-pub(crate) fn outside<F: Future>(other: F) -> Outside<F> {
-    Outside { other: Some(Box::pin(other)) }
+pub(crate) fn outside<F: Future + Unpin>(other: F) -> Outside<F> {
+    Outside { other: Some(other) }
 }
 
 /// A future that runs [`outside`] of any handler.
 pub(crate) struct Outside<F> {
     /// `None` only during its drop.
-    other: Option<Pin<Box<F>>>,
+    other: Option<F>,
 }
 
-impl<F: Future> Future for Outside<F> {
+impl<F: Future + Unpin> Future for Outside<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let other = self.other.as_mut().expect("the other is set until this is dropped");
-        marked(true, || other.as_mut().poll(cx))
+        marked(true, || Pin::new(other).poll(cx))
     }
 }
 

@@ -59,14 +59,15 @@ impl Attempt {
 
     /// Runs the hook at the call's end (V1). If the task is dropped meanwhile, `Drop` writes the result kept here.
     pub(super) async fn run_end_hook(&mut self, ending: Ending) -> Ending {
-        let outcome = self.at().outcome(ending.clone());
-        let zombie = self.take_zombie();
-        self.stage = Stage::InHook { zombie, ending: Box::new(ending) };
-        gate::ended(self.engine(), &outcome, &self.batch().caller()).await;
+        let outcome = Box::new(self.at().outcome(ending));
+        self.stage = Stage::InHook { zombie: self.take_zombie(), outcome };
+        if let Stage::InHook { outcome, .. } = &self.stage {
+            gate::ended(self.engine(), outcome, &self.batch().caller()).await;
+        }
         match std::mem::replace(&mut self.stage, Stage::Done) {
-            Stage::InHook { zombie, ending } => {
+            Stage::InHook { zombie, outcome } => {
                 self.stage = Stage::Reported { zombie };
-                *ending
+                Ending::of_outcome(*outcome)
             }
             _ => unreachable!("nothing else moves an attempt whose hook runs"),
         }
@@ -193,7 +194,7 @@ impl Drop for Attempt {
         self.release(false, self.engine().clock.now());
         let zombie = self.take_zombie();
         let ending = match std::mem::replace(&mut self.stage, Stage::Done) {
-            Stage::InHook { ending, .. } => *ending,
+            Stage::InHook { outcome, .. } => Ending::of_outcome(*outcome),
             stage => {
                 let ending = Ending::vanished(vanished_error(self.number()), self.queued());
                 if let Some(span) = self.at().forget_span() {
