@@ -33,7 +33,7 @@ use parking_lot::Mutex;
 use retention::{Evicted, Removed, Retention};
 use std::{
     mem,
-    sync::{Arc, OnceLock},
+    sync::OnceLock,
     time::Duration,
 };
 use tokio::time::Instant;

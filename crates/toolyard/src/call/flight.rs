@@ -99,6 +99,15 @@ impl<'a> InFlight<'a> {
         self.flight().filter(|flight| flight.is_run_by(self))
     }
 
+    /// The flight for which this call's attempt runs, if any. A call of a flight has an attempt only while the flight
+    /// runs in its slot, so this need not ask the flight.
+    #[inline(always)]
+    pub(crate) fn flight_of_attempt(self) -> Option<&'a Arc<Flight>> {
+        let flight = self.flight();
+        debug_assert!(flight.is_none_or(|flight| flight.is_run_by(self)), "an attempt runs for its own flight");
+        flight
+    }
+
     /// The flight that this call leads or has joined, if any.
     #[inline]
     pub(crate) fn flight(self) -> Option<&'a Arc<Flight>> {

@@ -5,6 +5,7 @@ mod threads;
 
 use super::*;
 use serde_json::json;
+use std::sync::Arc;
 
 /// The keys of a tree, with numbers for flights and results.
 pub(super) type Numbers = Keys<u32, u32>;

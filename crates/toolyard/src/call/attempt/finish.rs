@@ -101,7 +101,7 @@ impl Attempt {
         self.stage = Stage::Done;
         let has_dispatched = self.at().parking().is_some();
         let is_quiescent = !is_zombie && !has_dispatched;
-        let on_flight = match self.at().flight_run_by().cloned() {
+        let on_flight = match self.at().flight_of_attempt() {
             None => {
                 let step = if is_quiescent { Step::EndedAndQuiescent } else { Step::Ended };
                 let call = self.at();
@@ -109,7 +109,7 @@ impl Attempt {
                 false
             }
             Some(flight) => {
-                self.at().land(&flight, ending);
+                self.at().land(flight, ending);
                 true
             }
         };

@@ -152,7 +152,7 @@ impl Attempt {
 
     #[inline(always)]
     fn announce(&self) {
-        if let Some(flight) = self.at().flight_run_by() {
+        if let Some(flight) = self.at().flight_of_attempt() {
             flight.started();
         }
         if self.engine().bus.is_listening() {
