@@ -23,6 +23,7 @@ pub use sink::{EventSink, EventWriter};
 pub use subscription::{Received, Subscription};
 
 use crate::tasks::{Contained, Tasks, caught};
+use arc_swap::ArcSwapOption;
 use std::{
     fmt,
     sync::{
@@ -33,7 +34,6 @@ use std::{
 };
 use subscription::SUBSCRIBER_LAG_MAX;
 use tokio::sync::broadcast;
-use tokio_util::sync::CancellationToken;
 use toolyard_core::Event;
 use toolyard_redact::Redactor;
 
@@ -46,12 +46,11 @@ pub(crate) struct EventBus {
     /// Keeps secrets out of log lines.
     redactor: Option<Redactor>,
     hold: Arc<Hold>,
-    subscribers: broadcast::Sender<Arc<Event>>,
+    /// `None` once there is nothing more to wait for.
+    subscribers: ArcSwapOption<broadcast::Sender<Arc<Event>>>,
     /// How many subscribers there are. The channel has a count of its own, but behind a lock, and this one is read
     /// several times per call.
     readers: Arc<AtomicUsize>,
-    /// Fires when subscribers have nothing more to wait for.
-    ended: CancellationToken,
     /// How many events there were. On a cache line of its own: it is written for each event, its neighbours are only
     /// read, also by calls of engines without listeners.
     published: OwnLine,
@@ -73,11 +72,10 @@ impl EventBus {
     ) -> Self {
         let hold = Arc::<Hold>::default();
         let queues = writers.into_iter().map(|writer| queue(writer, &hold)).collect();
-        let subscribers = broadcast::Sender::new(SUBSCRIBER_LAG_MAX);
+        let subscribers = ArcSwapOption::from_pointee(broadcast::Sender::new(SUBSCRIBER_LAG_MAX));
         let sinks = sinks.into_iter().map(Contained::new).collect();
-        let (readers, ended) = (Arc::default(), CancellationToken::new());
-        let published = OwnLine::default();
-        Self { sinks, queues, redactor, hold, subscribers, readers, ended, published }
+        let (readers, published) = (Arc::default(), OwnLine::default());
+        Self { sinks, queues, redactor, hold, subscribers, readers, published }
     }
 
     /// Tells whether calls have to be held back because events cannot be written.
@@ -87,13 +85,14 @@ impl EventBus {
 
     pub(crate) fn subscribe(&self) -> Subscription {
         self.readers.fetch_add(1, Ordering::Relaxed);
-        let (events, readers) = (self.subscribers.subscribe(), self.readers.clone());
-        Subscription { events, readers, ended: self.ended.clone() }
+        let over = || broadcast::channel(1).1;
+        let events = self.subscribers.load().as_ref().map_or_else(over, |events| events.subscribe());
+        Subscription { events, readers: self.readers.clone() }
     }
 
     /// Ends the subscriptions, once they have read what was published.
     pub(crate) fn end_subscriptions(&self) {
-        self.ended.cancel();
+        self.subscribers.store(None);
     }
 
     /// Whether anything would read an event.
@@ -126,9 +125,11 @@ impl EventBus {
         self.show(&mut event);
         let event = Arc::new(event);
         self.queues.iter().for_each(|queue| queue.push(event.clone()));
-        if self.has_readers() {
+        if self.has_readers()
+            && let Some(subscribers) = &*self.subscribers.load()
+        {
             // The last subscriber may have gone meanwhile; then nobody misses the event.
-            let _ = self.subscribers.send(event);
+            let _ = subscribers.send(event);
         }
     }
 

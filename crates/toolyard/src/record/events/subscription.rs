@@ -4,8 +4,7 @@ use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},
 };
-use tokio::{select, sync::broadcast};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::broadcast;
 use toolyard_core::Event;
 
 /// An item of a [`Subscription`].
@@ -22,8 +21,6 @@ pub enum Received {
 pub struct Subscription {
     pub(crate) events: broadcast::Receiver<Arc<Event>>,
     pub(crate) readers: Arc<AtomicUsize>,
-    /// Fires when the engine has shut down: the channel may live on, with an engine that its own tools hold.
-    pub(crate) ended: CancellationToken,
 }
 
 impl Drop for Subscription {
@@ -39,12 +36,7 @@ impl Subscription {
     /// # Cancel safety
     /// Dropping the future loses no event.
     pub async fn next(&mut self) -> Option<Received> {
-        let received = select! {
-            biased;
-            received = self.events.recv() => received,
-            () = self.ended.cancelled() => return self.try_next(),
-        };
-        match received {
+        match self.events.recv().await {
             Ok(event) => Some(Received::Event(event)),
             Err(broadcast::error::RecvError::Lagged(missed)) => Some(Received::Missed(missed)),
             Err(broadcast::error::RecvError::Closed) => None,
