@@ -19,6 +19,9 @@ impl Abort {
 
 /// An embedder's own steps before and after a call (V1). Each has 5 s.
 ///
+/// They run on the calls' path: one that waits holds up its own call, but one that blocks its thread also those behind
+/// it.
+///
 /// If [`on_tool_call`](Self::on_tool_call) panics or takes longer, its call ends as `aborted`. If another hook does,
 /// that is logged.
 ///
