@@ -21,6 +21,15 @@ pub struct Clock {
     wall_at_start: Duration,
 }
 
+/// An instant, as events have it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stamp {
+    /// Milliseconds from the Unix epoch.
+    pub(crate) wall_ms: u64,
+    /// Microseconds from the clock's start.
+    pub(crate) mono_us: u64,
+}
+
 impl Clock {
     /// A clock that starts at the system's wall time.
     pub fn system() -> Self {
@@ -40,13 +49,22 @@ impl Clock {
 
     /// Microseconds from the clock's start to `at`.
     pub fn mono_us(&self, at: Instant) -> u64 {
-        u64::try_from(at.saturating_duration_since(self.started_at).as_micros()).unwrap_or(u64::MAX)
+        self.stamp(at).mono_us
     }
 
     /// Milliseconds from the Unix epoch to `at`.
     pub fn wall_ms(&self, at: Instant) -> u64 {
-        let wall = self.wall_at_start + at.saturating_duration_since(self.started_at);
-        u64::try_from(wall.as_millis()).unwrap_or(u64::MAX)
+        self.stamp(at).wall_ms
+    }
+
+    /// The times of an event at this instant.
+    pub(crate) fn stamp(&self, at: Instant) -> Stamp {
+        let since_start = at.saturating_duration_since(self.started_at);
+        let whole = |number: u128| u64::try_from(number).unwrap_or(u64::MAX);
+        Stamp {
+            wall_ms: whole((self.wall_at_start + since_start).as_millis()),
+            mono_us: whole(since_start.as_micros()),
+        }
     }
 }
 

@@ -114,16 +114,18 @@ impl EventBus {
         self.readers.load(Ordering::Relaxed) > 0
     }
 
-    /// Gives an event its position in the engine's life (SM-9), and shows it to the sinks.
-    fn show(&self, event: &mut Event) {
-        event.position = self.published.0.fetch_add(1, Ordering::Relaxed) + 1;
+    /// The position of the next event in the engine's life (SM-9).
+    fn next_position(&self) -> u64 {
+        self.published.0.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Shows an event to the sinks.
+    fn show(&self, event: &Event) {
         self.to_sinks(|sink| sink.accept(event));
     }
 
-    /// The same for all readers.
-    fn publish(&self, mut event: Event) {
-        self.show(&mut event);
-        let event = Arc::new(event);
+    /// Passes an event to those who read it later.
+    fn share(&self, event: Arc<Event>) {
         self.queues.iter().for_each(|queue| queue.push(event.clone()));
         if self.has_readers()
             && let Some(subscribers) = &*self.subscribers.load()

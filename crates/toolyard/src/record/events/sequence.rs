@@ -1,8 +1,9 @@
 //! The numbers of a session's events, and how its events are published.
 
 use super::EventBus;
-use crate::clock::Clock;
+use crate::clock::{Clock, Stamp};
 use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 use toolyard_core::{AgentPath, CallId, Event, EventKind, SessionId};
 
 /// Numbers the events of one session, from 1 and without a gap (OB-2).
@@ -33,8 +34,7 @@ pub(crate) struct Publisher<'a> {
     bus: &'a EventBus,
     session: &'a SessionId,
     agent: &'a AgentPath,
-    wall_ms: u64,
-    mono_us: u64,
+    at: Stamp,
 }
 
 impl Sequence {
@@ -47,8 +47,8 @@ impl Sequence {
         (session, agent): (&'a SessionId, &'a AgentPath),
     ) -> Publisher<'a> {
         let numbered = self.0.lock();
-        let now = clock.now();
-        Publisher { numbered, bus, session, agent, wall_ms: clock.wall_ms(now), mono_us: clock.mono_us(now) }
+        let at = clock.stamp(clock.now());
+        Publisher { numbered, bus, session, agent, at }
     }
 }
 
@@ -57,9 +57,11 @@ impl Publisher<'_> {
     pub(crate) fn publish(&mut self, kind: EventKind, place: EventPlace<'_>) {
         self.numbered.last += 1;
         if self.bus.wants_shared() {
-            let mut event = self.new_event(kind);
-            self.place(&mut event, place);
-            return self.bus.publish(event);
+            // Made where it stays: an event is large.
+            let mut event = Arc::new(Event::new(self.session.clone(), self.agent.clone(), kind));
+            self.fill(Arc::get_mut(&mut event).expect("nobody else has it yet"), place);
+            self.bus.show(&event);
+            return self.bus.share(event);
         }
         let mut event = match self.numbered.shown.take() {
             Some(mut shown) => {
@@ -68,20 +70,17 @@ impl Publisher<'_> {
                 shown.kind = kind;
                 shown
             }
-            None => Box::new(self.new_event(kind)),
+            None => Box::new(Event::new(self.session.clone(), self.agent.clone(), kind)),
         };
-        self.place(&mut event, place);
-        self.bus.show(&mut event);
+        self.fill(&mut event, place);
+        self.bus.show(&event);
         self.numbered.shown = Some(event);
     }
 
-    fn new_event(&self, kind: EventKind) -> Event {
-        Event::new(self.session.clone(), self.agent.clone(), kind)
-    }
-
-    fn place(&self, event: &mut Event, place: EventPlace<'_>) {
-        event.seq = self.numbered.last;
-        (event.wall_ms, event.mono_us) = (self.wall_ms, self.mono_us);
+    /// Sets what is not of the agent or the kind.
+    fn fill(&self, event: &mut Event, place: EventPlace<'_>) {
+        (event.seq, event.position) = (self.numbered.last, self.bus.next_position());
+        (event.wall_ms, event.mono_us) = (self.at.wall_ms, self.at.mono_us);
         (event.turn, event.batch, event.run) = (place.turn, place.batch, place.run);
         (event.index, event.attempt) = (place.index, place.attempt);
         match (&mut event.call_id, place.call_id) {
