@@ -45,6 +45,8 @@ pub(crate) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput
     }
 }
 
+#[cold]
+#[inline(never)]
 fn classify_failure(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput, Box<CallError>> {
     let error = match verdict {
         Verdict::Done(Ok(output)) if output.success => match check_size(output.size(), facts) {
@@ -159,6 +161,8 @@ fn within(bytes: usize, limit: usize) -> Result<(), CallError> {
 
 /// Takes secrets out of the end of an attempt; returns the marks it now has in their place. The marks may be longer than the secrets, and the bound applies
 /// to what is kept (V1).
+#[cold]
+#[inline(never)]
 pub(crate) fn redact(
     ending: &mut Ending,
     redactor: &Redactor,

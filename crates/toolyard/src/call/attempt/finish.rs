@@ -187,10 +187,19 @@ impl Attempt {
 }
 
 impl Drop for Attempt {
+    #[inline]
     fn drop(&mut self) {
-        if matches!(self.stage, Stage::Done) {
-            return;
+        if !matches!(self.stage, Stage::Done) {
+            self.vanish();
         }
+    }
+}
+
+impl Attempt {
+    /// Writes a result for a call whose task is dropped.
+    #[cold]
+    #[inline(never)]
+    fn vanish(&mut self) {
         self.release(false, self.engine().clock.now());
         let zombie = self.take_zombie();
         let ending = match std::mem::replace(&mut self.stage, Stage::Done) {

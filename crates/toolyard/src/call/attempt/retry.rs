@@ -42,6 +42,8 @@ impl Attempt {
     }
 
     /// Decides whether the call is tried again after this failure.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn after_failure(
         &self,
         error: &CallError,
@@ -91,7 +93,7 @@ impl Attempt {
     pub(crate) fn keep(&mut self, ending: &Ending, no_side_effect: bool) {
         let Stage::Released { zombie } = &mut self.stage else { return };
         self.stage = Stage::Reported { zombie: zombie.take() };
-        if self.at().flight_run_by().is_some() {
+        if self.at().flight_of_attempt().is_some() {
             self.at().complete(&ending.status, ending.attempts, no_side_effect);
         }
     }
