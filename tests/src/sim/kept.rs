@@ -475,3 +475,23 @@ fn a_cancel_below_a_key_reaches_what_a_cancel_above_it_has_left() {
     assert_eq!(end(&report, 2), (700, None));
     assert_eq!(end(&report, 0), (700, None));
 }
+
+/// CB-5, SM-3: a probe whose sandbox never came up is over before its call has ended, and the next one may run.
+#[test]
+fn a_probe_without_a_sandbox_gives_its_slot_back_before_its_call_ends() {
+    let mut program = program(1, &[&[READ, READ, READ]]);
+    let policy = BreakerPolicy::default().with_failures_min(NonZeroU32::new(3).expect("three is not zero"));
+    (program.read, program.hooks) = (1, true);
+    (program.tools[READ].sandboxed, program.tools[READ].guards.breaker) = (true, policy);
+    let turns = &mut program.sessions[0].turns;
+    turns[0].batch.calls.iter_mut().for_each(|call| call.script.end = End::Transient);
+    let mut probes: Vec<_> = (3..=5).map(|node| call(node, READ)).collect();
+    for probe in &mut probes {
+        probe.script.end = End::NoSandbox;
+    }
+    turns.push(TurnPlan { gap_ms: 40_000, ..turn_of(DispatchMode::Plain, probes) });
+    for seed in 0..64 {
+        program.chaos = Chaos { seed, yields: 500, naps: 50 };
+        passes(&program);
+    }
+}

@@ -1,6 +1,9 @@
 //! The journal of a run, sorted by call.
 
-use crate::sim::{Entry, Fact, HandlerEnd, HandlerStep, ResultView, program::Index};
+use crate::sim::{
+    Entry, Fact, HandlerEnd, HandlerStep, ResultView,
+    program::{End, Index},
+};
 use std::collections::{BTreeMap, BTreeSet};
 use toolyard::{ErrorKind, Event, EventKind, event::Failure};
 
@@ -49,6 +52,8 @@ pub struct AttemptTrace {
     pub end: Option<(u64, HandlerEnd)>,
     /// When its handler stopped running, with the place.
     pub stopped: Option<(u64, usize)>,
+    /// When its sandbox failed before the handler started, with the place.
+    pub not_started: Option<(u64, usize)>,
     /// When the end of the call or its next attempt was reported, with the place.
     pub closed: Option<(u64, usize)>,
     /// The delay and code reported if the attempt is to be repeated.
@@ -90,7 +95,11 @@ impl<'a> Traces<'a> {
                 }
                 Fact::HandlerEnd(node, end) => {
                     let last = traces.calls.get_mut(node).and_then(|trace| trace.attempts.last_mut());
-                    last.into_iter().for_each(|it| it.end = Some((*at_us, *end)));
+                    let Some(it) = last else { continue };
+                    it.end = Some((*at_us, *end));
+                    if *end == HandlerEnd::Scripted(End::NoSandbox) {
+                        it.not_started = Some((*at_us, place));
+                    }
                 }
                 Fact::Results(batch, results) => {
                     let calls = index.batches.get(batch).map_or(&[][..], |placed| &placed.plan.calls);
@@ -135,6 +144,7 @@ impl<'a> Traces<'a> {
                 started: None,
                 end: None,
                 stopped: None,
+                not_started: None,
                 closed: None,
                 retry: None,
             }),
@@ -164,7 +174,7 @@ impl AttemptTrace {
     /// When, at the latest, the engine knew that the attempt was over, with the place. A handler that cannot be
     /// dropped may keep running.
     pub fn finished(&self) -> Option<(u64, usize)> {
-        [self.stopped, self.closed].into_iter().flatten().min_by_key(|(_, place)| *place)
+        [self.stopped, self.not_started, self.closed].into_iter().flatten().min_by_key(|(_, place)| *place)
     }
 
     /// When its handler stopped running; `u64::MAX` if it is still running.
