@@ -14,7 +14,7 @@ mod net;
 pub use fs::{FsGrant, FsGrantError};
 pub use net::{Host, HostError, HostPattern, HostPatternError};
 
-use crate::FsMode;
+use crate::{ContentHash, FsMode};
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 /// What an agent may touch: tools, paths and hosts.
@@ -116,6 +116,19 @@ impl Capabilities {
     pub fn any_host(&self) -> bool {
         self.net.as_ref().is_none_or(|patterns| patterns.iter().any(HostPattern::is_any))
     }
+
+    /// A hash of its content; the order of grants and patterns does not count (SM-7).
+    pub fn fingerprint(&self) -> [u8; 32] {
+        // Every field, so that none is forgotten. A list that is missing is not an empty one.
+        let Self { tools, fs, net } = self;
+        let tool = |name: &Arc<str>| ContentHash::new("tool").text(name).finish();
+        let tools = tools.as_ref().map(|it| ContentHash::new("tools").set(it.iter().map(tool)).finish());
+        let fs =
+            fs.as_ref().map(|it| ContentHash::new("fs").set(it.iter().map(FsGrant::fingerprint)).finish());
+        let net = net.as_ref().map(|it| it.iter().map(HostPattern::fingerprint));
+        let net = net.map(|it| ContentHash::new("net").set(it).finish());
+        ContentHash::new("toolyard capabilities 1").option(tools).option(fs).option(net).finish()
+    }
 }
 
 #[cfg(test)]
@@ -141,5 +154,50 @@ mod tests {
         let all = Capabilities::default();
         assert!(all.tool("t") && all.path(FsMode::ReadWrite, Path::new("a")) && all.host(&host));
         assert!(all.any_host() && !nothing.any_host());
+    }
+
+    /// SM-7: every field counts, and the order within a list does not.
+    #[test]
+    fn the_fingerprint_is_that_of_the_content() {
+        let fs = |grants: &[(FsMode, &str)]| {
+            let grants = grants.iter().map(|(mode, path)| FsGrant::new(*mode, path).unwrap());
+            Capabilities::default().fs(grants.collect::<Vec<_>>())
+        };
+        let net = |patterns: &[&str]| {
+            let patterns = patterns.iter().map(|pattern| pattern.parse::<HostPattern>().unwrap());
+            Capabilities::default().net(patterns.collect::<Vec<_>>())
+        };
+        let tools = |names: &[&'static str]| Capabilities::default().tools(names.to_vec());
+        let (r, w, rw) = (FsMode::Read, FsMode::Write, FsMode::ReadWrite);
+        for (one, other) in [
+            (tools(&["a", "b"]), tools(&["b", "a"])),
+            (fs(&[(r, "a"), (w, "b")]), fs(&[(w, "b"), (r, "./a")])),
+            (net(&["a.b", "*"]), net(&["*", "a.b", "A.B"])),
+        ] {
+            assert_eq!(one.fingerprint(), other.fingerprint());
+        }
+        let others = [
+            Capabilities::default(),
+            tools(&[]),
+            tools(&["a"]),
+            tools(&["a", "b"]),
+            tools(&["ab"]),
+            fs(&[]),
+            fs(&[(r, "a")]),
+            fs(&[(w, "a")]),
+            fs(&[(rw, "a")]),
+            fs(&[(r, "a"), (w, "a")]),
+            fs(&[(r, ".")]),
+            net(&[]),
+            net(&["*"]),
+            net(&["*:80"]),
+            net(&["a.b"]),
+            net(&["*.a.b"]),
+            net(&["a.b:80"]),
+            net(&["a.b:81"]),
+            tools(&["a"]).fs([]).net([]),
+        ];
+        let different: BTreeSet<_> = others.iter().map(Capabilities::fingerprint).collect();
+        assert_eq!(different.len(), others.len());
     }
 }

@@ -1,26 +1,40 @@
 //! The digest that identifies exactly one piece of work, for approvals and audits to bind to.
 
+mod content;
+mod terms;
+
+pub use content::ContentHash;
+pub use terms::{AgentTerms, PolicyIdentity, Terms};
+
 use crate::{LinkedPath, SessionId, ToolSpec, canonical_json};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
-use std::{fmt, iter, str::FromStr};
+use std::{fmt, str::FromStr};
 
-/// A SHA-256 over what a call would run, and under which policy (PO-4).
+/// A SHA-256 over what a call would run, and under which [terms](Terms) (PO-4, SM-7).
 ///
 /// Two calls have the same digest if the tool, its version, the arguments as [canonical JSON](canonical_json), the
-/// session and the version of the policy are equal; call ids and spelling do not count. Written as 64 hexadecimal
-/// digits.
+/// session, the policy, what the agent may do and the sandbox are equal; call ids and spelling do not count. With a
+/// policy that has a [fingerprint](crate::RuntimePolicy::fingerprint), equal calls have equal digests in every engine;
+/// otherwise only in one life of one engine. Written as 64 hexadecimal digits.
 ///
 /// # Examples
 /// ```
 /// use serde_json::json;
-/// use toolyard_core::{CallDigest, SessionId};
+/// use toolyard_core::{
+///     AgentTerms, CallDigest, Confirmations, PolicyIdentity, PolicyRules, Rule, RuntimePolicy, Sandbox, SessionId,
+///     Terms,
+/// };
 /// let session = SessionId::from("demo");
-/// let of = |args, policy| CallDigest::of("pay", "1", &args, &session, policy);
-/// assert_eq!(of(json!({"to": "Ada", "sum": 5}), 1), of(json!({"sum": 5.0, "to": "Ada"}), 1));
-/// assert_ne!(of(json!({"to": "Ada"}), 1), of(json!({"to": "Ada"}), 2));
-/// assert_eq!(of(json!({}), 1).to_string().parse(), Ok(of(json!({}), 1)));
+/// let agent = AgentTerms::of([], &Confirmations::default());
+/// let of = |args, rules: PolicyRules| {
+///     let policy = PolicyIdentity::Content(rules.fingerprint().unwrap());
+///     CallDigest::of("pay", "1", &args, &session, &Terms { policy, agent, sandbox: Sandbox::Host })
+/// };
+/// let rules = || PolicyRules::new(Rule::allow());
+/// assert_eq!(of(json!({"to": "Ada", "sum": 5}), rules()), of(json!({"sum": 5.0, "to": "Ada"}), rules()));
+/// assert_ne!(of(json!({}), rules()), of(json!({}), rules().tool("shell", Rule::Deny)));
+/// assert_eq!(of(json!({}), rules()).to_string().parse(), Ok(of(json!({}), rules())));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallDigest([u8; 32]);
@@ -31,48 +45,29 @@ pub struct CallDigest([u8; 32]);
 pub struct DigestError;
 
 impl CallDigest {
-    /// The digest of a call that would run if it is allowed.
-    pub fn of(tool: &str, version: &str, args: &Value, session: &SessionId, policy_version: u64) -> Self {
-        let args = canonical_json(args);
-        let policy = policy_version.to_be_bytes();
-        Self::hash_parts(
-            b"toolyard call 1",
-            [tool.as_bytes(), version.as_bytes(), args.as_bytes(), session.as_str().as_bytes(), &policy],
-        )
+    /// The digest of a call that would run under these terms if it is allowed.
+    pub fn of(tool: &str, version: &str, args: &Value, session: &SessionId, terms: &Terms) -> Self {
+        let hash = ContentHash::new("toolyard call 2").text(tool).text(version).text(&canonical_json(args));
+        Self(terms.add_to(hash.text(session.as_str())).finish())
     }
 
     /// The digest of a call that was refused before its arguments were parsed: it covers their text as received.
     pub fn of_text(tool: &str, arguments: &str, session: &SessionId) -> Self {
-        Self::hash_parts(
-            b"toolyard text 1",
-            [tool.as_bytes(), arguments.as_bytes(), session.as_str().as_bytes()],
-        )
+        let hash = ContentHash::new("toolyard text 1").text(tool).text(arguments);
+        Self(hash.text(session.as_str()).finish())
     }
 
     /// The digest of what the calls of a pattern have in common, in one session.
     pub(crate) fn of_pattern(spec: &ToolSpec, pinned: &Value, session: &SessionId) -> Self {
         let (effects, pinned) = (spec.side_effects.as_str(), canonical_json(pinned));
-        let parts = [&spec.name, &spec.version, effects, &pinned, session.as_str()];
-        Self::hash_parts(b"toolyard pattern 1", parts.map(str::as_bytes))
+        let hash = ContentHash::new("toolyard pattern 1").text(&spec.name).text(&spec.version).text(effects);
+        Self(hash.text(&pinned).text(session.as_str()).finish())
     }
 
     /// The digest of a pattern together with where the links in it lead.
     pub(crate) fn of_links(pattern: &Self, links: &[LinkedPath]) -> Self {
         let links: Vec<_> = links.iter().map(LinkedPath::to_string).collect();
-        Self::hash_parts(b"toolyard links 1", [&pattern.0[..], links.join("\n").as_bytes()])
-    }
-
-    /// Hashes these parts, each preceded by its length, so that different splits of the same bytes differ. `kind`
-    /// separates the kinds of digest.
-    fn hash_parts<const N: usize>(kind: &[u8], parts: [&[u8]; N]) -> Self {
-        let parts = || iter::once(kind).chain(parts);
-        // Hashed in one go, because each step of a hash costs more than to copy what most parts have.
-        let mut message = Vec::with_capacity(parts().map(|part| size_of::<u64>() + part.len()).sum());
-        for part in parts() {
-            message.extend_from_slice(&(part.len() as u64).to_be_bytes());
-            message.extend_from_slice(part);
-        }
-        Self(Sha256::digest(&message).into())
+        Self(ContentHash::new("toolyard links 1").bytes(&pattern.0).text(&links.join("\n")).finish())
     }
 
     /// The digest as bytes.
@@ -126,31 +121,47 @@ impl<'de> Deserialize<'de> for CallDigest {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{AgentTerms, Capabilities, Confirmations, Sandbox, event::Epoch};
     use serde_json::json;
 
-    /// PO-4: every part of what will run is part of the digest.
+    /// PO-4, SM-7: every part of what will run, and of what it runs under, is part of the digest.
     #[test]
     fn each_part_counts() {
         let session = SessionId::from("s");
-        let digest = CallDigest::of("t", "1", &json!({"a": 1}), &session, 1);
+        let confirmations = Confirmations::default();
+        let policy = PolicyIdentity::Content([7; 32]);
+        let terms = Terms { policy, agent: AgentTerms::of([], &confirmations), sandbox: Sandbox::Host };
+        let of = |terms: Terms| CallDigest::of("t", "1", &json!({"a": 1}), &session, &terms);
+        let digest = of(terms);
+        let life = |epoch, version| PolicyIdentity::Life { epoch: Epoch::new(epoch), version };
+        let narrowed = AgentTerms::of([&Capabilities::default().net([])], &confirmations);
         let others = [
-            CallDigest::of("u", "1", &json!({"a": 1}), &session, 1),
-            CallDigest::of("t", "2", &json!({"a": 1}), &session, 1),
-            CallDigest::of("t", "1", &json!({"a": 2}), &session, 1),
-            CallDigest::of("t", "1", &json!({"a": 1}), &SessionId::from("r"), 1),
-            CallDigest::of("t", "1", &json!({"a": 1}), &session, 2),
+            digest,
+            CallDigest::of("u", "1", &json!({"a": 1}), &session, &terms),
+            CallDigest::of("t", "2", &json!({"a": 1}), &session, &terms),
+            CallDigest::of("t", "1", &json!({"a": 2}), &session, &terms),
+            CallDigest::of("t", "1", &json!({"a": 1}), &SessionId::from("r"), &terms),
             CallDigest::of_text("t", "{\"a\":1}", &session),
+            of(Terms { policy: PolicyIdentity::Content([8; 32]), ..terms }),
+            of(Terms { policy: life(1, 1), ..terms }),
+            of(Terms { policy: life(1, 2), ..terms }),
+            of(Terms { policy: life(2, 1), ..terms }),
+            of(Terms { agent: narrowed, ..terms }),
+            of(Terms { agent: AgentTerms::of([], &Confirmations::auto()), ..terms }),
+            of(Terms { sandbox: Sandbox::Process, ..terms }),
         ];
-        for other in others {
-            assert_ne!(other, digest);
-        }
+        let different: std::collections::BTreeSet<_> = others.into_iter().collect();
+        assert_eq!(different.len(), others.len());
     }
 
     /// PO-4: a digest means the same in every version, because approvals and logs outlive a program.
     #[test]
     fn a_digest_stays_what_it_was() {
-        let digest = CallDigest::of("pay", "1", &json!({"to": "Ada", "sum": 5}), &SessionId::from("demo"), 1);
-        assert_eq!(digest.to_string(), "e224ac4e58aecd91dac75b9bdbbba1a2795284dc2e26572b823c897d7237a236");
+        let agent = AgentTerms::of([], &Confirmations::default());
+        let terms = Terms { policy: PolicyIdentity::Content([7; 32]), agent, sandbox: Sandbox::Host };
+        let args = json!({"to": "Ada", "sum": 5});
+        let digest = CallDigest::of("pay", "1", &args, &SessionId::from("demo"), &terms);
+        assert_eq!(digest.to_string(), "97292d2ce6e96be6c643209b319cc9fea30fac3147006a09bd89169751d77d96");
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod rules;
 pub use form::{Confinement, Form, NoForm};
 pub use rules::{PolicyRules, Rule};
 
-use crate::ToolSpec;
+use crate::{ContentHash, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{fmt, sync::Arc, time::Duration};
@@ -191,6 +191,24 @@ impl Grant {
     pub const fn within(sandbox: Sandbox) -> Self {
         Self { sandbox: Some(sandbox), limits: ResourceLimits::unlimited() }
     }
+
+    /// A hash of its content (SM-7).
+    fn fingerprint(&self) -> [u8; 32] {
+        // Every field, so that none is forgotten.
+        let Self { sandbox, limits } = self;
+        let ResourceLimits { wall_time, memory, processes, open_files, output_bytes } = limits;
+        let numbers = [
+            wall_time.map(|time| time.as_nanos()),
+            memory.map(u128::from),
+            processes.map(u128::from),
+            open_files.map(u128::from),
+            output_bytes.map(|bytes| bytes as u128),
+        ];
+        let text = |text: &str| ContentHash::new("text").text(text).finish();
+        let number = |number: u128| ContentHash::new("number").bytes(&number.to_be_bytes()).finish();
+        let hash = ContentHash::new("toolyard grant 1").option(sandbox.map(|it| text(it.as_str())));
+        numbers.iter().fold(hash, |hash, limit| hash.option(limit.map(number))).finish()
+    }
 }
 
 /// A policy's refusal. The call ends as `permission_denied`.
@@ -232,6 +250,19 @@ pub trait RuntimePolicy: Send + Sync {
     /// # Panics
     /// A panic ends the call as `internal`: a call that was not allowed does not run (PO-6).
     fn check(&self, tool: &ToolSpec, args: &Value, caller: &Caller<'_>) -> Result<Grant, Denied>;
+
+    /// A hash of everything that this policy's answers depend on, apart from what it is asked: two policies with equal
+    /// fingerprints answer alike, in every process and always (SM-7). [`ContentHash`] makes one.
+    /// Asked once, when the policy is put in force.
+    ///
+    /// It is part of the [digest](crate::CallDigest) that an approval is bound to. `None`, the default, is for policies
+    /// that cannot say: then a digest is good for this policy in this life of its engine, and nowhere else.
+    ///
+    /// # Panics
+    /// A panic is logged, and counts as `None`.
+    fn fingerprint(&self) -> Option<[u8; 32]> {
+        None
+    }
 }
 
 /// The default policy: everything runs, in its own form, without limits (PO-1).
@@ -243,5 +274,9 @@ pub struct AllowAll;
 impl RuntimePolicy for AllowAll {
     fn check(&self, _: &ToolSpec, _: &Value, _: &Caller<'_>) -> Result<Grant, Denied> {
         Ok(Grant::own_form())
+    }
+
+    fn fingerprint(&self) -> Option<[u8; 32]> {
+        Some(ContentHash::new("toolyard allow all 1").finish())
     }
 }

@@ -87,7 +87,9 @@ pub struct ToolSpec {
     /// What an operator may set too: bounds, retries, visibility and the like.
     #[serde(flatten)]
     pub settings: ToolSettings,
-    /// The version of the tool, which changes when its meaning does.
+    /// The version of the tool, which changes when its meaning does. That of a tool whose code is elsewhere, such as a
+    /// program or a service, should be a [hash](crate::ContentHash) of its form, so that a changed one never matches an
+    /// old approval or key (SM-7).
     pub version: String,
 }
 

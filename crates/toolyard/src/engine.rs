@@ -86,11 +86,12 @@ impl Engine {
 
     /// Replaces the policy, for new calls and for waiting ones. A waiting call that the new policy does not allow
     /// ends `permission_denied`, even while its approval is pending; running calls are not affected. A waiting call
-    /// that was approved under the old policy has to be sent again (PO-4). Returns the version of the new policy; the
+    /// that was approved under the old policy has to be sent again (PO-4), unless both have the same
+    /// [fingerprint](RuntimePolicy::fingerprint) (SM-7). Returns the version of the new policy; the
     /// first policy has version 1.
     pub fn set_policy(&self, policy: impl RuntimePolicy + 'static) -> u64 {
         let announce = |version: u32| self.core.emit(EventKind::PolicyChanged { version: version.into() });
-        self.core.rules.set_policy(Arc::new(policy), announce).into()
+        self.core.rules.set_policy(Arc::new(policy), self.core.redactor.as_ref(), announce).into()
     }
 
     /// Subscribes to the events from now on. A slow subscriber misses events and never slows the engine (OB-3). The

@@ -39,7 +39,9 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 use tokio::time::Instant;
-use toolyard_core::{Call, CallDigest, CallError, Confinement, ErrorKind, ToolClass, wording};
+use toolyard_core::{
+    Call, CallDigest, CallError, Confinement, ErrorKind, PolicyIdentity, Sandbox, Terms, ToolClass, wording,
+};
 
 /// A call that may run.
 pub(crate) struct Cleared {
@@ -59,8 +61,8 @@ struct More {
     key: Option<KeyOf>,
     /// Where it executes and within which limits, unless that is the host without limits.
     confinement: Option<Confinement>,
-    /// The digest of what runs under this policy, if an approval or an event sink needs it.
-    digest: Option<(PolicyVersion, CallDigest)>,
+    /// The digest of what runs under the policy that it was asked of, if an approval or an event sink needs it.
+    digest: Option<CallDigest>,
     /// The paths it names, and where they led when it was decided whether it is asked about; only if it is, or an
     /// earlier answer covers it.
     paths: Vec<NamedPath>,
@@ -113,8 +115,8 @@ impl Cleared {
         self.more.as_ref()?.key.as_ref()
     }
 
-    /// The digest of what was to run when the call passed the gate, with the policy version; only if one was made.
-    pub(crate) fn digest_at_gate(&self) -> Option<(PolicyVersion, CallDigest)> {
+    /// The digest of what was to run when the call passed the gate; only if one was made.
+    pub(crate) fn digest_at_gate(&self) -> Option<CallDigest> {
         self.more.as_ref()?.digest
     }
 
@@ -138,12 +140,12 @@ impl Cleared {
 pub(crate) fn check<F: Clone>(
     call: &Call,
     tools: &Table,
-    policy: &VersionedPolicy,
+    rules: &VersionedPolicy,
     session: &Agent,
     keys: &Keys<F, Arc<RetainedResult>>,
     fit: Fit,
 ) -> Result<Cleared, NotCleared> {
-    let (entry, parsed, Allowed { confinement, policy }) = allow(call, tools, policy, session, fit)?;
+    let (entry, parsed, Allowed { confinement, policy }) = allow(call, tools, rules, session, fit)?;
     let args = parsed.of(call);
     let class = entry.class_for(args, session.engine.redactor.as_ref());
     let now = || session.engine.clock.now();
@@ -155,7 +157,10 @@ pub(crate) fn check<F: Clone>(
     entry.guard().peek(entry.name(), sandbox, now).map_err(|error| NotCleared::Answered(class, *error))?;
     let (consent, paths) = consent(entry, args, session)?;
     let marked = consent.asks() || session.engine.bus.is_recorded();
-    let digest = marked.then(|| (policy, digest(entry, args, session, policy)));
+    let digest = marked.then(|| {
+        let identity = rules.identity(session.engine.epoch);
+        digest(entry, args, session, identity, confinement.sandbox)
+    });
     let confinement = (confinement != HOST).then_some(confinement);
     let has_more = key.is_some() || confinement.is_some() || digest.is_some() || !paths.is_empty();
     let more = if has_more { Some(Box::new(More { key, confinement, digest, paths })) } else { None };
@@ -194,14 +199,29 @@ fn allow<'a>(
     Ok((entry, parsed, confinement))
 }
 
+/// What the policy in force grants to a call that an older one allowed.
+pub(crate) struct AllowedAnew {
+    pub(crate) allowed: Allowed,
+    identity: PolicyIdentity,
+}
+
+impl AllowedAnew {
+    /// The digest of the call under this grant.
+    pub(crate) fn digest(&self, entry: &ToolEntry, args: &Value, session: &Agent) -> CallDigest {
+        digest(entry, args, session, self.identity, self.allowed.confinement.sandbox)
+    }
+}
+
 /// Asks the policy in force again about a call that an older one allowed (V1).
-pub(crate) fn recheck_policy(entry: &ToolEntry, args: &Value, session: &Agent) -> Result<Allowed, CallError> {
-    session.engine.rules.current().policy.ask(
-        entry,
-        args,
-        &session.caller(),
-        session.engine.redactor.as_ref(),
-    )
+pub(crate) fn recheck_policy(
+    entry: &ToolEntry,
+    args: &Value,
+    session: &Agent,
+) -> Result<AllowedAnew, CallError> {
+    let rules = session.engine.rules.current();
+    let redactor = session.engine.redactor.as_ref();
+    let allowed = rules.policy.ask(entry, args, &session.caller(), redactor)?;
+    Ok(AllowedAnew { allowed, identity: rules.policy.identity(session.engine.epoch) })
 }
 
 /// The message for a name that this session does not know (V5, PO-1b).
@@ -210,9 +230,22 @@ pub(crate) fn not_found(name: &str, table: &Table, session: &Agent) -> String {
     wording::tool_not_found(name, known.collect())
 }
 
-/// The digest of a call as it would run under this policy.
-pub(crate) fn digest(entry: &ToolEntry, args: &Value, session: &Agent, policy: PolicyVersion) -> CallDigest {
-    CallDigest::of(entry.name(), &entry.spec().version, args, &session.id, policy.into())
+/// The digest of a call as it would run under this policy, in this sandbox (SM-7).
+fn digest(
+    entry: &ToolEntry,
+    args: &Value,
+    session: &Agent,
+    policy: PolicyIdentity,
+    sandbox: Sandbox,
+) -> CallDigest {
+    let terms = Terms { policy, agent: session.permissions.terms(&session.engine), sandbox };
+    CallDigest::of(entry.name(), &entry.spec().version, args, &session.id, &terms)
+}
+
+/// What calls that may share a question have in common: their digests but for the policy and its grant, which are the
+/// same for all of them at any time.
+pub(crate) fn shared_digest(entry: &ToolEntry, args: &Value, session: &Agent) -> CallDigest {
+    digest(entry, args, session, PolicyIdentity::Content([0; 32]), Sandbox::Host)
 }
 
 /// The call's idempotency key with the fingerprint of its arguments.

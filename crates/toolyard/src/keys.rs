@@ -31,11 +31,7 @@ use entry::{Body, Entry, Found, KeyState};
 use foldhash::quality::RandomState;
 use parking_lot::Mutex;
 use retention::{Evicted, Removed, Retention};
-use std::{
-    mem,
-    sync::OnceLock,
-    time::Duration,
-};
+use std::{mem, sync::OnceLock, time::Duration};
 use tokio::time::Instant;
 
 type Map<F, B> = DashMap<Name, Entry<F, B>, RandomState>;

@@ -18,7 +18,7 @@ use std::{
 use tokio::time::Instant;
 use toolyard::{
     Answer, Budget, CallDigest, Dedupe, Effect, ErrorKind, Event, EventKind, EventSink, Outcome, PoolStatus,
-    Receipt, RetryStopped, ToolClass,
+    Receipt, RetryStopped, ToolClass, event::Epoch,
 };
 
 /// The journal of a run. Clones write to the same journal.
@@ -47,6 +47,8 @@ pub struct Entry {
 /// policies by their index.
 #[derive(Debug, Clone)]
 pub enum Fact {
+    /// The engine is there, and this is its life.
+    Built(Epoch),
     /// An event of the engine.
     Event(Box<Event>),
     /// A step of a call's handler.

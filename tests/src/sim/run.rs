@@ -41,6 +41,7 @@ async fn run_program(program: &Program, entries: &mut Vec<Entry>) {
     listen(Some(stage.journal.clone()), program.secret.as_ref().map(|secret| secret.core.as_str()));
     let mut guard = JournalGuard { journal: stage.journal.clone(), entries };
     let engine = stage::engine(program, &stage).await;
+    stage.journal.note(Fact::Built(engine.epoch()));
     tokio::select! {
         biased;
         () = run_sessions(program, &stage, &engine) => {}

@@ -12,7 +12,7 @@ mod stream;
 mod turns;
 
 pub(super) use operator::{play_order, shut_down};
-pub(super) use policy::capabilities;
+pub(super) use policy::{capabilities, identity};
 pub(super) use turns::Agent;
 
 use super::{
@@ -279,7 +279,8 @@ pub(in crate::sim) fn spec(at: usize, tool: &ToolPlan) -> ToolSpec {
     spec
 }
 
-fn confirmations(program: &Program) -> Confirmations {
+/// Which of the program's tools are asked about.
+pub(in crate::sim) fn confirmations(program: &Program) -> Confirmations {
     let mut confirmations = Confirmations::auto().timeout(Duration::from_millis(program.answer_within_ms));
     for (at, tool) in program.tools.iter().enumerate() {
         let mode = match tool.consent {

@@ -6,6 +6,7 @@ mod answers;
 mod approvals;
 mod capabilities;
 mod desk;
+mod digests;
 mod forms;
 mod hooks;
 mod policy;

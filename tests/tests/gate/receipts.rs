@@ -9,8 +9,8 @@ use std::{
     sync::{Arc, Mutex, OnceLock},
 };
 use toolyard::{
-    AllowAll, Answer, AnswerError, ApprovalDesk, ApprovalRequest, Approver, Confirmations, Engine, EventKind,
-    Receipt, async_trait,
+    Answer, AnswerError, ApprovalDesk, ApprovalRequest, Approver, Confirmations, Engine, EventKind,
+    PolicyRules, Receipt, Rule, async_trait,
 };
 use toolyard_tests::{Yard, call, shape, yard};
 
@@ -65,7 +65,7 @@ impl Approver for Hasty {
                 assert!(engine.session("s").cancel_call(request.call_id().as_str()));
             }
             Meanwhile::ThePolicyChanges if is_first => {
-                engine.set_policy(AllowAll);
+                engine.set_policy(PolicyRules::new(Rule::allow()));
             }
             _ => {}
         }
@@ -139,7 +139,7 @@ async fn a_desk_says_what_counts() {
         let [b] = questions(&desk).await;
         // The answer and the change are there before the engine looks at either.
         let (answered, ()) = tokio::join!(desk.answer(b.id(), b.digest(), Answer::allow("ada")), async {
-            yard.engine.set_policy(AllowAll);
+            yard.engine.set_policy(PolicyRules::new(Rule::allow()));
         });
         assert_eq!(answered, Err(AnswerError::Digest(b.id())));
         let [again] = questions(&desk).await;

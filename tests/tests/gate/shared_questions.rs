@@ -86,7 +86,7 @@ async fn a_shared_question_is_asked_anew_under_a_new_policy() {
     let session = yard.engine.session("s");
     let person = async {
         let [a] = questions(&desk).await;
-        yard.engine.set_policy(toolyard::AllowAll);
+        yard.engine.set_policy(toolyard::PolicyRules::new(toolyard::Rule::allow()));
         tokio::time::sleep(Duration::from_millis(1)).await;
         assert_eq!(
             desk.answer(a.id(), a.digest(), Answer::allow("ada")).await,

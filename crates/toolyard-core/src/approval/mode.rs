@@ -1,6 +1,6 @@
 //! Which calls need approval (PO-3).
 
-use crate::SideEffects;
+use crate::{ContentHash, SideEffects};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::HashMap,
@@ -220,6 +220,27 @@ impl Confirmations {
     pub fn answer_within(&self) -> Duration {
         self.also.iter().map(|also| also.timeout).fold(self.timeout, Duration::min)
     }
+
+    /// A hash of its content; the order of what was set does not count (SM-7).
+    pub fn fingerprint(&self) -> [u8; 32] {
+        // Every field, so that none is forgotten.
+        let Self { by_side_effects, per_tool, trusted, in_trusted, timeout, also } = self;
+        let mode = |mode: ConfirmationMode| ContentHash::new("mode").text(mode.as_str()).finish();
+        let tool = |(name, of): (&String, &ConfirmationMode)| {
+            ContentHash::new("tool").text(name).bytes(&mode(*of)).finish()
+        };
+        let root =
+            |root: &PathBuf| ContentHash::new("root").bytes(root.as_os_str().as_encoded_bytes()).finish();
+        let in_trusted = in_trusted.map(|of| ContentHash::new("in trusted").option(of.map(mode)).finish());
+        ContentHash::new("toolyard confirmations 1")
+            .list(by_side_effects.map(mode))
+            .set(per_tool.iter().map(tool))
+            .set(trusted.iter().map(root))
+            .list(in_trusted)
+            .bytes(&timeout.as_nanos().to_be_bytes())
+            .set(also.iter().map(Self::fingerprint))
+            .finish()
+    }
 }
 
 impl Default for Confirmations {
@@ -292,5 +313,42 @@ mod tests {
         for (at, mode) in order.iter().enumerate() {
             order[..=at].iter().for_each(|less| assert_eq!(less.stricter(*mode), *mode));
         }
+    }
+
+    /// SM-7: every field counts, and the order in which they were set does not.
+    #[test]
+    fn the_fingerprint_is_that_of_the_content() {
+        let base = Confirmations::default;
+        let (write, read) = (SideEffects::Write, SideEffects::Read);
+        let same = [
+            (base().tool("a", Deny).tool("b", Auto), base().tool("b", Auto).tool("a", Deny)),
+            (base().trust("/a").trust("/b"), base().trust("/b").trust("/a").trust("/b")),
+            (
+                base().stricter(Confirmations::auto()).stricter(base().trust("/a")),
+                base().stricter(base().trust("/a")).stricter(Confirmations::auto()),
+            ),
+        ];
+        for (one, other) in same {
+            assert_eq!(one.fingerprint(), other.fingerprint());
+        }
+        let mut others = vec![
+            base(),
+            base().tool("a", Deny),
+            base().tool("a", Auto),
+            base().tool("b", Deny),
+            base().trust("/a"),
+            base().trust("/a/b"),
+            base().timeout(Duration::from_secs(1)),
+            base().stricter(base()),
+            base().stricter(Confirmations::auto()),
+            base().stricter(base()).stricter(Confirmations::auto()),
+        ];
+        for mode in [Deny, PromptOnce] {
+            others.extend([write, read].map(|effects| base().side_effects(effects, mode)));
+            others.extend([write, read].map(|effects| base().trusted_override(effects, mode)));
+        }
+        let different: std::collections::BTreeSet<_> =
+            others.iter().map(Confirmations::fingerprint).collect();
+        assert_eq!(different.len(), others.len());
     }
 }

@@ -1,6 +1,6 @@
 //! Grants for paths.
 
-use crate::FsMode;
+use crate::{ContentHash, FsMode};
 use std::path::{Component, Path, PathBuf};
 
 /// Why a path cannot be granted.
@@ -59,6 +59,16 @@ impl FsGrant {
     /// The path, relative to the workspace's root; empty for the root itself.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    pub(super) fn fingerprint(&self) -> [u8; 32] {
+        let Self { mode, path } = self;
+        let mode = match mode {
+            FsMode::Read => "r",
+            FsMode::Write => "w",
+            FsMode::ReadWrite => "rw",
+        };
+        ContentHash::new("path").text(mode).bytes(path.as_os_str().as_encoded_bytes()).finish()
     }
 
     /// Whether the grant covers this canonical path in this mode. No grant covers a path that is not canonical.

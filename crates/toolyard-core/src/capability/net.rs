@@ -1,5 +1,6 @@
 //! Grants for hosts.
 
+use crate::ContentHash;
 use std::{fmt, num::ParseIntError, str::FromStr};
 use url::Url;
 
@@ -154,6 +155,17 @@ impl HostPattern {
             Name::Exactly(name) => *name == host.name,
         };
         name && (self.port.is_none() || self.port == host.port)
+    }
+
+    pub(super) fn fingerprint(&self) -> [u8; 32] {
+        let Self { name, port } = self;
+        let (kind, name) = match name {
+            Name::Any => ("any", ""),
+            Name::Subdomain(suffix) => ("below", suffix.as_str()),
+            Name::Exactly(name) => ("exactly", name.as_str()),
+        };
+        let port = port.map(|port| ContentHash::new("port").number(port.into()).finish());
+        ContentHash::new(kind).text(name).option(port).finish()
     }
 
     /// Whether the pattern covers every host.

@@ -1,7 +1,7 @@
 //! A policy that is a list of rules by tool name.
 
 use super::{Caller, Denied, Grant, RuntimePolicy};
-use crate::{SideEffects, ToolSpec};
+use crate::{ContentHash, SideEffects, ToolSpec};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -18,6 +18,13 @@ impl Rule {
     /// Allows the calls in their tool's own form, without limits.
     pub fn allow() -> Self {
         Self::Allow(Grant::own_form())
+    }
+
+    fn fingerprint(self) -> [u8; 32] {
+        match self {
+            Self::Allow(grant) => ContentHash::new("allow").bytes(&grant.fingerprint()).finish(),
+            Self::Deny => ContentHash::new("deny").finish(),
+        }
     }
 }
 
@@ -100,11 +107,27 @@ impl RuntimePolicy for PolicyRules {
             Rule::Deny => Err(Denied::Disabled),
         }
     }
+
+    fn fingerprint(&self) -> Option<[u8; 32]> {
+        // Every field, so that none is forgotten.
+        let Self { default, by_side_effects, by_name, by_prefix } = self;
+        let rules = |rules: &BTreeMap<String, Rule>| {
+            let rule = |(name, rule): (&String, &Rule)| {
+                ContentHash::new("rule").text(name).bytes(&rule.fingerprint()).finish()
+            };
+            rules.iter().map(rule).collect::<Vec<_>>()
+        };
+        let hash = ContentHash::new("toolyard policy rules 1").bytes(&default.fingerprint());
+        let hash = by_side_effects.iter().fold(hash, |hash, rule| hash.option(rule.map(Rule::fingerprint)));
+        Some(hash.set(rules(by_name)).set(rules(by_prefix)).finish())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{ResourceLimits, Sandbox};
+    use std::{collections::BTreeSet, time::Duration};
 
     /// PO-1: the most specific rule decides.
     #[test]
@@ -122,5 +145,39 @@ mod tests {
         let rules = PolicyRules::new(Rule::Deny).side_effects(SideEffects::Write, wasm);
         assert_eq!(rules.rule("x", SideEffects::Write), wasm);
         assert_eq!(rules.rule("x", SideEffects::Network), Rule::Deny);
+    }
+
+    /// SM-7: the fingerprint covers every rule and every field of a grant, and not the order in which rules were set.
+    #[test]
+    fn the_fingerprint_is_that_of_the_content() {
+        let of = |rules: PolicyRules| rules.fingerprint().unwrap();
+        let base = || PolicyRules::new(Rule::Deny).tool("a", Rule::allow()).tool("b", Rule::Deny);
+        let other_order = PolicyRules::new(Rule::Deny).tool("b", Rule::Deny).tool("a", Rule::allow());
+        assert_eq!(of(base()), of(other_order));
+        let limited = |set: fn(&mut ResourceLimits)| {
+            let mut limits = ResourceLimits::unlimited();
+            set(&mut limits);
+            base().tool("a", Rule::Allow(Grant { limits, ..Grant::default() }))
+        };
+        let by_sandbox = Sandbox::ALL.map(|it| base().tool("a", Rule::Allow(Grant::within(it))));
+        let by_effects = SideEffects::ALL.map(|it| base().side_effects(it, Rule::Deny));
+        let mut others = vec![
+            base(),
+            PolicyRules::new(Rule::allow()).tool("a", Rule::allow()).tool("b", Rule::Deny),
+            base().tool("c", Rule::Deny),
+            base().tool("a*", Rule::allow()),
+            base().tool("*", Rule::Deny),
+            base().tool("a", Rule::Deny),
+            limited(|limits| limits.wall_time = Some(Duration::from_nanos(1))),
+            limited(|limits| limits.wall_time = Some(Duration::from_secs(1))),
+            limited(|limits| limits.memory = Some(1)),
+            limited(|limits| limits.processes = Some(1)),
+            limited(|limits| limits.open_files = Some(1)),
+            limited(|limits| limits.output_bytes = Some(1)),
+            limited(|limits| limits.output_bytes = Some(0)),
+        ];
+        others.extend(by_sandbox.into_iter().chain(by_effects));
+        let different: BTreeSet<_> = others.iter().cloned().map(of).collect();
+        assert_eq!(different.len(), others.len());
     }
 }

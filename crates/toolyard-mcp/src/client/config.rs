@@ -6,6 +6,7 @@ mod remote;
 #[cfg(feature = "http")]
 pub(crate) use remote::{Header, Remote};
 use std::{fmt, path::PathBuf, time::Duration};
+use toolyard::ContentHash;
 
 /// How long a server may take until its tools are known, by default.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
@@ -60,6 +61,21 @@ pub(crate) struct Variable {
 /// A text that `Debug` does not show.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Hidden(pub(crate) String);
+
+impl Variable {
+    fn fingerprint(&self) -> [u8; 32] {
+        let Self { name, value, is_secret } = self;
+        value.fingerprint(name, *is_secret)
+    }
+}
+
+impl Hidden {
+    /// A hash of a named value, or of its name alone if it is a secret.
+    fn fingerprint(&self, name: &str, is_secret: bool) -> [u8; 32] {
+        let value = (!is_secret).then(|| ContentHash::new("value").text(&self.0).finish());
+        ContentHash::new("named").text(name).option(value).finish()
+    }
+}
 
 impl fmt::Debug for Hidden {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -168,6 +184,37 @@ impl ServerConfig {
         variables
     }
 
+    /// A hash of how the server is reached: what is started, with which arguments, variables and directory, or which
+    /// address is spoken to with which headers. Of a secret only its name counts, since it may be replaced at any time.
+    pub(crate) fn reached(&self) -> [u8; 32] {
+        // Every field, so that none is forgotten. Those left out say how the server and its tools are treated here.
+        let Self {
+            command,
+            args,
+            env,
+            cwd,
+            #[cfg(feature = "http")]
+            remote,
+            name: _,
+            trusted: _,
+            prefix: _,
+            required: _,
+            may_ask: _,
+            pinning: _,
+            startup_timeout: _,
+        } = self;
+        let path =
+            |path: &PathBuf| ContentHash::new("path").bytes(path.as_os_str().as_encoded_bytes()).finish();
+        let hash = ContentHash::new("mcp server 1")
+            .bytes(&path(command))
+            .list(args.iter().map(|argument| ContentHash::new("argument").text(argument).finish()))
+            .list(env.iter().map(Variable::fingerprint))
+            .option(cwd.as_ref().map(path));
+        #[cfg(feature = "http")]
+        let hash = hash.option(remote.as_ref().map(Remote::fingerprint));
+        hash.finish()
+    }
+
     /// The server's name.
     pub fn name(&self) -> &str {
         &self.name
@@ -192,5 +239,35 @@ impl ServerConfig {
             "" => true,
             prefix => tool.strip_prefix(prefix).is_some_and(|rest| rest.starts_with("__")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SM-7: what is reached, and how, counts; what a secret is, and how tools are treated here, does not.
+    #[test]
+    fn a_server_is_known_by_how_it_is_reached() {
+        let base = || ServerConfig::new("git", "mcp-server-git").args(["-r", "."]);
+        let others = [
+            base(),
+            ServerConfig::new("git", "/usr/bin/mcp-server-git").args(["-r", "."]),
+            base().args(["-r"]),
+            base().args([".", "-r"]),
+            base().args(["-r."]),
+            base().env("MODE", "dry"),
+            base().env("MODE", "wet"),
+            base().secret_env("TOKEN", "1"),
+            base().secret_env("MODE", "1"),
+            base().cwd("/"),
+        ];
+        let different: std::collections::BTreeSet<_> = others.iter().map(ServerConfig::reached).collect();
+        assert_eq!(different.len(), others.len());
+        let same = base().trusted(true).prefix("g").required(false).may_ask(true);
+        let same = same.pinning(Pinning::Process).startup_timeout(Duration::ZERO);
+        assert_eq!(same.reached(), base().reached());
+        let token = |value: &str| base().secret_env("TOKEN", value).reached();
+        assert_eq!(token("1"), token("2"), "a secret may be replaced");
     }
 }

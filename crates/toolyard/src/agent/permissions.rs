@@ -3,8 +3,11 @@
 
 use super::services::Services;
 use crate::tool::ToolEntry;
-use std::{collections::BTreeSet, sync::Arc};
-use toolyard_core::{Capabilities, Confirmations};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, OnceLock},
+};
+use toolyard_core::{AgentTerms, Capabilities, Confirmations};
 
 /// What an agent may do; shared with the forks that narrow nothing.
 #[derive(Debug, Default)]
@@ -17,6 +20,8 @@ pub(crate) struct Permissions {
     roles: Vec<Arc<str>>,
     /// Which calls need confirmation, if that differs from the engine's setting.
     confirmations: Option<Confirmations>,
+    /// The terms that digests know it by, once one was made.
+    terms: OnceLock<AgentTerms>,
 }
 
 /// The restrictions that a session or fork adds.
@@ -64,6 +69,7 @@ impl Permissions {
             capabilities: self.capabilities.iter().cloned().chain(narrowing.capabilities).collect(),
             roles: self.roles.iter().cloned().chain(narrowing.role).collect(),
             confirmations: self.confirmations.clone(),
+            terms: OnceLock::new(),
         }
     }
 
@@ -94,5 +100,10 @@ impl Permissions {
     /// Which calls need confirmation.
     pub(crate) fn confirmations<'a>(&'a self, engine: &'a Services) -> &'a Confirmations {
         self.confirmations.as_ref().unwrap_or(&engine.confirmations)
+    }
+
+    /// What digests know of all this (SM-7).
+    pub(crate) fn terms(&self, engine: &Services) -> AgentTerms {
+        *self.terms.get_or_init(|| AgentTerms::of(self.capabilities(), self.confirmations(engine)))
     }
 }

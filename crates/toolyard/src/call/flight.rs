@@ -104,7 +104,10 @@ impl<'a> InFlight<'a> {
     #[inline(always)]
     pub(crate) fn flight_of_attempt(self) -> Option<&'a Arc<Flight>> {
         let flight = self.flight();
-        debug_assert!(flight.is_none_or(|flight| flight.is_run_by(self)), "an attempt runs for its own flight");
+        debug_assert!(
+            flight.is_none_or(|flight| flight.is_run_by(self)),
+            "an attempt runs for its own flight"
+        );
         flight
     }
 

@@ -104,7 +104,7 @@ impl Question {
     fn share(&mut self) {
         let (session, work) = (self.at().session(), self.at().work());
         let Some(key) = work.key() else { return };
-        let call = gate::digest(&work.entry, self.at().args(), session, 0);
+        let call = gate::shared_digest(&work.entry, self.at().args(), session);
         let key = ShareKey { key: key.name.key().clone(), call };
         self.part = match session.questions().share(key, self.request.id()) {
             Share::Lead(lead) => Part::Lead(lead),
@@ -195,13 +195,19 @@ impl Question {
                 () = &mut over => Settled::Expired,
             };
             match settled {
-                // The answer is not about what would run now.
-                Settled::Answered(ref answer) if self.is_outdated() && answer.allows() => {
-                    self.given().tell(Receipt::Outdated);
-                }
-                Settled::Answered(_) => {
-                    self.given = Some(self.given());
-                    return settled;
+                Settled::Answered(ref answer) => {
+                    let given = self.given();
+                    let asked = *self.request.digest();
+                    let now = if answer.allows() { self.check_again() } else { Ok(()) };
+                    if now.is_ok() && asked == *self.request.digest() {
+                        self.given = Some(given);
+                        return settled;
+                    }
+                    // The answer is not about what would run now.
+                    given.tell(Receipt::Outdated);
+                    if let Err(error) = now {
+                        return Settled::Refused(error);
+                    }
                 }
                 Settled::With(_) if self.is_outdated() => {
                     return self.check_again().map_or_else(Settled::Refused, |()| settled);
@@ -224,10 +230,12 @@ impl Question {
         }
         let call = self.at();
         let (entry, args) = (&call.work().entry, call.args());
-        let allowed = gate::recheck_policy(entry, args, call.session())?;
-        call.grant_anew(allowed)?;
-        let digest = gate::digest(entry, args, call.session(), allowed.policy);
-        self.request = self.request.renewed(digest);
+        let anew = gate::recheck_policy(entry, args, call.session())?;
+        let digest = anew.digest(entry, args, call.session());
+        call.grant_anew(anew.allowed, Some(digest))?;
+        if digest != *self.request.digest() {
+            self.request = self.request.renewed(digest);
+        }
         Ok(())
     }
 

@@ -26,7 +26,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering, fence},
 };
 use tokio_util::sync::CancellationToken;
-use toolyard_core::Confinement;
+use toolyard_core::{CallDigest, Confinement};
 
 /// The part of a call's state that is outside its slot.
 #[derive(Default)]
@@ -39,6 +39,8 @@ pub(crate) struct Rare {
     flight: OnceLock<Arc<Flight>>,
     /// The grant of a policy that came into force after the gate let the call through.
     confinement: OnceLock<Confinement>,
+    /// The digest of what runs under a policy that came into force after the gate let the call through.
+    digest_anew: Mutex<Option<CallDigest>>,
     /// Whether this call's handler, and not its whole batch, is told to stop.
     stop_requested: AtomicBool,
     /// Whether the caller of this call, not of its whole batch, no longer wants the result of its flight.
@@ -99,6 +101,16 @@ impl Rare {
     /// Stores the grant of a later policy. Returns `false` if a different one has been stored before.
     pub(crate) fn confine_anew(&self, confinement: Confinement) -> bool {
         *self.confinement.get_or_init(|| confinement) == confinement
+    }
+
+    /// The digest of what runs, if a later policy has made it another than at the gate.
+    pub(crate) fn digest_anew(&self) -> Option<CallDigest> {
+        *self.digest_anew.lock()
+    }
+
+    /// Stores the digest of what runs under a later policy.
+    pub(crate) fn mark_anew(&self, digest: Option<CallDigest>) {
+        *self.digest_anew.lock() = digest;
     }
 
     fn handler(&self) -> MutexGuard<'_, Handler> {

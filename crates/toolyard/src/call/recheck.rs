@@ -3,15 +3,16 @@
 //! ```text
 //!   same policy ───────────────────────────────────────► proceeds
 //!   another ─► asked: no ──────────────────────────────► permission_denied
-//!                     yes, and the call was approved ──► permission_denied: the answer was for the old policy
+//!                     yes, and the call was approved ──► permission_denied: the answer was for the old policy,
+//!                     │                                  unless the digest is still what was approved (SM-7)
 //!                     yes ─────────────────────────────► proceeds, with what the new one grants
 //! ```
 //!
 //! The paths of a call that needed approval also have to lead where they led then.
 
 use crate::{
-    call::{batch::BatchState, in_flight::InFlight, refusals::Refusal},
-    gate::{self, Cleared, Consent},
+    call::{batch::BatchState, in_flight::InFlight, rare::Rare, refusals::Refusal},
+    gate::{self, Cleared},
     tool::{Allowed, PolicyVersion, SandboxBreaker},
 };
 use toolyard_core::{CallDigest, CallError, Confinement};
@@ -49,18 +50,24 @@ impl<'a> InFlight<'a> {
     #[cold]
     fn recheck_policy(self) -> Result<(), CallError> {
         let Some(work) = self.cleared() else { return Ok(()) };
-        let allowed = gate::recheck_policy(&work.entry, self.args(), self.session())?;
-        if matches!(work.consent, Consent::Ask { .. }) {
+        let anew = gate::recheck_policy(&work.entry, self.args(), self.session())?;
+        let before = self.digest();
+        let digest = before.map(|_| anew.digest(&work.entry, self.args(), self.session()));
+        if work.consent.asks() && digest != before {
             return Err(Refusal::ChangedSinceApproval.error());
         }
-        self.grant_anew(allowed)
+        self.grant_anew(anew.allowed, digest)
     }
 
-    /// Gives a call that an older policy had let through the grant of the policy in force.
-    pub(crate) fn grant_anew(self, allowed: Allowed) -> Result<(), CallError> {
+    /// Gives a call that an older policy had let through the grant of the policy in force, and its digest under that,
+    /// if it has one.
+    pub(crate) fn grant_anew(self, allowed: Allowed, digest: Option<CallDigest>) -> Result<(), CallError> {
         let Allowed { confinement, policy } = allowed;
         if confinement != *self.confinement() && !self.slot().make_rare().confine_anew(confinement) {
             return Err(Refusal::ChangedTwice.error());
+        }
+        if digest.is_some() && digest != self.digest() {
+            self.slot().make_rare().mark_anew(digest);
         }
         self.work().allowed_by(policy);
         Ok(())
@@ -92,12 +99,8 @@ impl<'a> InFlight<'a> {
 
     /// The digest of what runs, under the policy that last allowed the call; `None` if digests are not kept.
     pub(crate) fn digest(self) -> Option<CallDigest> {
-        let work = self.cleared()?;
-        let ((at_gate, digest), policy) = (work.digest_at_gate()?, work.policy());
-        Some(match policy == at_gate {
-            true => digest,
-            false => gate::digest(&work.entry, self.args(), self.session(), policy),
-        })
+        let at_gate = self.cleared()?.digest_at_gate()?;
+        Some(self.slot().rare().and_then(Rare::digest_anew).unwrap_or(at_gate))
     }
 
     /// The digest of a call as it arrived, if a sink keeps it: of what would run, or of the call's text if it was

@@ -320,7 +320,7 @@ impl EngineBuilder {
         let clock = *self.clock.get_or_insert_default();
         let guards = Guards::new(self.policies, clock.now());
         let policy = self.policy.take().unwrap_or_else(|| Arc::new(AllowAll));
-        let rules = Arc::new(RulesInForce::new(policy));
+        let rules = Arc::new(RulesInForce::new(policy, self.redactor.as_ref()));
         let registry = Registry::new(rules.clone(), std::mem::take(&mut self.tool_configs), guards);
         fill(&registry, std::mem::take(&mut self.tools))?;
         let widths = [self.widths.read.get(), 1, self.widths.concurrent.get()];

@@ -14,7 +14,8 @@ use std::{
 };
 use tokio::sync::Notify;
 use toolyard_core::{
-    AllowAll, CallError, Caller, Confinement, Denied, ErrorKind, NoForm, RuntimePolicy, wording,
+    AllowAll, CallError, Caller, Confinement, Denied, ErrorKind, NoForm, PolicyIdentity, RuntimePolicy,
+    event::Epoch, wording,
 };
 use toolyard_redact::Redactor;
 
@@ -59,22 +60,24 @@ impl Rules {
 pub(crate) struct VersionedPolicy {
     policy: Contained<Arc<dyn RuntimePolicy>>,
     version: PolicyVersion,
+    /// The hash of its content, if it gives one (SM-7).
+    fingerprint: Option<[u8; 32]>,
 }
 
 impl Default for RulesInForce {
     /// No tools, and a policy that allows everything.
     fn default() -> Self {
-        Self::new(Arc::new(AllowAll))
+        Self::new(Arc::new(AllowAll), None)
     }
 }
 
 impl RulesInForce {
     /// This policy, and no tools.
-    pub(crate) fn new(policy: Arc<dyn RuntimePolicy>) -> Self {
-        let (version, policy) = (1, Contained::new(policy));
-        let rules = Rules { tools: Table::default(), policy: VersionedPolicy { policy, version } };
+    pub(crate) fn new(policy: Arc<dyn RuntimePolicy>, redactor: Option<&Redactor>) -> Self {
+        let policy = VersionedPolicy::first(Contained::new(policy), redactor);
+        let version = policy.version;
         Self {
-            current: ArcSwap::from_pointee(rules),
+            current: ArcSwap::from_pointee(Rules { tools: Table::default(), policy }),
             version: AtomicU32::new(version),
             changing: Mutex::new(()),
             changed: Arc::default(),
@@ -117,12 +120,14 @@ impl RulesInForce {
     pub(crate) fn set_policy(
         &self,
         policy: Arc<dyn RuntimePolicy>,
+        redactor: Option<&Redactor>,
         announce: impl FnOnce(PolicyVersion),
     ) -> PolicyVersion {
-        let policy = Contained::new(policy);
+        // Asked for its fingerprint here, where no lock is held.
+        let policy = VersionedPolicy::first(Contained::new(policy), redactor);
         let mut change = |rules: &mut Rules| {
             let version = rules.policy.version + 1;
-            rules.policy = VersionedPolicy { policy: policy.clone(), version };
+            rules.policy = VersionedPolicy { version, ..policy.clone() };
             Ok::<_, Infallible>(version)
         };
         let Ok(version) = self.change(&mut change, |version| {
@@ -149,6 +154,22 @@ impl RulesInForce {
 }
 
 impl VersionedPolicy {
+    /// A policy with its fingerprint, as the first one of its engine.
+    fn first(policy: Contained<Arc<dyn RuntimePolicy>>, redactor: Option<&Redactor>) -> Self {
+        let fingerprint = caught(|| policy.fingerprint()).unwrap_or_else(|panic| {
+            let what = "the policy panicked when it was asked for its fingerprint; it counts as having none";
+            panic.log(what, None, redactor);
+            None
+        });
+        Self { policy, version: 1, fingerprint }
+    }
+
+    /// Which policy this is, for the digests of calls that it allows in this life of its engine.
+    pub(crate) fn identity(&self, epoch: Epoch) -> PolicyIdentity {
+        let life = PolicyIdentity::Life { epoch, version: self.version.into() };
+        self.fingerprint.map_or(life, PolicyIdentity::Content)
+    }
+
     /// Asks the policy, and applies its grant to the forms of the tool (SM-1).
     pub(crate) fn ask(
         &self,
@@ -211,8 +232,8 @@ mod tests {
     #[test]
     fn a_policy_that_goes_may_change_the_tools() {
         let rules = Arc::new(RulesInForce::default());
-        assert_eq!(rules.set_policy(Arc::new(Last(Arc::downgrade(&rules))), |_| {}), 2);
-        assert_eq!(rules.set_policy(Arc::new(AllowAll), |_| {}), 3);
+        assert_eq!(rules.set_policy(Arc::new(Last(Arc::downgrade(&rules))), None, |_| {}), 2);
+        assert_eq!(rules.set_policy(Arc::new(AllowAll), None, |_| {}), 3);
         assert_eq!(rules.version(), 3);
     }
 }

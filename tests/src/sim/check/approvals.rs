@@ -11,11 +11,11 @@ use super::{
 use crate::sim::{
     Fact,
     program::{Index, Node, Program},
-    stage::{arguments, spec},
+    stage::{arguments, capabilities, confirmations, identity, spec},
 };
 use toolyard::{
-    CallDigest, EventKind,
-    event::{Approval, SettledBy},
+    AgentTerms, CallDigest, EventKind, PolicyIdentity, Sandbox, Terms,
+    event::{Approval, Epoch, SettledBy},
 };
 
 pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
@@ -120,8 +120,10 @@ impl CallApproval<'_> {
         if !is_given {
             broken("I14", "ran on an approval that nobody gave");
         }
-        // The yes was given under this policy: no attempt starts under another.
-        let over_us = self.in_force.until(version).map_or(u64::MAX, |next| next.at_us + START_US);
+        // The yes was given under this policy: no attempt starts under one that has another digest.
+        let mut later = (version + 1..).map_while(|next| Some((next, self.in_force.version(next)?)));
+        let other = later.find(|(next, _)| Some(self.digest(*next)) != digest);
+        let over_us = other.map_or(u64::MAX, |(_, next)| next.at_us + START_US);
         if self.trace.attempts.iter().any(|it| it.at_us > over_us) {
             broken("I14", "started on an approval given under a replaced policy");
         }
@@ -168,7 +170,28 @@ impl CallApproval<'_> {
         let (name, call) = (Program::tool_name(self.node.call.tool), self.node.call);
         let args = arguments(self.index.program, call);
         let tool = &self.index.program.tools[call.tool];
-        let session = format!("s{}", self.index.agents[self.node.agent].root).into();
-        CallDigest::of(&name, &spec(call.tool, tool).version, &args, &session, version)
+        let agent = &self.index.agents[self.node.agent];
+        let session = format!("s{}", agent.root).into();
+        let granted: Vec<_> =
+            agent.bars.iter().filter_map(|barred| capabilities(self.index.program, barred)).collect();
+        let terms = Terms {
+            policy: self.policy(version),
+            agent: AgentTerms::of(&granted, &confirmations(self.index.program)),
+            sandbox: if tool.sandboxed { Sandbox::Process } else { Sandbox::Host },
+        };
+        CallDigest::of(&name, &spec(call.tool, tool).version, &args, &session, &terms)
+    }
+
+    /// The policy with this version, as digests know it.
+    fn policy(&self, version: u64) -> PolicyIdentity {
+        let epoch = self.traces.entries.iter().find_map(|entry| match entry.fact {
+            Fact::Built(epoch) => Some(epoch),
+            _ => None,
+        });
+        let epoch = epoch.unwrap_or(Epoch::new(0));
+        match self.in_force.version(version) {
+            Some(period) => identity(period.plan, epoch, version),
+            None => PolicyIdentity::Life { epoch, version },
+        }
     }
 }

@@ -37,8 +37,10 @@ impl<'a> Gate<'a> {
             let asks = node.tool.is_some_and(|tool| tool.consent.asks());
             let walls: BTreeSet<_> =
                 self.in_force.during(self.index, trace).map(|since| since.plan.wall_ms).collect();
-            // An approval is only valid for one policy, and a grant is renewed only once.
-            let outdated = (asks && changes > 0) || (changes > 1 && walls.len() > 1);
+            let plans: Vec<_> = self.in_force.during(self.index, trace).map(|since| since.plan).collect();
+            // An approval is valid for one policy and those of equal content, and a grant is renewed only once.
+            let is_other = plans.windows(2).any(|next| !next[0].is_like(next[1]));
+            let outdated = (asks && is_other) || (changes > 1 && walls.len() > 1);
             outdated || self.in_force.allows(self.index, trace, node.call.tool) != Allows::Always
         })
     }

@@ -60,6 +60,7 @@ impl Program {
         program.rare(&mut Dice::new(seed, 7));
         program.meet(&mut Dice::new(seed, 8));
         program.sandbox(&mut Dice::new(seed, 9));
+        program.fingerprint(&mut Dice::new(seed, 10));
         program.forget_stale_cancels();
         program
     }

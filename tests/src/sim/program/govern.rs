@@ -88,6 +88,20 @@ impl Program {
         });
     }
 
+    /// Gives policies a fingerprint of their content, and puts some in force again: equal content is no change.
+    pub(super) fn fingerprint(&mut self, dice: &mut Dice) {
+        let often = dice.pick(&[0, 500, 1_000]);
+        for policy in &mut self.policies {
+            policy.has_fingerprint = dice.chance(often);
+        }
+        if self.policies.len() > 1 && dice.chance(300) {
+            let at_ms = dice.pick(&[0, 2, 25, 200, 1_100]);
+            let twice = Act::SetPolicy(dice.few(0..=self.policies.len() - 1));
+            self.orders.extend([Order { at_ms, act: twice }, Order { at_ms: at_ms + 1, act: twice }]);
+            self.orders.sort_by_key(|order| order.at_ms);
+        }
+    }
+
     fn policies(&mut self, dice: &mut Dice, odds: &Odds) {
         if dice.chance(200) {
             self.policies[0] = policy(dice, odds, self.tools.len());
@@ -123,6 +137,7 @@ fn policy(dice: &mut Dice, odds: &Odds, tools: usize) -> PolicyPlan {
     PolicyPlan {
         denied: (0..tools).filter(|_| dice.chance(odds.denials)).collect(),
         wall_ms: dice.maybe(250, |dice| dice.pick(&[800, 3_000, 20_000])),
+        has_fingerprint: false,
         on_drop: None,
     }
 }

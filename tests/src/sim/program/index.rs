@@ -104,6 +104,8 @@ pub struct Agent {
     pub hidden: Vec<usize>,
     /// The tools it has no capability for.
     pub barred: Vec<usize>,
+    /// Those that it and each agent above it are barred from by themselves, in any order.
+    pub bars: Vec<Vec<usize>>,
     /// Whether the call whose handler made it, or an agent above it, has ended before it is used.
     pub late: bool,
 }
@@ -123,6 +125,7 @@ impl<'p> Index<'p> {
         for (root, session) in program.sessions.iter().enumerate() {
             let cap = session.cap.or(program.cap);
             let (fork, hidden, barred) = (None, Vec::new(), session.barred.clone());
+            let bars = vec![session.barred.clone()];
             index.agents.push(Agent {
                 root,
                 parent: None,
@@ -131,6 +134,7 @@ impl<'p> Index<'p> {
                 fork,
                 hidden,
                 barred,
+                bars,
                 late: false,
             });
         }
@@ -196,6 +200,7 @@ impl<'p> Index<'p> {
         let from_forks = tools.filter(|(_, tool)| tool.hidden_from_forks).map(|(at, _)| at);
         let hidden = parent.hidden.iter().copied().chain(plan.hidden).chain(from_forks).collect();
         let barred = parent.barred.iter().chain(&plan.barred).copied().collect();
+        let bars = parent.bars.iter().chain([&plan.barred]).cloned().collect();
         self.agents.push(Agent {
             root: parent.root,
             parent: Some(of),
@@ -204,6 +209,7 @@ impl<'p> Index<'p> {
             fork: Some(plan.number),
             hidden,
             barred,
+            bars,
             late: parent.late || (plan.outlives && handler.is_some()),
         });
         plan.turns.iter().for_each(|turn| self.turn(turn, child, handler));

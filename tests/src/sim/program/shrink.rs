@@ -145,7 +145,7 @@ impl Scissors {
 
 /// The same program with one simpler setting each.
 fn settings(program: &Program) -> Vec<Program> {
-    let plainer: [fn(&mut Program); 29] = [
+    let plainer: [fn(&mut Program); 30] = [
         |it| (it.chaos.yields, it.chaos.naps) = (0, 0),
         |it| it.hooks = false,
         |it| it.threads = None,
@@ -155,6 +155,7 @@ fn settings(program: &Program) -> Vec<Program> {
         |it| it.policies.iter_mut().for_each(|policy| policy.on_drop = None),
         |it| it.secret = None,
         |it| it.policies.iter_mut().for_each(|policy| policy.wall_ms = None),
+        |it| it.policies.iter_mut().for_each(|policy| policy.has_fingerprint = false),
         |it| it.policies[0] = PolicyPlan::default(),
         |it| it.sessions.iter_mut().for_each(|session| session.barred.clear()),
         |it| it.tools.iter_mut().for_each(|tool| tool.hidden_from_forks = false),

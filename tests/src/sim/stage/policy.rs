@@ -5,24 +5,39 @@ use crate::sim::program::{PolicyPlan, Program};
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use toolyard::{
-    Caller, Capabilities, Denied, Grant, PolicyRules, ResourceLimits, Rule, RuntimePolicy, ToolSpec,
+    Caller, Capabilities, Denied, Grant, PolicyIdentity, PolicyRules, ResourceLimits, Rule, RuntimePolicy,
+    ToolSpec, event::Epoch,
 };
 
 /// The policy of a plan.
 pub(super) struct Planned {
     rules: PolicyRules,
+    has_fingerprint: bool,
     _on_drop: Option<OnDrop>,
 }
 
 impl Planned {
     pub(super) fn new(stage: &Arc<Stage>, plan: &PolicyPlan) -> Self {
-        Self { rules: rules(plan), _on_drop: plan.on_drop.map(|does| OnDrop::new(stage, does)) }
+        let on_drop = plan.on_drop.map(|does| OnDrop::new(stage, does));
+        Self { rules: rules(plan), has_fingerprint: plan.has_fingerprint, _on_drop: on_drop }
     }
 }
 
 impl RuntimePolicy for Planned {
     fn check(&self, tool: &ToolSpec, args: &Value, caller: &Caller<'_>) -> Result<Grant, Denied> {
         self.rules.check(tool, args, caller)
+    }
+
+    fn fingerprint(&self) -> Option<[u8; 32]> {
+        if self.has_fingerprint { self.rules.fingerprint() } else { None }
+    }
+}
+
+/// The policy with this version, as digests know it.
+pub(in crate::sim) fn identity(plan: &PolicyPlan, epoch: Epoch, version: u64) -> PolicyIdentity {
+    match plan.has_fingerprint.then(|| rules(plan).fingerprint()).flatten() {
+        Some(fingerprint) => PolicyIdentity::Content(fingerprint),
+        None => PolicyIdentity::Life { epoch, version },
     }
 }
 

@@ -113,7 +113,7 @@ mod tests {
             tool: "write_file".into(),
             side_effects: SideEffects::Write,
             pattern: ApprovalPattern::of(&spec, &args, &session),
-            digest: CallDigest::of("write_file", "1", &args, &session, 1),
+            digest: CallDigest::of_text("write_file", &args.to_string(), &session),
             expires_in: Duration::from_secs(300),
             arguments: Arc::new(args),
             links: Vec::new(),

@@ -2,6 +2,7 @@
 
 use super::{Hidden, ServerConfig};
 use std::path::PathBuf;
+use toolyard::ContentHash;
 
 /// How to reach a server over HTTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +22,17 @@ pub(crate) struct Header {
 }
 
 impl Remote {
+    /// A hash of where it is and of what is sent to it.
+    pub(super) fn fingerprint(&self) -> [u8; 32] {
+        let Self { url, bearer, headers, ca } = self;
+        let header = |Header { name, value, is_secret }: &Header| value.fingerprint(name, *is_secret);
+        let bearer = bearer.as_ref().map(|token| token.fingerprint("authorization", true));
+        let ca =
+            ca.as_ref().map(|ca| ContentHash::new("path").bytes(ca.as_os_str().as_encoded_bytes()).finish());
+        let hash = ContentHash::new("mcp remote 1").text(url).option(bearer);
+        hash.list(headers.iter().map(header)).option(ca).finish()
+    }
+
     /// The secrets that are sent to it.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         let headers = self.headers.iter().filter(|header| header.is_secret).map(|header| &header.value);
@@ -85,5 +97,26 @@ mod tests {
         let shown = format!("{server:?}");
         assert!(shown.contains("KEY") && !shown.contains("key-5"), "{shown}");
         assert!(shown.contains("x-key") && !shown.contains("token-1") && !shown.contains("key-2"), "{shown}");
+    }
+
+    /// SM-7: the address counts, and what is sent to it but for secrets.
+    #[test]
+    fn a_remote_server_is_known_by_its_address() {
+        let base = || ServerConfig::http("a", "https://h/mcp");
+        let others = [
+            base(),
+            ServerConfig::http("a", "https://h/mcp2"),
+            ServerConfig::new("a", "https://h/mcp"),
+            base().bearer("1"),
+            base().header("x-tenant", "1"),
+            base().header("x-tenant", "2"),
+            base().secret_header("x-key", "1"),
+            base().ca("/ca.pem"),
+        ];
+        let different: std::collections::BTreeSet<_> = others.iter().map(ServerConfig::reached).collect();
+        assert_eq!(different.len(), others.len());
+        assert_eq!(base().bearer("1").reached(), base().bearer("2").reached());
+        let key = |value: &str| base().secret_header("x-key", value).reached();
+        assert_eq!(key("1"), key("2"));
     }
 }

@@ -12,7 +12,7 @@ use rmcp::model::Tool;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::{fmt::Write, sync::Arc};
-use toolyard::{Registry, ToolSpec};
+use toolyard::{ContentHash, Registry, ToolSpec};
 
 /// A tool that a server lists and the engine refuses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,10 +38,12 @@ pub(crate) fn define(listed: Listed, config: &ServerConfig, pins: &Pins, of: &Ar
     let mut definitions = Definitions { tools: Vec::new(), refused };
     // Finds odd names, duplicate names and invalid schemas, as the engine would.
     let scratch = Registry::default();
+    let reached = config.reached();
     for tool in listed.tools {
         let digest = digest(&tool);
         let class = class::of(tool.annotations.as_ref(), config.trusted);
-        let spec = spec(&tool, config, class, &digest);
+        let version = ContentHash::new("mcp tool 1").bytes(&reached).text(&digest).finish_hex();
+        let spec = spec(&tool, config, class, &version);
         let name = clean::text(&spec.name, clean::NAME_MAX);
         let remote = Arc::new(RemoteTool::new(spec, tool.name.into_owned(), class.why, of.clone()));
         let taken = scratch.register(remote.clone()).map_err(|error| error.to_string());
@@ -59,7 +61,9 @@ fn refused(BadEntry { name, place, why }: BadEntry, config: &ServerConfig) -> Re
     Refused { tool, why }
 }
 
-fn spec(tool: &Tool, config: &ServerConfig, class: Class, digest: &str) -> ToolSpec {
+/// The tool as the engine knows it. Its version is a hash of how its server is reached and of its definition, so that no
+/// approval and no key outlives a change of either (SM-7).
+fn spec(tool: &Tool, config: &ServerConfig, class: Class, version: &str) -> ToolSpec {
     let description = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
     let mut schema = Value::Object(tool.input_schema.as_ref().clone());
     clean::schema(&mut schema);
@@ -67,7 +71,7 @@ fn spec(tool: &Tool, config: &ServerConfig, class: Class, digest: &str) -> ToolS
         .describe(clean::text(description, clean::DESCRIPTION_MAX))
         .foreign_schema(schema)
         .backend(config.backend())
-        .version(digest);
+        .version(version);
     (spec.settings.idempotent, spec.asked_as) = (Some(class.idempotent), class.asked_as);
     spec
 }

@@ -25,7 +25,7 @@ impl RemoteTool {
         &self.spec.name
     }
 
-    /// Changes when its definition does.
+    /// Changes when its definition does, or how its server is reached.
     pub(crate) fn version(&self) -> &str {
         &self.spec.version
     }
