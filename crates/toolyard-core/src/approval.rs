@@ -5,7 +5,7 @@
 //!        │ prompt, prompt_once
 //!        ▼
 //!   ApprovalRequest { what will run, its digest } ─► Approver ─► Answer ─► checked again, then it runs
-//!                                                      ▲                    │
+//!                                                      ▲                    │ with its own arguments, or edited ones
 //!                                                      └───── Receipt ──────┘ whether the answer counts
 //! ```
 
@@ -20,7 +20,7 @@ mod showing;
 pub use answer::{Answer, Decision};
 pub use mode::{ConfirmationMode, Confirmations};
 pub use pattern::ApprovalPattern;
-pub use receipt::Receipt;
+pub use receipt::{EditRefused, Receipt};
 pub use request::{ApprovalParts, ApprovalRequest, LinkedPath, Preview};
 pub use request_id::{RequestId, RequestIdError};
 pub use showing::Showing;

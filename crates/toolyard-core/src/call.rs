@@ -43,7 +43,7 @@ impl fmt::Display for CallId {
 ///
 /// Text is only parsed by the engine's parse step, so broken JSON makes that one call `invalid_input` instead of
 /// failing the batch.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Arguments {
     /// JSON text, not parsed yet.

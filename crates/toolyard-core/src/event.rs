@@ -13,14 +13,14 @@
 //! |---|---|
 //! | `tool.call.received` | tool_name, bytes, digest? |
 //! | `tool.input_invalid`, `tool.call.denied` | as `tool.failed` |
-//! | `tool.failed` | tool_name, code, class, message, outcome, attempts, reason?, queue_ms, duration_ms, dedupe?, partial_output?, files_modified?, command_executed?, metadata? |
-//! | `tool.confirmation_requested` | tool_name, side_effects, expires_ms, request, digest, arguments |
-//! | `tool.confirmation_resolved` | approved, error?, by?, digest? |
-//! | `tool.called` | tool_name, side_effects, class, queue_ms, policy_version, approval?, digest? |
+//! | `tool.failed` | tool_name, code, class, message, outcome, attempts, reason?, queue_ms, duration_ms, dedupe?, edited?, partial_output?, files_modified?, command_executed?, metadata? |
+//! | `tool.confirmation_requested` | tool_name, side_effects, expires_ms, request, digest, input_summary, projected_modifications?, shares? |
+//! | `tool.confirmation_resolved` | approved, decision?, who?, reason?, error?, by?, digest?, input_summary?, projected_modifications? |
+//! | `tool.called` | tool_name, side_effects, class, queue_ms, policy_version, approval?, digest?, edited? |
 //! | `dispatch.attempt` | |
 //! | `tool.output_delta` | text |
 //! | `dispatch.retry` | delay_ms, code |
-//! | `tool.completed` | tool_name, duration_ms, queue_ms, bytes, dedupe, sandbox, cancel_requested, files_modified?, command_executed?, metadata? |
+//! | `tool.completed` | tool_name, duration_ms, queue_ms, bytes, dedupe, sandbox, cancel_requested, edited?, files_modified?, command_executed?, metadata? |
 //! | `dispatch.late_result` | ok |
 //! | `breaker.transition` | tool_name or backend, from, to |
 //! | `zombies.released` | tool_name, count |

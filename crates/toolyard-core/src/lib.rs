@@ -39,7 +39,7 @@ pub mod wording;
 
 pub use approval::{
     Answer, ApprovalParts, ApprovalPattern, ApprovalRequest, Approver, ConfirmationMode, Confirmations,
-    Decision, LinkedPath, Preview, Receipt, RequestId, RequestIdError, Showing,
+    Decision, EditRefused, LinkedPath, Preview, Receipt, RequestId, RequestIdError, Showing,
 };
 pub use call::{Arguments, Batch, Call, CallId, CallTimeout, TimeoutScope};
 pub use capability::{Capabilities, FsGrant, FsGrantError, Host, HostError, HostPattern, HostPatternError};
@@ -56,6 +56,8 @@ pub use hooks::{Abort, Hooks, NoHooks};
 pub use key::{IdempotencyKey, KeyError, canonical_json};
 pub use number::whole_number;
 pub use outcome::{Dedupe, Outcome};
+#[doc(hidden)]
+pub use outcome::{edited, set_edited};
 pub use output::{Content, Json, ToolOutput};
 pub use plain::{is_plain, json_escape};
 pub use policy::{

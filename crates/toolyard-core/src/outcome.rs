@@ -1,6 +1,6 @@
 //! The result of a call.
 
-use crate::{Arguments, Call, CallError, CallId, Elapsed, Routing, Sandbox, ToolOutput};
+use crate::{Arguments, Call, CallError, CallId, Elapsed, Routing, Sandbox, ToolOutput, wording};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
@@ -149,16 +149,67 @@ impl Outcome {
         }
     }
 
-    /// The text the model reads: that of the output, or that of the error with its advice.
+    /// The text the model reads: that of the output, or that of the error with its advice; after the
+    /// [note](Self::note), if there is one.
+    ///
+    /// # Examples
+    /// ```
+    /// use serde_json::json;
+    /// use toolyard_core::{Call, Outcome, Routing, ToolOutput};
+    /// let call = Call::new("call_1", "save", json!({"path": "/etc/hosts"}));
+    /// let mut outcome = Outcome::new(&call, Routing::Serial, Ok(ToolOutput::text("saved")));
+    /// outcome.set_edited(Some(json!({"path": "hosts"}).into()));
+    /// let note = r#"The arguments of this call were changed by the person who approved it: {"path":"hosts"}"#;
+    /// assert_eq!(outcome.to_text(), format!("{note}\nsaved"));
+    /// ```
     pub fn to_text(&self) -> String {
-        match &self.status {
+        let text = match &self.status {
             Ok(output) => output.to_text(),
             Err(error) => error.to_text(),
+        };
+        match self.note() {
+            None => text,
+            Some(note) => format!("{note}\n{text}"),
         }
+    }
+
+    /// What the model has to be told beside the result: that the arguments were changed.
+    pub fn note(&self) -> Option<String> {
+        self.edited().map(wording::arguments_changed)
+    }
+
+    /// The arguments as they ran, without secrets, if the person who approved the call changed them (SM-5).
+    pub fn edited(&self) -> Option<&Value> {
+        edited(&self.status).map(Arc::as_ref)
+    }
+
+    /// Notes that these arguments ran; for engines and tests.
+    #[doc(hidden)]
+    pub fn set_edited(&mut self, edited: Option<Arc<Value>>) {
+        set_edited(&mut self.status, edited);
     }
 
     /// Milliseconds from the start of the call's run to its end.
     pub fn duration_ms(&self) -> u64 {
         u64::try_from((self.queued() + self.ran()).as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// The arguments that ran, of a result; for engines.
+#[doc(hidden)]
+pub fn edited(status: &Result<ToolOutput, Box<CallError>>) -> Option<&Arc<Value>> {
+    match status {
+        Ok(output) => output.edited(),
+        Err(error) => error.edited.as_ref(),
+    }
+}
+
+/// Notes in a result that these arguments ran, or none but the call's own; for engines.
+#[doc(hidden)]
+#[inline]
+pub fn set_edited(status: &mut Result<ToolOutput, Box<CallError>>, edited: Option<Arc<Value>>) {
+    match status {
+        Ok(output) => output.set_edited(edited),
+        Err(error) => error.edited = edited,
     }
 }

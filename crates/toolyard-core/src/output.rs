@@ -6,7 +6,7 @@ mod written;
 use crate::ToolError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::{borrow::Cow, iter};
+use std::{borrow::Cow, iter, sync::Arc};
 
 /// One part of a tool's output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -79,6 +79,10 @@ struct Extras {
     files_modified: Vec<String>,
     #[serde(default)]
     command_executed: Option<String>,
+    /// The arguments that ran, if the person who approved the call changed them. Kept here because a result has no room
+    /// for what hardly any has.
+    #[serde(skip)]
+    edited: Option<Arc<Value>>,
 }
 
 impl ToolOutput {
@@ -204,6 +208,19 @@ impl ToolOutput {
     /// All facts about the call that the model does not read.
     pub fn all_metadata(&self) -> Option<&Map<String, Value>> {
         self.extras.as_ref().map(|extras| &extras.metadata).filter(|metadata| !metadata.is_empty())
+    }
+
+    /// The arguments that ran, if the person who approved the call changed them.
+    pub(crate) fn edited(&self) -> Option<&Arc<Value>> {
+        self.extras.as_ref()?.edited.as_ref()
+    }
+
+    #[inline]
+    pub(crate) fn set_edited(&mut self, edited: Option<Arc<Value>>) {
+        // What a handler hands on of a call of its own says nothing of this one.
+        if edited.is_some() || self.extras.is_some() {
+            self.extras().edited = edited;
+        }
     }
 
     /// Whether it says more of the call than what the model reads.

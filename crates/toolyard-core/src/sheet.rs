@@ -38,6 +38,8 @@ pub enum Label {
     Changes,
     /// What a yes for good would cover.
     Always,
+    /// Why the arguments that were given last may not run.
+    Refused,
 }
 
 impl Label {
@@ -52,6 +54,7 @@ impl Label {
             Self::Links => "links",
             Self::Changes => "changes",
             Self::Always => "always",
+            Self::Refused => "refused",
         }
     }
 }
@@ -168,6 +171,10 @@ fn rows(request: &ApprovalRequest, changes: Option<&str>, extent: Extent) -> Vec
         pattern => pattern.to_string(),
     };
     row(Label::Always, line(&covered, extent.line_chars_max()));
+    if let Some(refused) = request.refused() {
+        let why = format!("your change may not run: {}", refused.why);
+        row(Label::Refused, line(&why, extent.line_chars_max()));
+    }
     rows
 }
 

@@ -1,5 +1,6 @@
 //! The exact sentences that the model reads (V5). They are part of the interface: prompts and tests match them.
 
+use serde_json::Value;
 use std::{borrow::Cow, fmt, time::Duration};
 
 /// The maximum number of names listed after "Available:".
@@ -25,6 +26,34 @@ pub fn user_denied(reason: Option<&str>) -> String {
         Some(reason) => format!("{USER_DENIED} Reason: {reason}"),
     }
 }
+
+/// The maximum number of bytes of changed arguments that a result repeats.
+const CHANGED_BYTES_MAX: usize = 16 * 1024;
+
+/// `The arguments of this call were changed by the person who approved it: {"path":"notes.md"}`, which stands before
+/// the result of such a call (SM-5). Over 16 KiB, the arguments are cut, and the end says how much is missing.
+///
+/// # Examples
+/// ```
+/// use serde_json::json;
+/// use toolyard_core::wording::arguments_changed;
+/// assert_eq!(
+///     arguments_changed(&json!({"path": "notes.md"})),
+///     r#"The arguments of this call were changed by the person who approved it: {"path":"notes.md"}"#
+/// );
+/// ```
+pub fn arguments_changed(args: &Value) -> String {
+    let args = args.to_string();
+    let end = args.floor_char_boundary(CHANGED_BYTES_MAX);
+    let more = match args.len() - end {
+        0 => String::new(),
+        more => format!("… and {more} more bytes"),
+    };
+    format!("The arguments of this call were changed by the person who approved it: {}{more}", &args[..end])
+}
+
+/// The message of a call whose question ended because its arguments were changed to what may not run, again and again.
+pub const EDITS_REFUSED: &str = "User changed the arguments of this operation to what may not run.";
 
 /// The message of a call that needs approval when nobody can be asked for it (PO-3).
 pub const NOBODY_TO_ASK: &str = "This operation needs approval and nobody can be asked.";

@@ -41,10 +41,12 @@ impl Redactor {
         Pass::of(self).cause(cause)
     }
 
-    /// Redacts arguments. JSON text is also redacted as data, because JSON can write the same letter in more than one
-    /// way.
-    pub fn arguments(&self, arguments: &mut Arguments) {
-        Pass::of(self).arguments(arguments);
+    /// Redacts arguments; returns the marks they now have in place of secrets. JSON text is also redacted as data,
+    /// because JSON can write the same letter in more than one way.
+    pub fn arguments(&self, arguments: &mut Arguments) -> Marks {
+        let pass = Pass::of(self);
+        pass.arguments(arguments);
+        pass.marks()
     }
 
     /// Redacts what an event tells in the words of models and tools. Streamed output is redacted as a stream, and the
@@ -60,8 +62,9 @@ impl Redactor {
             EventKind::ConfirmationRequested { projected_modifications, .. } => {
                 projected_modifications.iter_mut().for_each(|text| Pass::of(self).in_place(text));
             }
-            EventKind::ConfirmationResolved { who, reason, .. } => {
-                who.iter_mut().chain(reason).for_each(|text| Pass::of(self).in_place(text));
+            EventKind::ConfirmationResolved { who, reason, projected_modifications, .. } => {
+                let texts = who.iter_mut().chain(reason).chain(projected_modifications);
+                texts.for_each(|text| Pass::of(self).in_place(text));
             }
             _ => {}
         }

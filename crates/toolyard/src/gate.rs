@@ -14,16 +14,18 @@ mod desk;
 mod arguments;
 mod capability_check;
 mod consent;
+mod edit;
 mod hooks;
 mod lengthy;
 mod preview;
 
 pub use desk::{AnswerError, ApprovalDesk};
 
-pub(crate) use arguments::Args;
+pub(crate) use arguments::{Args, bound};
 pub(crate) use capability_check::{NamedPath, declared_paths, lead_as_before, projected};
 use consent::consent;
 pub(crate) use consent::{ApprovalSubject, Consent, refused_by, request};
+pub(crate) use edit::{CheckedEdit, Edit, changes, check_edit};
 pub(crate) use hooks::{before, ended, starting};
 pub(crate) use lengthy::{Unvalidated, validate_at_length, validations_end};
 
@@ -35,7 +37,7 @@ use crate::{
 };
 use serde_json::Value;
 use std::sync::{
-    Arc,
+    Arc, OnceLock,
     atomic::{AtomicU32, Ordering},
 };
 use tokio::time::Instant;
@@ -46,7 +48,7 @@ use toolyard_core::{
 /// A call that may run.
 pub(crate) struct Cleared {
     pub(crate) entry: Arc<ToolEntry>,
-    pub(crate) args: Args,
+    args: Args,
     pub(crate) class: ToolClass,
     pub(crate) consent: Consent,
     /// The version of the policy that allowed it last.
@@ -66,6 +68,8 @@ struct More {
     /// The paths it names, and where they led when it was decided whether it is asked about; only if it is, or an
     /// earlier answer covers it.
     paths: Vec<NamedPath>,
+    /// What the person who approved it changed.
+    edit: OnceLock<Box<Edit>>,
 }
 
 /// A call that does not run.
@@ -120,9 +124,35 @@ impl Cleared {
         self.more.as_ref()?.digest
     }
 
-    /// The paths of a call that needs approval, and where they led at the gate.
+    /// The arguments that run; `call` must be the call that passed the gate.
+    #[inline(always)]
+    pub(crate) fn args<'a>(&'a self, call: &'a Call) -> &'a Arc<Value> {
+        match self.edit() {
+            None => self.args.of(call),
+            Some(edit) => &edit.args,
+        }
+    }
+
+    /// What the person who approved it changed, if anything.
+    #[inline(always)]
+    pub(crate) fn edit(&self) -> Option<&Edit> {
+        self.more.as_ref()?.edit.get().map(Box::as_ref)
+    }
+
+    /// Makes this what runs.
+    pub(crate) fn apply(&self, edit: Edit) {
+        let more = self.more.as_ref().expect("a call that is asked about has a digest");
+        // A question is settled once.
+        let _ = more.edit.set(Box::new(edit));
+    }
+
+    /// The paths of a call that needs approval, and where they led when it was asked about or changed.
     pub(crate) fn paths(&self) -> &[NamedPath] {
-        self.more.as_ref().map_or(&[], |more| &more.paths)
+        match (self.edit(), &self.more) {
+            (Some(edit), _) => &edit.paths,
+            (None, Some(more)) => &more.paths,
+            (None, None) => &[],
+        }
     }
 
     /// The version of the policy that allowed it last.
@@ -163,7 +193,11 @@ pub(crate) fn check<F: Clone>(
     });
     let confinement = (confinement != HOST).then_some(confinement);
     let has_more = key.is_some() || confinement.is_some() || digest.is_some() || !paths.is_empty();
-    let more = if has_more { Some(Box::new(More { key, confinement, digest, paths })) } else { None };
+    let more = if has_more {
+        Some(Box::new(More { key, confinement, digest, paths, edit: OnceLock::new() }))
+    } else {
+        None
+    };
     Ok(Cleared { entry: entry.clone(), args: parsed, class, consent, policy: policy.into(), more })
 }
 
@@ -188,15 +222,28 @@ fn allow<'a>(
             format!("Tool '{}' spawns sub-agents, but this agent is at the maximum depth", entry.name());
         return Err(CallError::new(ErrorKind::DepthExceeded, message).into());
     }
+    let (parsed, allowed) = allow_arguments(call, entry, policy, session, fit)?;
+    Ok((entry, parsed, allowed))
+}
+
+/// The checks of a call's arguments: of those that came with it, and of those that the person who approves it gives.
+#[inline(always)]
+fn allow_arguments(
+    call: &Call,
+    entry: &Arc<ToolEntry>,
+    policy: &VersionedPolicy,
+    session: &Agent,
+    fit: Fit,
+) -> Result<(Args, Allowed), NotCleared> {
     let parsed = arguments::parse(call, &session.engine.limits)?;
     let args = parsed.of(call);
     arguments::without_marks(args, session.given_marks().get())?;
-    let confinement = policy.ask(entry, args, &session.caller(), session.engine.redactor.as_ref())?;
+    let allowed = policy.ask(entry, args, &session.caller(), session.engine.redactor.as_ref())?;
     if fit == Fit::Unknown {
         arguments::validate(entry, args)?;
     }
     capability_check::check(entry, args, session)?;
-    Ok((entry, parsed, confinement))
+    Ok((parsed, allowed))
 }
 
 /// What the policy in force grants to a call that an older one allowed.

@@ -18,7 +18,7 @@ use std::{
 use tokio::time::Instant;
 use toolyard::{
     Answer, Budget, CallDigest, Dedupe, Effect, ErrorKind, Event, EventKind, EventSink, Outcome, PoolStatus,
-    Receipt, RetryStopped, ToolClass, event::Epoch,
+    Receipt, RetryStopped, ToolClass, ToolOutput, event::Epoch,
 };
 
 /// The journal of a run. Clones write to the same journal.
@@ -79,6 +79,8 @@ pub enum Fact {
     Receipt(u32, Receipt),
     /// The secret showed up in the given text.
     Leaked(String),
+    /// The handler of a call was given arguments, and whether they are those that the approver gave.
+    Given(u32, bool),
     /// The handler of a call was not given the secret.
     Withheld(u32),
     /// An operator moves a breaker.
@@ -166,6 +168,8 @@ pub struct ResultView {
     pub bytes: usize,
     /// Whether the result is another call's.
     pub dedupe: Dedupe,
+    /// Whether what ran had other arguments than were sent.
+    pub edited: bool,
     /// Whether the call took effect, as far as known; `None` with an output.
     pub effect: Option<Effect>,
     /// Why there was no further attempt.
@@ -175,7 +179,7 @@ pub struct ResultView {
 impl ResultView {
     /// The compared part of this result.
     pub fn of(outcome: &Outcome) -> Self {
-        let output = if outcome.success() { outcome.to_text() } else { String::new() };
+        let output = outcome.status.as_ref().map_or_else(|_| String::new(), ToolOutput::to_text);
         Self {
             id: outcome.call_id.to_string(),
             code: outcome.error().map(|error| error.kind),
@@ -184,6 +188,7 @@ impl ResultView {
             text: output.trim_end_matches(PADDING).to_owned(),
             bytes: output.len(),
             dedupe: outcome.dedupe,
+            edited: outcome.edited().is_some(),
             effect: outcome.error().map(|error| error.effect),
             stopped: outcome.error().and_then(|error| error.retry_stopped),
         }

@@ -27,7 +27,7 @@ mod shrink;
 
 pub use agents::{Cut, CutBy, DispatchMode, ForkPlan, SessionPlan, TurnPlan};
 pub use calls_back::CallBack;
-pub use consent::{AnswerPlan, Consent};
+pub use consent::{AnswerPlan, Consent, EditPlan};
 pub use generate::Bounds;
 pub use guards::{BreakerOwner, Guards, KeyPlan};
 pub(crate) use index::call_id;
@@ -160,6 +160,8 @@ pub struct CallPlan {
     pub deadline_ms: Option<u64>,
     /// The approver's answer, if asked.
     pub answer: AnswerPlan,
+    /// What the approver changes, if the answer is a yes to this call.
+    pub edit: EditPlan,
     /// For how many milliseconds the question stays hidden.
     pub held_ms: Option<u64>,
     /// What the first hook does, if the engine has hooks.

@@ -57,6 +57,8 @@ pub(super) struct Stage {
     reachable: Mutex<Option<Arc<Reachable>>>,
     /// How often a destructor has used the engine.
     call_backs: AtomicU64,
+    /// How often the approver has given each call what may not run.
+    misfits: Mutex<BTreeMap<u32, u32>>,
 }
 
 /// A running handler.
@@ -82,7 +84,16 @@ impl Stage {
             left_behind: Mutex::default(),
             reachable: Mutex::default(),
             call_backs: AtomicU64::new(0),
+            misfits: Mutex::default(),
         })
+    }
+
+    /// How often the approver has given this call what may not run, this time not included.
+    fn misfits_so_far(&self, node: u32) -> u32 {
+        let mut misfits = self.misfits.lock();
+        let given = misfits.entry(node).or_default();
+        *given += 1;
+        *given - 1
     }
 
     fn left_behind(&self) -> MutexGuard<'_, BTreeSet<u32>> {
@@ -168,6 +179,13 @@ pub(in crate::sim) fn arguments(program: &Program, call: &CallPlan) -> Value {
     if let Some(secret) = &program.secret {
         args["pass"] = secret.whole.clone().into();
     }
+    args
+}
+
+/// The arguments that its approver gives a call.
+pub(in crate::sim) fn edited(program: &Program, call: &CallPlan) -> Value {
+    let mut args = arguments(program, call);
+    args["edited"] = call.node.into();
     args
 }
 

@@ -93,7 +93,7 @@ async fn always_covers_the_pattern() {
 }
 
 /// A workspace in which the one path is a link, which may change.
-struct Link(Arc<Mutex<&'static str>>);
+pub(crate) struct Link(pub(crate) Arc<Mutex<&'static str>>);
 
 impl PathScope for Link {
     fn root(&self) -> &Path {

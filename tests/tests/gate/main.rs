@@ -7,6 +7,7 @@ mod approvals;
 mod capabilities;
 mod desk;
 mod digests;
+mod edits;
 mod forms;
 mod hooks;
 mod policy;

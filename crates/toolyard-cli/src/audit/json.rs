@@ -140,6 +140,9 @@ fn decision(story: &Story) -> Value {
             fields.insert(name.to_owned(), text.into());
         }
     }
+    if story.edited() {
+        fields.insert("edited".to_owned(), true.into());
+    }
     if let Some(version) = story.policy_version() {
         fields.insert("policy_version".to_owned(), version.into());
     }

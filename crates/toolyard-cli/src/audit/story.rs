@@ -52,6 +52,7 @@ enum Settled {
 struct Called {
     policy_version: u64,
     approval: Option<Approval>,
+    edited: bool,
 }
 
 /// Why the call was allowed to run, or why not.
@@ -147,6 +148,11 @@ impl Story {
         self.called.as_ref().map(|called| called.policy_version)
     }
 
+    /// Whether it ran with other arguments, from the person who approved it.
+    pub(super) fn edited(&self) -> bool {
+        self.called.as_ref().is_some_and(|called| called.edited)
+    }
+
     /// Reads the call's next event.
     pub(super) fn read(&mut self, kind: EventKind) {
         match kind {
@@ -158,8 +164,8 @@ impl Story {
                 self.settled = Some(if approved { Settled::Yes(by) } else { Settled::No(error) });
                 (self.who, self.reason) = (who, reason);
             }
-            EventKind::Called { policy_version, approval, digest, .. } => {
-                self.called = Some(Called { policy_version, approval });
+            EventKind::Called { policy_version, approval, digest, edited, .. } => {
+                self.called = Some(Called { policy_version, approval, edited });
                 self.digest = digest.or(self.digest);
             }
             EventKind::Attempt => self.attempts += 1,

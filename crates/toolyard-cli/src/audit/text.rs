@@ -137,6 +137,7 @@ fn decision(story: &Story) -> String {
     let asked =
         story.request().map_or_else(|| "asked".to_owned(), |id| format!("asked (request {})", id.number()));
     let who = |otherwise| clip(story.who().unwrap_or(otherwise), WHO_MAX);
+    let edited = if story.edited() { " with other arguments" } else { "" };
     match story.decision() {
         Decision::Allowed => format!("allowed by {policy}"),
         Decision::Remembered => format!("allowed by a remembered answer, {policy}"),
@@ -145,9 +146,9 @@ fn decision(story: &Story) -> String {
         }
         Decision::Approved(Some(SettledBy::Shared)) => {
             let with = story.shares().map_or_else(String::new, |id| format!(" {}", id.number()));
-            format!("{asked}, approved by the answer to the equal request{with}, {policy}")
+            format!("{asked}, approved by the answer to the equal request{with}{edited}, {policy}")
         }
-        Decision::Approved(_) => format!("{asked}, approved by {}, {policy}", who("the approver")),
+        Decision::Approved(_) => format!("{asked}, approved by {}{edited}, {policy}", who("the approver")),
         Decision::Refused(code) => match story.who() {
             None => format!("{asked}, refused: {code}"),
             Some(_) => format!("{asked}, refused by {}: {code}", who("")),

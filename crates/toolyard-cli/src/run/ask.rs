@@ -4,7 +4,8 @@
 //!   ApprovalRequest ─► held until it is next ─► sheet: what would run, as one page ─► terminal: a line is read
 //!                                             │ as plain text                       │ on its own thread
 //!                                             └ nothing in it moves a cursor        ├ y, n, a, q ─► Answer
-//!                                                                                   └ v ─► the whole call, if cut
+//!                                                                                   ├ v ─► the whole call, if cut
+//!                                                                                   └ e ─► other arguments, shown anew
 //! ```
 
 #[cfg(not(unix))]
@@ -38,8 +39,8 @@ use std::{
 };
 use tokio::time::timeout;
 use toolyard::{
-    Answer, ApprovalRequest, Approver, CallDigest, ConfirmationMode, Confirmations, Decision, RequestId,
-    async_trait,
+    Answer, ApprovalRequest, Approver, Arguments, CallDigest, ConfirmationMode, Confirmations, Decision,
+    RequestId, async_trait,
 };
 
 /// How long a question waits to be withdrawn after the user has stopped the run; then the answer is no.
@@ -144,6 +145,8 @@ impl Approver for Asker {
         let page = Page::of(request, request.changes().await.as_deref());
         let answer = match self.terminal.ask(request, page, self.screen.clone()).await {
             Reply::Yes => Answer::allow(&self.who),
+            // Holds for this call alone, whatever its mode.
+            Reply::Edited(arguments) => return Answer::edit(&self.who, Arguments::Json(arguments)),
             Reply::No(None) => Answer::deny(&self.who),
             Reply::No(Some(reason)) => Answer::deny(&self.who).because(reason),
             Reply::Always => Answer::always(&self.who),

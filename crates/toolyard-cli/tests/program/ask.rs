@@ -28,13 +28,23 @@ impl Asked {
     }
 
     fn in_dir(dir: PathBuf, calls: &[(&str, Value)], more: &[&str]) -> Self {
+        Self::with_variables(dir, calls, more, &[])
+    }
+
+    fn with_variables(
+        dir: PathBuf,
+        calls: &[(&str, Value)],
+        more: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
         fs::write(dir.join("old.txt"), "one\ntwo\n").unwrap();
         let workspace = dir.to_str().unwrap().to_owned();
         let call = |(at, (name, arguments)): (usize, &(&str, Value))| json!({"call_id": format!("c{at}"), "name": name, "arguments": arguments});
         let calls: Vec<Value> = calls.iter().enumerate().map(call).collect();
         let mut args = vec!["run", "--report", "none", "--workspace", &workspace];
         args.extend(more);
-        Self { terminal: Terminal::start(&args, &json!({ "calls": calls }).to_string()), dir }
+        let input = json!({ "calls": calls }).to_string();
+        Self { terminal: Terminal::start_with(&args, &input, variables), dir }
     }
 
     fn reads(&self, file: &str) -> Option<String> {
@@ -65,7 +75,7 @@ fn a_call_runs_when_it_is_allowed() {
     let expect = "\r\n  tool       write_file (write)\r\n  call       c0\r\n  arguments  {\r\n               \"path\": \
                   \"old.txt\",\r\n               \"content\": \"one\\n2\\n\"\r\n             }\r\n  changes    \
                   @@ -1,2 +1,2 @@\r\n              one\r\n             -two\r\n             +2\r\n  always     \
-                  write_file {\"path\":\"old.txt\"}, whatever its content\r\n  [y]es, [n]o, [a]lways, [q]uit; 5m";
+                  write_file {\"path\":\"old.txt\"}, whatever its content\r\n  [y]es, [n]o, [e]dit, [a]lways, [q]uit; 5m";
     assert_eq!(page, expect);
     assert_eq!(asked.reads("old.txt").as_deref(), Some("one\ntwo\n"));
     asked.terminal.types("y\n");
@@ -234,7 +244,10 @@ fn a_cut_call_is_viewed_before_it_is_allowed() {
     let mut asked = Asked::start("ask-cut", &[write("a", &hidden), write("b", "1")]);
     let page = asked.terminal.question();
     assert!(!page.contains("rm -rf") && page.contains("y # end\""), "{page}");
-    assert!(!page.contains("always") && page.contains("[v]iew the whole call, [n]o, [q]uit"), "{page}");
+    assert!(
+        !page.contains("always") && page.contains("[v]iew the whole call, [n]o, [e]dit, [q]uit"),
+        "{page}"
+    );
     for early in ["y\n", "a\n"] {
         asked.terminal.types(early);
         asked.terminal.until("type v to view the whole of it first");
@@ -244,7 +257,10 @@ fn a_cut_call_is_viewed_before_it_is_allowed() {
     asked.terminal.types("v\n");
     asked.terminal.until("toolyard: the whole call");
     let whole = asked.terminal.until(" left: ");
-    assert!(whole.contains("; rm -rf ~; ") && whole.contains("[y]es, [n]o, [a]lways, [q]uit"), "{whole}");
+    assert!(
+        whole.contains("; rm -rf ~; ") && whole.contains("[y]es, [n]o, [e]dit, [a]lways, [q]uit"),
+        "{whole}"
+    );
     asked.terminal.types("y\n");
     asked.terminal.question();
     asked.terminal.types("n\n");
@@ -387,4 +403,115 @@ fn a_plan_with_ask_is_that_of_what_is_allowed() {
         json!({"calls": [{"call_id": "c", "name": "write_file", "arguments": {"path": "a", "content": ""}}]});
     let done = toolyard(&["plan", "--json", "--approve", "ask"], &batch.to_string());
     assert_eq!((done.code, &done.lines()[0]["calls"][0]["approval"]), (Some(0), &json!("approved")));
+}
+
+/// What the model reads of a call whose arguments were changed.
+fn told(done: &Done) -> String {
+    done.json()["results"][0]["content"][0]["text"].as_str().unwrap().to_owned()
+}
+
+/// SM-5: `e` opens the arguments in the user's editor, in a file that nobody else can read and that is gone afterwards;
+/// what was changed is shown again before a yes counts, and the model is told.
+#[test]
+fn arguments_are_changed_in_the_editor() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = dir("ask-editor");
+    let temporary = dir.join("tmp");
+    fs::create_dir(&temporary).unwrap();
+    let script = dir.join("editor");
+    let look = "ls -ldU \"$1\" \"$(dirname \"$1\")\" | cut -c1-10 > \"$(dirname \"$0\")/modes\"";
+    fs::write(&script, format!("#!/bin/sh\n{look}\nsed -i 's/old.txt/new.txt/' \"$1\"\n")).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let variables = [
+        ("EDITOR", "false"), // $VISUAL comes first
+        ("VISUAL", script.to_str().unwrap()),
+        ("TMPDIR", temporary.to_str().unwrap()),
+    ];
+    let (calls, events) = ([write("old.txt", "1")], dir.join("events"));
+    let more = ["--approve", "ask", "--events", events.to_str().unwrap()];
+    let mut asked = Asked::with_variables(dir.clone(), &calls, &more, &variables);
+    asked.terminal.question();
+    asked.terminal.types("e\n");
+    let page = asked.terminal.until("[y]es, with these arguments, [n]o, [e]dit again, [q]uit; ");
+    assert!(page.contains("\"path\": \"new.txt\"") && !page.contains("always"), "{page}");
+    assert_eq!(asked.reads("new.txt"), None);
+    asked.terminal.types("a\n");
+    asked.terminal.until("changed arguments hold for this call alone");
+    asked.terminal.types("y\n");
+    let done = asked.end();
+    assert_eq!(codes(&done), ["ok"]);
+    let expect = "The arguments of this call were changed by the person who approved it: {\"path\":\"new.txt\",\"content\":\"1\"}";
+    assert_eq!(told(&done), expect);
+    assert_eq!(done.json()["results"][0]["edited"], json!({"path": "new.txt", "content": "1"}));
+    assert_eq!(fs::read_to_string(dir.join("new.txt")).unwrap(), "1");
+    assert_eq!(fs::read_to_string(dir.join("old.txt")).unwrap(), "one\ntwo\n");
+    assert_eq!(fs::read_to_string(dir.join("modes")).unwrap(), "-rw-------\ndrwx------\n");
+    assert_eq!(fs::read_dir(temporary).unwrap().count(), 0);
+    let events = events.to_str().unwrap();
+    let audit = toolyard(&["audit", "--json", events], "").json();
+    assert_eq!((&audit["calls"][0]["decision"]["edited"], &audit["faults"]), (&json!(true), &json!([])));
+    let text = toolyard(&["audit", events], "").stdout;
+    assert!(text.contains(" with other arguments, policy 1: ok"), "{text}");
+}
+
+/// SM-5: without an editor, the arguments are typed on one line. What is no JSON is told and may be typed again; what may
+/// not run is asked about again, with the reason.
+#[test]
+fn arguments_are_changed_on_one_line() {
+    let mut asked = Asked::start("ask-line", &[write("a", "1"), write("b", "1")]);
+    asked.terminal.question();
+    for (line, then) in [
+        ("\n", "[y]es, [n]o, [e]dit, [a]lways, [q]uit; "),
+        ("{\"path\": \n", "not JSON: EOF while parsing"),
+        ("{\"path\": \"../c\", \"content\": \"1\"}\n", "[y]es, with these arguments"),
+    ] {
+        asked.terminal.types("e\n");
+        asked.terminal.until("the arguments as JSON, on one line");
+        asked.terminal.until("as they are: ");
+        asked.terminal.types(line);
+        asked.terminal.until(then);
+        asked.terminal.until("left: ");
+    }
+    asked.terminal.types("y\n");
+    let again = asked.terminal.question();
+    let why = "refused    your change may not run: Path '../c' escapes workspace boundary";
+    assert!(again.contains("\"path\": \"a\"") && again.contains(why), "{again}");
+    asked.terminal.types("e\n");
+    asked.terminal.until("as they are: ");
+    asked.terminal.types("{\"path\": \"c\", \"content\": \"2\"}\n");
+    asked.terminal.until("[y]es, with these arguments");
+    asked.terminal.until("left: ");
+    asked.terminal.types("y\n");
+    asked.terminal.question();
+    asked.terminal.types("n\n");
+    let dir = asked.dir.clone();
+    let done = asked.end();
+    assert_eq!(codes(&done), ["ok", "user_denied"]);
+    assert_eq!(fs::read_to_string(dir.join("c")).unwrap(), "2");
+    assert!(!dir.join("a").exists());
+}
+
+/// SM-5: an editor that fails, or that has not ended when the question is over, changes nothing.
+#[test]
+fn an_editor_of_no_use_changes_nothing() {
+    let fails = [("EDITOR", "false")];
+    let calls = [write("a", "1")];
+    let mut asked = Asked::with_variables(dir("ask-no-editor"), &calls, &["--approve", "ask"], &fails);
+    asked.terminal.question();
+    asked.terminal.types("e\n");
+    asked.terminal.until("the editor is of no use: it ended with exit status: 1");
+    asked.terminal.until("[y]es, [n]o, [e]dit, [a]lways, [q]uit; ");
+    asked.terminal.types("y\n");
+    assert_eq!(codes(&asked.end()), ["ok"]);
+
+    let dir = dir("ask-slow-editor");
+    fs::write(dir.join("toolyard.toml"), "[confirmation]\ntimeout = \"1s\"\n").unwrap();
+    let config = dir.join("toolyard.toml");
+    let more = ["--approve", "ask", "--config", config.to_str().unwrap()];
+    let never_ends = [("EDITOR", "sleep 1000 #")];
+    let mut asked = Asked::with_variables(dir, &calls, &more, &never_ends);
+    asked.terminal.question();
+    asked.terminal.types("e\n");
+    asked.terminal.until("not answered in time, so the call does not run");
+    assert_eq!(codes(&asked.end()), ["confirmation_timeout"]);
 }

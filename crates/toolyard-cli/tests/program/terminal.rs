@@ -37,7 +37,15 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Starts the program with its input on a pipe and its results on another; standard error is the terminal.
     pub(crate) fn start(args: &[&str], input: &str) -> Self {
-        let mut terminal = Self::with(args, |command| command.stdin(Stdio::piped()));
+        Self::start_with(args, input, &[])
+    }
+
+    /// The same, with these variables.
+    pub(crate) fn start_with(args: &[&str], input: &str, variables: &[(&str, &str)]) -> Self {
+        let variables = variables.iter().copied();
+        let mut terminal = Self::with(args, |command| {
+            variables.fold(command.stdin(Stdio::piped()), |command, (name, value)| command.env(name, value))
+        });
         // A child that refuses its arguments reads nothing.
         drop(terminal.child.stdin.take().unwrap().write_all(input.as_bytes()));
         terminal
@@ -52,7 +60,8 @@ impl Terminal {
         let (pty, pts) = open().unwrap();
         pty.resize(Size::new(60, 100)).unwrap();
         let command = Command::new(env!("CARGO_BIN_EXE_toolyard")).args(args).current_dir(root());
-        let command = command.env_remove("TOOLYARD_LOG").stdout(Stdio::piped());
+        let command = command.env_remove("TOOLYARD_LOG").env_remove("VISUAL").env_remove("EDITOR");
+        let command = command.stdout(Stdio::piped());
         let child = streams(command).spawn(pts).unwrap();
         let pty = Arc::new(pty);
         Self { shown: read_all(pty.clone()), pty, child, text: String::new(), read: 0 }

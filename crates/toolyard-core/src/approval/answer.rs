@@ -1,6 +1,7 @@
 //! What a person, or a program in its place, says to a question.
 
 use super::{ApprovalRequest, Approver};
+use crate::Arguments;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use std::{fmt, sync::Arc};
@@ -61,18 +62,34 @@ impl fmt::Display for Decision {
 /// let no = Answer::deny("ada").because("not on a Friday");
 /// assert_eq!((no.decision(), no.who(), no.reason()), (Decision::Deny, Some("ada"), Some("not on a Friday")));
 /// assert!(Answer::allow("ada").allows() && Answer::nobody().who().is_none());
+///
+/// let yes = Answer::edit("ada", r#"{"path": "notes.md"}"#);
+/// assert_eq!(yes.decision(), Decision::Allow);
+/// assert_eq!(yes.arguments().unwrap().text(), r#"{"path": "notes.md"}"#);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Answer {
     decision: Decision,
     who: Option<Arc<str>>,
     reason: Option<Arc<str>>,
+    /// Only of a yes to this one call: what is remembered, or shared by a pattern, is what was asked.
+    arguments: Option<Arguments>,
 }
 
 impl Answer {
     /// A yes to this call, from somebody of this name.
     pub fn allow(who: impl AsRef<str>) -> Self {
         Self::by(Decision::Allow, who.as_ref())
+    }
+
+    /// A yes to this call with these arguments instead of its own, from somebody of this name.
+    ///
+    /// The engine checks them as those of the call: bounds, policy, schema, paths and hosts. If they may not run, the
+    /// answer does not count and its giver is told why ([`Receipt::Refused`](super::Receipt::Refused)); the question
+    /// stays open. Such a yes holds for this call alone: an "always" with changed arguments does not exist, since what
+    /// it would cover is what was asked.
+    pub fn edit(who: impl AsRef<str>, arguments: impl Into<Arguments>) -> Self {
+        Self { arguments: Some(arguments.into()), ..Self::allow(who) }
     }
 
     /// A yes to this call and to all others of its pattern, from somebody of this name.
@@ -87,16 +104,20 @@ impl Answer {
 
     /// Nobody could be asked.
     pub const fn nobody() -> Self {
-        Self { decision: Decision::Nobody, who: None, reason: None }
+        Self::without_name(Decision::Nobody)
     }
 
     /// The question is too long to be shown whole.
     pub const fn too_long() -> Self {
-        Self { decision: Decision::TooLong, who: None, reason: None }
+        Self::without_name(Decision::TooLong)
     }
 
     fn by(decision: Decision, who: &str) -> Self {
-        Self { decision, who: cut(who, WHO_CHARS_MAX), reason: None }
+        Self { who: cut(who, WHO_CHARS_MAX), ..Self::without_name(decision) }
+    }
+
+    const fn without_name(decision: Decision) -> Self {
+        Self { decision, who: None, reason: None, arguments: None }
     }
 
     /// Adds a reason. The model reads that of a no.
@@ -124,6 +145,11 @@ impl Answer {
     /// Why, if that was said.
     pub fn reason(&self) -> Option<&str> {
         self.reason.as_deref()
+    }
+
+    /// The arguments with which the call is to run instead of its own, if they were [changed](Self::edit).
+    pub fn arguments(&self) -> Option<&Arguments> {
+        self.arguments.as_ref()
     }
 }
 

@@ -1,5 +1,8 @@
 //! What an approver is told of its answer.
 
+use crate::{CallError, ErrorKind};
+use std::sync::Arc;
+
 /// What became of an answer (SM-6).
 ///
 /// # Examples
@@ -29,4 +32,30 @@ pub enum Receipt {
     Outdated,
     /// It came too late: the call has ended, or an answer to another question has settled it.
     Withdrawn,
+    /// The arguments that it [gave](super::Answer::edit) may not run. The question is asked again.
+    Refused(EditRefused),
+}
+
+/// Why changed arguments may not run (SM-5). It is for whoever changed them, and not for the model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+#[non_exhaustive]
+pub struct EditRefused {
+    /// The code that a call with these arguments would have ended with.
+    pub kind: ErrorKind,
+    /// Why, in a sentence.
+    pub why: Arc<str>,
+}
+
+impl EditRefused {
+    /// For this reason.
+    pub fn new(kind: ErrorKind, why: impl Into<Arc<str>>) -> Self {
+        Self { kind, why: why.into() }
+    }
+}
+
+impl From<&CallError> for EditRefused {
+    fn from(error: &CallError) -> Self {
+        Self::new(error.kind, &*error.message)
+    }
 }

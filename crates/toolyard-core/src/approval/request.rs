@@ -1,6 +1,6 @@
 //! The request that an approver is asked to answer.
 
-use super::{ApprovalPattern, RequestId, Showing};
+use super::{ApprovalPattern, EditRefused, RequestId, Showing};
 use crate::{AgentPath, CallDigest, CallId, SessionId, SideEffects};
 use async_trait::async_trait;
 use serde_json::Value;
@@ -56,12 +56,14 @@ pub struct ApprovalRequest {
     parts: Arc<ApprovalParts>,
     preview: Option<Arc<dyn Preview>>,
     showing: Showing,
+    /// Why the arguments that were given last may not run.
+    refused: Option<EditRefused>,
 }
 
 impl ApprovalRequest {
     /// A request about this call.
     pub fn new(parts: ApprovalParts, preview: Option<Arc<dyn Preview>>) -> Self {
-        Self { parts: Arc::new(parts), preview, showing: Showing::default() }
+        Self { parts: Arc::new(parts), preview, showing: Showing::default(), refused: None }
     }
 
     /// The same request with the digest of what would run now. It keeps its id, and the time it has been shown counts.
@@ -69,6 +71,31 @@ impl ApprovalRequest {
     pub fn renewed(&self, digest: CallDigest) -> Self {
         let parts = ApprovalParts { digest, ..ApprovalParts::clone(&self.parts) };
         Self { parts: Arc::new(parts), ..self.clone() }
+    }
+
+    /// The same request, asked again because the arguments that somebody gave may not run.
+    #[must_use]
+    pub fn after(&self, refused: EditRefused) -> Self {
+        Self { refused: Some(refused), ..self.clone() }
+    }
+
+    /// The same request about other arguments, for showing to whoever has changed them what they come to. It has no
+    /// preview, and only the engine finds out where paths lead.
+    ///
+    /// # Examples
+    /// ```
+    /// # use serde_json::json;
+    /// # use std::sync::Arc;
+    /// # use toolyard_core::{ApprovalRequest, sheet::Sheet};
+    /// # fn show(request: &ApprovalRequest) {
+    /// let edited = request.with_arguments(Arc::new(json!({"path": "notes.md"})));
+    /// Sheet::of(&edited, None).whole().iter().for_each(|row| println!("{row}"));
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_arguments(&self, arguments: Arc<Value>) -> Self {
+        let parts = ApprovalParts { arguments, links: Vec::new(), ..ApprovalParts::clone(&self.parts) };
+        Self { parts: Arc::new(parts), preview: None, refused: None, ..self.clone() }
     }
 
     /// The name of the request. One that is asked again keeps it.
@@ -131,6 +158,12 @@ impl ApprovalRequest {
     /// How long an answer is waited for, counted from when the request is shown.
     pub fn expires_in(&self) -> Duration {
         self.parts.expires_in
+    }
+
+    /// Why the arguments that the last answer [gave](super::Answer::edit) may not run, if that is why it is asked again
+    /// (SM-5).
+    pub fn refused(&self) -> Option<&EditRefused> {
+        self.refused.as_ref()
     }
 
     /// What the call would change if it ran now, if its tool can tell. This is not part of the digest, because

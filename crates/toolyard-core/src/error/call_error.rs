@@ -3,6 +3,7 @@
 use super::{ErrorKind, Ran, Reaction};
 use crate::{Content, ToolOutput, output::of_error};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::{borrow::Cow, error::Error, fmt, sync::Arc, time::Duration};
 
 /// What is known about the call's effect on the world (V5, `outcome`).
@@ -109,6 +110,9 @@ pub struct CallError {
     /// The output that the tool produced, kept whole. Boxed, because most errors have none and thousands may wait.
     #[serde(flatten, with = "of_error")]
     output: Option<Box<ToolOutput>>,
+    /// The arguments that ran, if the person who approved the call changed them.
+    #[serde(skip)]
+    pub(crate) edited: Option<Arc<Value>>,
     /// The cause, for logs; it is not sent on the wire.
     #[serde(skip)]
     pub source: Option<Arc<dyn Error + Send + Sync>>,
@@ -138,6 +142,7 @@ impl CallError {
             validation_errors: Vec::new(),
             user_visible: kind.terminal_event() == super::TerminalEvent::Denied,
             output: None,
+            edited: None,
             source: None,
         }
     }

@@ -122,6 +122,8 @@ mod tests {
             error: None,
             by: None,
             digest: None,
+            input_summary: None,
+            projected_modifications: Vec::new(),
         }
     }
 
@@ -153,6 +155,7 @@ mod tests {
                 policy_version: 1,
                 approval: None,
                 digest: None,
+                edited: false,
             },
             "attempt" => EventKind::Attempt,
             "delta" => EventKind::OutputDelta { text: String::new() },
@@ -166,6 +169,7 @@ mod tests {
                 dedupe: if name == "done" { Dedupe::Fresh } else { Dedupe::Joined },
                 sandbox: Sandbox::Host,
                 cancel_requested: false,
+                edited: false,
                 details: None,
             },
             other => panic!("no such event: {other}"),

@@ -35,6 +35,9 @@ pub struct Failure {
     /// Whether the call shares the failure of another call.
     #[serde(default, skip_serializing_if = "Dedupe::is_fresh")]
     pub dedupe: Dedupe,
+    /// Whether what ran had other arguments than the call, from the person who approved it (SM-5).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub edited: bool,
     /// What the tool tells of the call. Boxed, because most failures have none.
     #[serde(flatten, with = "details")]
     pub details: Option<Box<CallDetails>>,
@@ -54,6 +57,7 @@ impl Failure {
             queue_ms,
             duration_ms,
             dedupe: Dedupe::Fresh,
+            edited: false,
             details: CallDetails::of_error(error),
         }
     }
@@ -132,6 +136,8 @@ pub enum EventKind {
         dedupe: Dedupe,
         sandbox: Sandbox,
         cancel_requested: bool,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        edited: bool,
         #[serde(flatten, with = "details")]
         details: Option<Box<CallDetails>>,
     },
@@ -165,6 +171,10 @@ pub enum EventKind {
         by: Option<SettledBy>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<CallDigest>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input_summary: Option<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        projected_modifications: Vec<String>,
     },
     /// Every check has passed and the permits are held; the first attempt follows.
     #[serde(rename = "tool.called")]
@@ -178,6 +188,8 @@ pub enum EventKind {
         approval: Option<Approval>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<CallDigest>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        edited: bool,
     },
     /// An attempt starts.
     #[serde(rename = "dispatch.attempt")]
@@ -319,6 +331,7 @@ impl EventKind {
     ///     policy_version: 1,
     ///     approval: None,
     ///     digest: None,
+    ///     edited: false,
     /// };
     /// assert_eq!(called.name(), "tool.called");
     /// assert_eq!(called.aliases(), ["tool.call.dispatched", "ToolCallStart"]);

@@ -47,6 +47,7 @@ fn next(kind: &E) -> Option<E> {
         E::Received { .. } => E::InputInvalid(failure(ErrorKind::InvalidInput, Dedupe::Joined)),
         E::InputInvalid(_) => E::Denied(failure(ErrorKind::FsDenied, Dedupe::Joined)),
         E::Denied(_) => E::Failed(Failure {
+            edited: true,
             details: details(Some("half")),
             ..failure(ErrorKind::Timeout, Dedupe::Replayed)
         }),
@@ -58,6 +59,7 @@ fn next(kind: &E) -> Option<E> {
             dedupe: Dedupe::Fresh,
             sandbox: Sandbox::Host,
             cancel_requested: false,
+            edited: true,
             details: details(None),
         },
         E::Completed { .. } => E::ConfirmationRequested {
@@ -78,6 +80,8 @@ fn next(kind: &E) -> Option<E> {
             error: Some(ErrorKind::UserDenied),
             by: Some(SettledBy::Pattern),
             digest: Some(digest),
+            input_summary: Some("{}".to_owned()),
+            projected_modifications: vec!["b.md".to_owned()],
         },
         E::ConfirmationResolved { .. } => E::Called {
             tool_name,
@@ -87,6 +91,7 @@ fn next(kind: &E) -> Option<E> {
             policy_version: 1,
             approval: Some(Approval::Remembered),
             digest: Some(digest),
+            edited: true,
         },
         E::Called { .. } => E::Attempt,
         E::Attempt => E::OutputDelta { text: "half".to_owned() },

@@ -19,6 +19,7 @@ const CANNOT_ASK: &str = "This client cannot ask for approval, because it declar
 /// `-32602` for a tool that did not exist when it was called, as MCP requires. Any other failure is a result.
 pub(super) fn write(outcome: Outcome, can_ask: bool) -> Result<CallToolResult, ErrorData> {
     let meta = ResultMeta::of(&outcome).to_shared();
+    let note = outcome.note();
     let mut result = match outcome.status {
         Ok(output) => success(&output),
         Err(mut error) => {
@@ -32,6 +33,9 @@ pub(super) fn write(outcome: Outcome, can_ask: bool) -> Result<CallToolResult, E
             failure(&error)
         }
     };
+    if let Some(note) = note {
+        result.content.insert(0, ContentBlock::text(note));
+    }
     result.meta = Some(MetaObject(meta));
     Ok(result)
 }

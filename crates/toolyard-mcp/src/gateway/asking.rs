@@ -11,9 +11,10 @@ use rmcp::{
     },
     service::{OriginatingRequestId, Peer, PeerRequestOptions, ServiceError},
 };
+use serde_json::Value;
 use std::iter;
 use toolyard::{
-    Answer, ApprovalRequest, Approver,
+    Answer, ApprovalRequest, Approver, EditRefused, ErrorKind,
     sheet::{Label, Sheet},
 };
 
@@ -25,6 +26,18 @@ const FIELD: &str = "answer";
 
 /// The field that may hold a reason.
 const REASON: &str = "reason";
+
+/// The field that holds the arguments, which the user may change.
+const ARGUMENTS: &str = "arguments";
+
+/// Maximum size in bytes of arguments that the user may change in a form. Longer ones are not fit for a field.
+const EDITABLE_BYTES_MAX: usize = 4 << 10;
+
+/// What a user is told that changed the arguments and said "always". The question is asked again.
+const NOT_ALWAYS: &str = "changed arguments hold for one call alone; answer yes to run it with them";
+
+/// How often a user is asked again that does so. Then the answer is no.
+const ALWAYS_MAX: usize = 2;
 
 #[async_trait]
 impl Approver for Clients {
@@ -41,15 +54,34 @@ impl Approver for Clients {
 
 /// Asks the client's user. Anything but a clear yes is a no.
 async fn elicit(client: &Client, approval: &ApprovalRequest, during: Option<RequestId>) -> Answer {
-    let Some(question) = question(approval).await else { return Answer::too_long() };
-    match send(&client.peer, request(form(question)), during).await {
-        Ok(ClientResult::ElicitResult(result)) => read(&result, &client.name),
-        Ok(_) => Answer::deny(&client.name),
-        Err(error) => {
-            tracing::warn!(%error, "a client could not be asked for approval");
-            Answer::nobody()
+    let mut approval = approval.clone();
+    for _ in 0..=ALWAYS_MAX {
+        let Some(question) = question(&approval).await else { return Answer::too_long() };
+        let editable = editable(&approval);
+        let sent = send(&client.peer, request(form(question, editable.as_deref())), during.clone());
+        match sent.await {
+            Ok(ClientResult::ElicitResult(result)) => {
+                match read(&result, &client.name, editable.as_deref()) {
+                    Some(answer) => return answer,
+                    None => {
+                        let refused = EditRefused::new(ErrorKind::InvalidInput, NOT_ALWAYS);
+                        approval = approval.after(refused);
+                    }
+                }
+            }
+            Ok(_) => return Answer::deny(&client.name),
+            Err(error) => {
+                tracing::warn!(%error, "a client could not be asked for approval");
+                return Answer::nobody();
+            }
         }
     }
+    Answer::deny(&client.name)
+}
+
+/// The arguments as a text that the user may change; `None` if they are too long for a field.
+fn editable(approval: &ApprovalRequest) -> Option<String> {
+    Some(approval.arguments().to_string()).filter(|text| text.len() <= EDITABLE_BYTES_MAX)
 }
 
 pub(super) fn request(form: ElicitRequestParams) -> ServerRequest {
@@ -112,28 +144,47 @@ fn text(request: &ApprovalRequest, changes: Option<&str>) -> Option<String> {
     (text.len() <= QUESTION_BYTES_MAX).then_some(text)
 }
 
-fn form(message: String) -> ElicitRequestParams {
+/// The form for an answer, with the arguments if they can be changed there.
+fn form(message: String, editable: Option<&str>) -> ElicitRequestParams {
     let answers = ["yes", "always", "no"].map(str::to_owned).to_vec();
     let field = EnumSchema::builder(answers).title("May it run?").build();
     let why = |text: StringSchema| text.title("Why? The model reads the reason of a no.");
     let schema = ElicitationSchema::builder().required_enum_schema(FIELD, field);
-    let schema = schema.optional_string_with(REASON, why).build();
+    let mut schema = schema.optional_string_with(REASON, why);
+    if let Some(editable) = editable {
+        let field = |text: StringSchema| {
+            text.title("The arguments, as JSON. Change them to run the call with others.")
+                .with_default(editable)
+        };
+        schema = schema.optional_string_with(ARGUMENTS, field);
+    }
+    let schema = schema.build();
     let requested_schema = schema.expect("the one required field was added");
     ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema }
 }
 
-/// The answer of a client of this name.
-fn read(result: &ElicitResult, who: &str) -> Answer {
+/// The answer of a client of this name; `None` if it would allow changed arguments for good.
+fn read(result: &ElicitResult, who: &str, editable: Option<&str>) -> Option<Answer> {
     if result.action != ElicitationAction::Accept {
-        return Answer::deny(who);
+        return Some(Answer::deny(who));
     }
     let field = |name| result.content.as_ref()?.get(name)?.as_str();
-    let answer = match field(FIELD) {
-        Some("yes") => Answer::allow(who),
-        Some("always") => Answer::always(who),
+    // A client may send the field as it was, in another spelling, or empty.
+    let is_other = |text: &&str| !text.trim().is_empty() && Some(parsed(text)) != editable.map(parsed);
+    let edited = field(ARGUMENTS).filter(|_| editable.is_some()).filter(is_other);
+    let answer = match (field(FIELD), edited) {
+        (Some("yes"), None) => Answer::allow(who),
+        (Some("yes"), Some(edited)) => Answer::edit(who, edited),
+        (Some("always"), None) => Answer::always(who),
+        (Some("always"), Some(_)) => return None,
         _ => Answer::deny(who),
     };
-    answer.because(field(REASON).unwrap_or_default())
+    Some(answer.because(field(REASON).unwrap_or_default()))
+}
+
+/// The JSON of a text; a text that is none is itself.
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| text.into())
 }
 
 #[cfg(test)]
@@ -143,7 +194,29 @@ mod tests {
     use toolyard::Decision;
 
     fn answer(action: ElicitationAction, content: serde_json::Value) -> Answer {
-        read(&ElicitResult::new(action).with_content(content), "a client")
+        let read =
+            read(&ElicitResult::new(action).with_content(content), "a client", Some(r#"{"path":"a"}"#));
+        read.expect("it changes nothing for good")
+    }
+
+    /// SM-5: only arguments that differ from those that were asked about are a change, and only for one call.
+    #[test]
+    fn a_user_may_change_the_arguments() {
+        let of = |content| answer(ElicitationAction::Accept, content);
+        for same in [r#"{"path":"a"}"#, r#"{ "path": "a" }"#, "", " "] {
+            let yes = of(json!({"answer": "yes", "arguments": same}));
+            assert_eq!(yes, Answer::allow("a client"), "{same}");
+        }
+        for other in [r#"{"path":"b"}"#, "{", "b"] {
+            let yes = of(json!({"answer": "yes", "arguments": other, "reason": "r"}));
+            assert_eq!(yes, Answer::edit("a client", other).because("r"));
+            assert_eq!(of(json!({"answer": "no", "arguments": other})), Answer::deny("a client"));
+            let always = ElicitResult::new(ElicitationAction::Accept)
+                .with_content(json!({"answer": "always", "arguments": other}));
+            assert_eq!(read(&always, "a client", Some(r#"{"path":"a"}"#)), None);
+            // A field that was not offered says nothing.
+            assert_eq!(read(&always, "a client", None), Some(Answer::always("a client")));
+        }
     }
 
     /// PO-4, PO-5: anything but a clear yes is a no.

@@ -40,6 +40,57 @@ async fn a_call_runs_when_the_user_says_yes() {
     }
 }
 
+/// SM-5: the client's user may change the arguments of a call; what may not run is asked about again, with the reason,
+/// and what is changed is for one call. The model reads what ran.
+#[tokio::test(start_paused = true)]
+async fn the_user_may_change_the_arguments() {
+    let yard = Yard::open().await;
+    let (mut client, _serving) = yard.connect(can_ask()).await;
+    client.call(1, "ask", json!({"n": 17}), json!({})).await;
+    let says = |answer: &str, arguments: &str| json!({"action": "accept", "content": {"answer": answer, "arguments": arguments}});
+    let shown = say(&mut client, says("yes", "{\"n\": ")).await;
+    assert!(!shown.contains("refused"), "{shown}");
+    let shown = say(&mut client, says("always", "{\"n\": 18}")).await;
+    let why = "\nrefused: your change may not run: Invalid JSON: EOF while parsing a value at position 6";
+    assert!(shown.ends_with(why), "{shown}");
+    let shown = say(&mut client, says("yes", "{\"n\": 18}")).await;
+    assert!(shown.ends_with("hold for one call alone; answer yes to run it with them"), "{shown}");
+    let answer = client.answer(1).await;
+    assert_eq!(answer["result"]["structuredContent"], json!({"n": 18}));
+    let told = r#"The arguments of this call were changed by the person who approved it: {"n":18}"#;
+    assert_eq!(answer["result"]["content"][0]["text"], told);
+
+    // The form offers the arguments as they are; sent back like this they are no change.
+    client.call(2, "ask", json!({"n": 17}), json!({})).await;
+    let question = client.received("elicitation/create").await;
+    let field = &question["params"]["requestedSchema"]["properties"]["arguments"];
+    assert_eq!((field["type"].as_str(), field["default"].as_str()), (Some("string"), Some("{\"n\":17}")));
+    let same = says("yes", "{\"n\":17}");
+    client.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": same})).await;
+    let answer = client.answer(2).await;
+    assert_eq!(answer["result"]["structuredContent"], json!({"n": 17}));
+
+    // Arguments that do not fit a field are not offered there.
+    client.call(3, "ask", json!({"command": "x".repeat(5_000)}), json!({})).await;
+    let question = client.received("elicitation/create").await;
+    assert_eq!(question["params"]["requestedSchema"]["properties"]["arguments"], Value::Null);
+}
+
+/// SM-5: a user who says again and again that changed arguments hold for good does not allow the call.
+#[tokio::test(start_paused = true)]
+async fn a_change_is_never_for_good() {
+    let yard = Yard::open().await;
+    let (mut client, _serving) = yard.connect(can_ask()).await;
+    client.call(1, "ask", json!({"n": 17}), json!({})).await;
+    for _ in 0..3 {
+        let always = json!({"action": "accept", "content": {"answer": "always", "arguments": "{}"}});
+        say(&mut client, always).await;
+    }
+    let answer = client.answer(1).await;
+    assert_eq!(answer["result"]["_meta"]["toolyard/error"]["code"], "user_denied");
+    assert_eq!(yard.count("tool.called"), 0);
+}
+
 /// PO-4: an 'always' covers later calls of the same client that match the pattern shown, and no other client's.
 #[tokio::test(start_paused = true)]
 async fn an_always_is_for_this_client_alone() {

@@ -2,6 +2,7 @@
 
 use crate::{Format, Message, message::Origin, wording::NO_RESULT};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use toolyard_core::{Call, CallError, Content, Outcome, ToolOutput};
 
 /// One call and its outcome, if it has one.
@@ -73,17 +74,36 @@ impl<'a> Answer<'a> {
         self.output().is_none()
     }
 
-    /// The result as text.
+    /// The arguments that ran, if the person who approved the call changed them.
+    pub(super) fn edited(&self) -> Option<&'a Value> {
+        self.outcome?.edited()
+    }
+
+    /// What the model has to be told beside the result.
+    pub(super) fn note(&self) -> Option<String> {
+        self.outcome?.note()
+    }
+
+    /// The result as text, after its note.
     pub(super) fn text(&self) -> String {
         self.outcome.map_or_else(|| NO_RESULT.to_owned(), Outcome::to_text)
     }
 
-    /// The parts of an output with at least one image for which `carries` holds; other results are text alone.
-    pub(super) fn parts(&self, carries: impl Fn(&str) -> bool) -> Option<&'a [Content]> {
-        let parts = self.output()?.content.as_slice();
+    /// The parts of an output with at least one image for which `carries` holds, after the result's note; other results
+    /// are text alone.
+    pub(super) fn parts(&self, carries: impl Fn(&str) -> bool) -> Option<Cow<'a, [Content]>> {
         let is_image =
             |part: &Content| matches!(part, Content::Image { media_type, .. } if carries(media_type));
-        parts.iter().any(is_image).then_some(parts)
+        self.output()?.content.iter().any(is_image).then(|| self.all_parts()).flatten()
+    }
+
+    /// The parts of an output, after the result's note.
+    pub(super) fn all_parts(&self) -> Option<Cow<'a, [Content]>> {
+        let parts = self.output()?.content.as_slice();
+        Some(match self.note() {
+            None => Cow::Borrowed(parts),
+            Some(note) => std::iter::once(Content::text(note)).chain(parts.iter().cloned()).collect(),
+        })
     }
 }
 

@@ -17,6 +17,10 @@ pub(super) fn part(answer: &Answer<'_>) -> Value {
         Some(output) => json!({"output": output.to_value()}),
         None => json!({"error": answer.text()}),
     };
+    // The text of an error has it already.
+    if let (Some(note), false) = (answer.note(), answer.is_error()) {
+        response["response"]["note"] = note.into();
+    }
     if let Some(parts) = answer.parts(is_image) {
         response["parts"] = parts.iter().filter_map(inline).collect();
     }

@@ -17,6 +17,9 @@ pub(super) fn result(answer: &Answer<'_>) -> Value {
     }
     put("name", answer.call.name.as_ref().into());
     put("status", if answer.is_error() { "error" } else { "ok" }.into());
+    if let Some(edited) = answer.edited() {
+        put("edited", edited.clone());
+    }
     put("content", content(answer));
     if let Some(value) = answer.output().and_then(ToolOutput::structured) {
         put("structured", value.into_owned());
@@ -33,11 +36,12 @@ pub(super) fn result(answer: &Answer<'_>) -> Value {
     Value::Object(fields)
 }
 
-/// The content that the model reads, as parts: those of the output, or a single text part.
+/// The content that the model reads, as parts: those of the output after its note, or a single text part.
 fn content(answer: &Answer<'_>) -> Value {
-    match answer.output() {
-        Some(output) if !output.has_structured() || !output.content.is_empty() => parts(&output.content),
-        _ => parts(&[Content::text(answer.text())]),
+    let has_parts = |output: &ToolOutput| !output.has_structured() || !output.content.is_empty();
+    match answer.all_parts().filter(|_| answer.output().is_some_and(has_parts)) {
+        Some(all) => parts(&all),
+        None => parts(&[Content::text(answer.text())]),
     }
 }
 

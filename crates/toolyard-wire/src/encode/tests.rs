@@ -275,3 +275,44 @@ fn anthropic_gets_no_blank_text_and_no_image_it_does_not_know() {
     assert_eq!(blocks[0]["type"], "image");
     assert_eq!(blocks[1], json!({"type": "text", "text": "[image image/tiff]"}));
 }
+
+/// SM-5: in every format the model is told, before the result, that the arguments of its call were changed.
+#[test]
+fn changed_arguments_are_told_before_the_result() {
+    let note = r#"The arguments of this call were changed by the person who approved it: {"path":"b"}"#;
+    let edited = |output: ToolOutput| {
+        move |call: &Call| {
+            let mut outcome = ok(call, output.clone());
+            outcome.set_edited(Some(json!({"path": "b"}).into()));
+            outcome
+        }
+    };
+    let (text, parts) = (edited("done".into()), edited(image()));
+    let both = format!("{note}\ndone");
+    assert_eq!(result(NEUTRAL, Format::OpenAiChat, &text)[0]["content"], both);
+    assert_eq!(result(NEUTRAL, Format::OpenAiResponses, &text)[0]["output"], both);
+    assert_eq!(result(NEUTRAL, Format::Anthropic, &text)["content"][0]["content"], both);
+    let gemini = result(NEUTRAL, Format::Gemini, &text);
+    let response = &gemini["parts"][0]["functionResponse"]["response"];
+    assert_eq!(*response, json!({"output": "done", "note": note}));
+    let neutral = result(NEUTRAL, Format::Neutral, &text);
+    let neutral = &neutral["results"][0];
+    assert_eq!(neutral["edited"], json!({"path": "b"}));
+    let told = json!({"type": "text", "text": note});
+    assert_eq!(neutral["content"], json!([told, {"type": "text", "text": "done"}]));
+
+    assert_eq!(result(NEUTRAL, Format::Anthropic, &parts)["content"][0]["content"][0], told);
+    let responses = result(NEUTRAL, Format::OpenAiResponses, &parts);
+    assert_eq!(responses[0]["output"][0], json!({"type": "input_text", "text": note}));
+    assert_eq!(responses[0]["output"].as_array().unwrap().len(), 3);
+
+    let refused = |call: &Call| {
+        let mut outcome = failed(call, CallError::new(ErrorKind::ExecutionError, "no"));
+        outcome.set_edited(Some(json!({"path": "b"}).into()));
+        outcome
+    };
+    let gemini = result(NEUTRAL, Format::Gemini, refused);
+    let response = &gemini["parts"][0]["functionResponse"]["response"];
+    assert_eq!(*response, json!({"error": format!("{note}\nno")}));
+    assert_eq!(result(NEUTRAL, Format::OpenAiChat, refused)[0]["content"], format!("{note}\nno"));
+}

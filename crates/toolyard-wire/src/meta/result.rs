@@ -14,7 +14,7 @@ use crate::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Map, Value, json};
 use std::{sync::Arc, time::Duration};
-use toolyard_core::{Arguments, Dedupe, Outcome, Sandbox};
+use toolyard_core::{Arguments, Dedupe, Outcome, Sandbox, edited as edited_in};
 
 /// Where it stands in an object that others use too.
 const CALL: &str = "call";
@@ -91,6 +91,10 @@ impl ResultMeta {
             Some(error) => Self::of_failure(FailureMeta::of(error)),
             None => Self::new(outcome.attempts),
         };
+        // Longer ones are in the text alone.
+        let fits = |args: &Arc<Value>| Arguments::Json(args.clone()).size() <= META_TEXT_BYTES_MAX;
+        let edited = edited_in(&outcome.status).filter(|args| fits(args)).cloned();
+        let meta = Self { edited, ..meta };
         meta.with_dedupe(outcome.dedupe)
             .with_times(outcome.queued(), outcome.ran())
             .with_sandbox(outcome.sandbox)

@@ -1,7 +1,7 @@
 //! Refusals that precede all other checks: too many calls, ids used twice, calls nested too deep, arguments too large.
 
 use super::intake::StreamPrefix;
-use crate::config::Limits;
+use crate::{config::Limits, gate};
 use foldhash::fast::RandomState;
 use std::{collections::HashSet, hash::BuildHasher};
 use toolyard_core::{Batch, Call, CallError, CallId, ErrorKind};
@@ -49,16 +49,7 @@ impl BatchChecks {
                 format!("calls may nest {max} deep, and this one is deeper: make it from a higher level");
             return Err(CallError::new(ErrorKind::DepthExceeded, message));
         }
-        match call.arguments.size() {
-            bytes if bytes > self.arguments_bytes_max => {
-                let limit = self.arguments_bytes_max;
-                let message = format!(
-                    "the arguments have {bytes} bytes, more than the limit of {limit}: send less at a time"
-                );
-                Err(CallError::new(ErrorKind::InvalidInput, message))
-            }
-            _ => Ok(()),
-        }
+        gate::bound(&call.arguments, self.arguments_bytes_max)
     }
 }
 

@@ -86,13 +86,14 @@ impl<'a> InFlight<'a> {
                     dedupe: ending.dedupe,
                     sandbox: ending.sandbox,
                     cancel_requested: ending.cancel_requested,
+                    edited: ending.edited().is_some(),
                     details: CallDetails::of_output(output),
                 };
             }
             Err(error) => error,
         };
         let mut failure = Failure::new(tool_name, error, queue_ms, duration_ms);
-        failure.dedupe = ending.dedupe;
+        (failure.dedupe, failure.edited) = (ending.dedupe, ending.edited().is_some());
         match error.kind.terminal_event() {
             TerminalEvent::InputInvalid if !ending.has_run() => EventKind::InputInvalid(failure),
             TerminalEvent::Denied if !ending.has_run() => EventKind::Denied(failure),

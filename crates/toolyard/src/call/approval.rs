@@ -72,7 +72,7 @@ impl InFlight<'_> {
             expires_ms: u64::try_from(request.expires_in().as_millis()).unwrap_or(u64::MAX),
             request: request.id(),
             digest: *request.digest(),
-            input_summary: shortened(self.batch.redacted_arguments(request)),
+            input_summary: shortened(self.batch.redacted_arguments(request.arguments())),
             projected_modifications: self.projected(),
             shares,
         }
@@ -80,6 +80,13 @@ impl InFlight<'_> {
 }
 
 impl InFlight<'_> {
+    /// What the person who approved the call changed, as events show it: the arguments, and the paths and resources
+    /// that they name.
+    pub(super) fn edit_shown(self) -> Option<(String, Vec<String>)> {
+        let edit = self.work().edit()?;
+        Some((shortened(self.batch.redacted_arguments(&edit.args)), self.projected()))
+    }
+
     /// The paths and resources that the call names, as far as events show them.
     fn projected(self) -> Vec<String> {
         let names = gate::projected(&self.work().entry, self.args());

@@ -27,6 +27,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use smallvec::SmallVec;
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     ops::Range,
     sync::{
@@ -36,7 +37,7 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 use toolyard_admission::{Ask, Need};
-use toolyard_core::{Call, Caller, EventKind, Outcome, Routing, ToolClass};
+use toolyard_core::{Arguments, Call, Caller, EventKind, Outcome, Routing, ToolClass};
 
 /// The turn of a batch.
 #[derive(Debug, Clone)]
@@ -264,9 +265,27 @@ impl<'a> InFlight<'a> {
         self.cleared().expect("only calls that passed the gate are admitted")
     }
 
-    /// The arguments of a call that the gate let through.
+    /// The arguments that run, of a call that the gate let through.
     pub(crate) fn args(self) -> &'a Arc<Value> {
-        self.work().args.of(self.call())
+        self.work().args(self.call())
+    }
+
+    /// The arguments that run, without secrets, if the person who approved the call changed them (SM-5).
+    #[inline(always)]
+    pub(crate) fn edited(self) -> Option<Arc<Value>> {
+        self.cleared()?.edit().map(|edit| edit.shown.clone())
+    }
+
+    /// The call with the arguments that run.
+    pub(crate) fn call_as_run(self) -> Cow<'a, Call> {
+        match self.cleared().and_then(Cleared::edit) {
+            None => Cow::Borrowed(self.call()),
+            Some(edit) => {
+                let mut call = self.call().clone();
+                call.arguments = Arguments::Json(edit.args.clone());
+                Cow::Owned(call)
+            }
+        }
     }
 
     /// Whether the call names a tool that the engine has.

@@ -36,7 +36,9 @@ impl InFlight<'_> {
     /// Makes room for a result. If there is none, the result is replaced by an error that says so.
     pub(crate) fn held(self, mut ending: Ending) -> Ending {
         if let Err(error) = self.hold(ending.footprint()) {
+            let edited = ending.edited().cloned();
             ending.status = Err(Box::new(error.after_attempts(ending.attempts)));
+            ending = ending.with_edit(edited);
         }
         ending
     }

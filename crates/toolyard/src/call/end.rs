@@ -145,7 +145,7 @@ impl InFlight<'_> {
         if was_asking {
             let kind = error.kind;
             self.emit(None, || match &verdict {
-                Some(verdict) => verdict.event(Some(kind), None),
+                Some(verdict) => verdict.event(Some(kind), None, None),
                 None => verdict::unanswered(kind),
             });
         }
@@ -153,7 +153,11 @@ impl InFlight<'_> {
         let runs_flight = self.flight_run_by().is_some();
         let ending = match &progress {
             None => Ending::unstarted(error.not_started()),
-            Some(progress) => progress.ending(error, self.confinement().sandbox, self.engine().clock.now()),
+            Some(progress) => {
+                let now = self.engine().clock.now();
+                let ending = progress.ending(error, self.confinement().sandbox, now);
+                ending.with_edit(self.edited())
+            }
         };
         match &progress {
             // A call that has taken over a flight may never have started itself.

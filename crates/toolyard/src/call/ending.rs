@@ -1,8 +1,11 @@
 //! How a call ended.
 
 use crate::keys::RetainedResult;
-use std::time::Duration;
-use toolyard_core::{Call, CallError, Dedupe, Elapsed, Outcome, Routing, Sandbox, ToolOutput};
+use serde_json::Value;
+use std::{sync::Arc, time::Duration};
+use toolyard_core::{
+    Call, CallError, Dedupe, Elapsed, Outcome, Routing, Sandbox, ToolOutput, edited, set_edited,
+};
 
 /// How a call ended: its [`Outcome`] without the parts that its [`Call`] has already.
 #[derive(Clone)]
@@ -46,6 +49,18 @@ impl Ending {
     /// Whether a handler has run for it, its own or that of another call.
     pub(crate) fn has_run(&self) -> bool {
         self.attempts > 0 || self.dedupe != Dedupe::Fresh
+    }
+
+    /// The arguments that ran, without secrets, if the person who approved the call changed them.
+    pub(crate) fn edited(&self) -> Option<&Arc<Value>> {
+        edited(&self.status)
+    }
+
+    /// Notes that these arguments ran, or none but the call's own.
+    #[inline]
+    pub(crate) fn with_edit(mut self, edited: Option<Arc<Value>>) -> Self {
+        set_edited(&mut self.status, edited);
+        self
     }
 
     /// How much memory its result takes, in bytes, more or less.

@@ -9,7 +9,11 @@
 //!
 //!   an answer that is given is taken with the call's next step, and its giver is told so then (SM-6)
 //!
-//!   follow ─── waits for the end of the question that a call of equal key and digest leads (ID-3)
+//!   an answer with other arguments ─► checked as at the gate ─┬─ they run instead (SM-5)
+//!                                                             └─ may not: its giver is told, and asked again
+//!
+//!   follow ─── waits for the end of the question that a call of equal key and digest leads (ID-3), and takes over
+//!              what its answer changed
 //! ```
 
 use crate::{
@@ -20,14 +24,19 @@ use crate::{
         refusals::Refusal,
         verdict::Verdict,
     },
-    gate::{self, Consent},
+    gate::{self, CheckedEdit, Consent, Edit, Fit, NotCleared},
     tasks::{Caught, Contained, caught},
 };
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use toolyard_core::{
-    Answer, ApprovalRequest, Approver, CallError, Decision, Receipt, RequestId, event::SettledBy,
+    Answer, ApprovalRequest, Approver, Arguments, CallError, Decision, EditRefused, ErrorKind, Receipt,
+    RequestId, event::SettledBy,
 };
+
+/// How often one question is asked again because the arguments that it was answered with may not run. A program that
+/// answers at once could go on for ever.
+const EDITS_MAX: u32 = 8;
 
 /// A question about one call.
 pub(crate) struct Question {
@@ -37,6 +46,10 @@ pub(crate) struct Question {
     part: Part,
     /// The approver's answer, until it is taken.
     given: Option<Given>,
+    /// What that answer, or the one that is shared, changes.
+    edit: Option<Edit>,
+    /// How many changes were refused.
+    refused: u32,
 }
 
 /// The call's part in its question.
@@ -62,6 +75,18 @@ enum Settled {
     Refused(CallError),
 }
 
+/// What an answer amounts to.
+enum Weighed {
+    /// It is about what would run.
+    Counts,
+    /// It is about something else.
+    Outdated,
+    /// The arguments that it gives may not run.
+    Refused(EditRefused),
+    /// The policy refuses the call.
+    Denied(CallError),
+}
+
 /// What a follower does next.
 enum Followed {
     Settled(Settled),
@@ -82,7 +107,8 @@ impl Question {
         approver: Contained<Arc<dyn Approver>>,
         request: ApprovalRequest,
     ) -> Self {
-        let mut question = Self { call, approver, request, part: Part::Alone, given: None };
+        let (part, given, edit, refused) = (Part::Alone, None, None, 0);
+        let mut question = Self { call, approver, request, part, given, edit, refused };
         question.share();
         question
     }
@@ -162,11 +188,15 @@ impl Question {
                 Settlement::Answered(answer, _) if !answer.allows() => {
                     Followed::Settled(Settled::Shared(answer))
                 }
-                Settlement::Answered(answer, digest) => match self.check_again() {
-                    Err(error) => Followed::Settled(Settled::Refused(error)),
-                    Ok(()) if digest == *self.request.digest() => Followed::Settled(Settled::Shared(answer)),
-                    Ok(()) => Followed::Outdated,
-                },
+                Settlement::Answered(answer, digest) if digest == *self.request.digest() => {
+                    match self.weigh(&answer).await {
+                        Weighed::Counts => Followed::Settled(Settled::Shared(answer)),
+                        Weighed::Denied(error) => Followed::Settled(Settled::Refused(error)),
+                        // What the answer changed may run for the other call, and not for this one.
+                        Weighed::Outdated | Weighed::Refused(_) => Followed::Outdated,
+                    }
+                }
+                Settlement::Answered(..) => Followed::Outdated,
             };
         }
     }
@@ -197,22 +227,79 @@ impl Question {
             match settled {
                 Settled::Answered(ref answer) => {
                     let given = self.given();
-                    let asked = *self.request.digest();
-                    let now = if answer.allows() { self.check_again() } else { Ok(()) };
-                    if now.is_ok() && asked == *self.request.digest() {
-                        self.given = Some(given);
-                        return settled;
-                    }
-                    // The answer is not about what would run now.
-                    given.tell(Receipt::Outdated);
-                    if let Err(error) = now {
-                        return Settled::Refused(error);
+                    match self.weigh(answer).await {
+                        Weighed::Counts => {
+                            self.given = Some(given);
+                            return settled;
+                        }
+                        Weighed::Outdated => given.tell(Receipt::Outdated),
+                        Weighed::Denied(error) => {
+                            given.tell(Receipt::Outdated);
+                            return Settled::Refused(error);
+                        }
+                        Weighed::Refused(why) => {
+                            given.tell(Receipt::Refused(why.clone()));
+                            self.refused += 1;
+                            if self.refused >= EDITS_MAX {
+                                return Settled::Refused(Refusal::EditsRefused.error());
+                            }
+                            self.request = self.request.after(why);
+                        }
                     }
                 }
                 Settled::With(_) if self.is_outdated() => {
                     return self.check_again().map_or_else(Settled::Refused, |()| settled);
                 }
                 settled => return settled,
+            }
+        }
+    }
+
+    /// Whether an answer counts, and what it changes.
+    async fn weigh(&mut self, answer: &Answer) -> Weighed {
+        if !answer.allows() {
+            return Weighed::Counts;
+        }
+        let asked = *self.request.digest();
+        if let Err(error) = self.check_again() {
+            return Weighed::Denied(error);
+        }
+        if asked != *self.request.digest() {
+            return Weighed::Outdated;
+        }
+        match answer.arguments().filter(|edited| gate::changes(edited, self.at().args())) {
+            None => Weighed::Counts,
+            Some(edited) => match self.check_edit(edited).await {
+                Err(error) => Weighed::Refused(EditRefused::from(&error)),
+                Ok(edit) => {
+                    self.edit = Some(edit);
+                    Weighed::Counts
+                }
+            },
+        }
+    }
+
+    /// Checks what an answer changes, and takes the grant that it gets.
+    async fn check_edit(&self, edited: &Arguments) -> Result<Edit, CallError> {
+        let call = self.at();
+        let (work, session) = (call.work(), call.session());
+        let check = |fit| gate::check_edit(edited, call.call(), work, session, fit);
+        let checked = match check(Fit::Unknown) {
+            Err(NotCleared::Unvalidated(unvalidated)) => {
+                let until = gate::validations_end(&session.engine, session.engine.clock.now());
+                gate::validate_at_length(&session.engine, unvalidated, until).await?;
+                check(Fit::Known)
+            }
+            checked => checked,
+        };
+        match checked {
+            Ok(CheckedEdit { edit, allowed, digest }) => {
+                call.grant_anew(allowed, Some(digest))?;
+                Ok(edit)
+            }
+            Err(NotCleared::Refused(error)) => Err(error),
+            Err(NotCleared::Answered(..) | NotCleared::Replayed(..) | NotCleared::Unvalidated(_)) => {
+                Err(CallError::new(ErrorKind::Internal, "the changed arguments could not be checked"))
             }
         }
     }
@@ -299,7 +386,8 @@ impl Question {
 
     /// Whether an answer holds for other calls of the pattern too.
     fn is_remembered(&self, answer: &Answer) -> bool {
-        let once = matches!(self.at().work().consent, Consent::Ask { once: true });
+        // What was changed holds for this call alone: others were asked about as they are.
+        let once = self.edit.is_none() && matches!(self.at().work().consent, Consent::Ask { once: true });
         match answer.decision() {
             Decision::Always => true,
             Decision::Allow | Decision::Deny => once,
@@ -329,7 +417,11 @@ impl Question {
         let call = call.at();
         let mut life = call.slot().life();
         let Some(run_begun) = life.approved() else { return };
-        call.emit(None, || verdict.event(None, call.digest()));
+        if let Some(edit) = self.edit.take() {
+            // Under the lock, so that nobody starts the call with other arguments than these.
+            call.work().apply(edit);
+        }
+        call.emit(None, || verdict.event(None, call.digest(), call.edit_shown()));
         drop(life);
         self.taken();
         if run_begun {

@@ -110,7 +110,7 @@ impl<'a> InFlight<'a> {
         let call = self.owned();
         Box::pin(async move {
             let CallRef { batch, .. } = &call;
-            gate::starting(&batch.session.engine, call.at().call(), &batch.caller()).await;
+            gate::starting(&batch.session.engine, &call.at().call_as_run(), &batch.caller()).await;
         })
     }
 

@@ -1,7 +1,8 @@
 //! What a batch shows of its calls, without secrets: their errors, streamed output and arguments.
 
 use crate::call::{batch::BatchState, in_flight::InFlight, streamed::Streamed};
-use toolyard_core::{ApprovalRequest, CallError, EventKind, Outcome};
+use serde_json::Value;
+use toolyard_core::{CallError, EventKind, Outcome};
 use toolyard_redact::{Redactor, Stream};
 
 impl BatchState {
@@ -14,12 +15,9 @@ impl BatchState {
     }
 
     /// The arguments of a question as events show them. The approver sees more of them.
-    pub(crate) fn redacted_arguments(&self, request: &ApprovalRequest) -> String {
+    pub(crate) fn redacted_arguments(&self, args: &Value) -> String {
         let redactor = self.session.engine.redactor.as_ref();
-        redactor.map_or_else(
-            || request.arguments().to_string(),
-            |redactor| redactor.value(request.arguments()).to_string(),
-        )
+        redactor.map_or_else(|| args.to_string(), |redactor| redactor.value(args).to_string())
     }
 
     /// Takes secrets out of outcomes. Only the arguments are left to look at: everything else was redacted when it
@@ -29,7 +27,10 @@ impl BatchState {
         outcomes: impl IntoIterator<Item = &'a mut Outcome>,
     ) {
         if let Some(redactor) = redactor {
-            outcomes.into_iter().for_each(|outcome| redactor.arguments(&mut outcome.arguments));
+            for outcome in outcomes {
+                // The model has sent them: it is given no mark that it could send back in good faith.
+                let _marks = redactor.arguments(&mut outcome.arguments);
+            }
         }
     }
 }

@@ -49,6 +49,8 @@ pub(crate) enum Refusal {
     ApproverPanicked,
     /// Nobody answered its question in time.
     NotApproved,
+    /// The person who was asked changed its arguments to what may not run, again and again.
+    EditsRefused,
     /// No thread took its handler up within its timeout.
     NoThread(Duration),
 }
@@ -100,6 +102,8 @@ impl Refusal {
             Self::NotApproved => {
                 new(ErrorKind::ConfirmationTimeout, "Nobody approved this operation in time.")
             }
+            Self::EditsRefused => new(ErrorKind::UserDenied, wording::EDITS_REFUSED)
+                .with_advice("Nothing was done. Do not repeat this call; say what you need."),
             Self::NoThread(limit) => {
                 let limit = wording::Span(limit);
                 new(ErrorKind::QueueTimeout, format!("no thread was free for the call within {limit}"))

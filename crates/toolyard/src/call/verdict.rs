@@ -13,8 +13,15 @@ impl Verdict {
         Self { answer, by }
     }
 
-    /// The event of a question that this settled: with the error of a no, or the digest of what a yes lets run.
-    pub(super) fn event(&self, error: Option<ErrorKind>, digest: Option<CallDigest>) -> EventKind {
+    /// The event of a question that this settled: with the error of a no, or the digest of what a yes lets run, and what
+    /// was changed of that.
+    pub(super) fn event(
+        &self,
+        error: Option<ErrorKind>,
+        digest: Option<CallDigest>,
+        edit: Option<(String, Vec<String>)>,
+    ) -> EventKind {
+        let (input_summary, projected_modifications) = edit.unzip();
         EventKind::ConfirmationResolved {
             approved: error.is_none(),
             decision: Some(self.answer.decision()),
@@ -23,6 +30,8 @@ impl Verdict {
             error,
             by: Some(self.by),
             digest,
+            input_summary,
+            projected_modifications: projected_modifications.unwrap_or_default(),
         }
     }
 }
@@ -37,5 +46,7 @@ pub(super) fn unanswered(error: ErrorKind) -> EventKind {
         error: Some(error),
         by: None,
         digest: None,
+        input_summary: None,
+        projected_modifications: Vec::new(),
     }
 }

@@ -33,6 +33,16 @@ impl Args {
     }
 }
 
+/// Refuses arguments that are too long to be looked at (CC-4).
+pub(crate) fn bound(arguments: &Arguments, bytes_max: usize) -> Result<(), CallError> {
+    match arguments.size() {
+        bytes if bytes > bytes_max => Err(invalid(format!(
+            "the arguments have {bytes} bytes, more than the limit of {bytes_max}: send less at a time"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Parses the arguments within their bounds, and checks the call's own fields.
 pub(super) fn parse(call: &Call, limits: &Limits) -> Result<Args, CallError> {
     if call.timeout.is_some_and(|timeout| timeout.duration().is_zero()) {

@@ -3,7 +3,7 @@
 //! ```text
 //!   engine ─► pending ─► shown by the program ─► answered ─► the engine has it ─┬─ takes it ──► it counts
 //!                ▲                               (later answers wait)           └─ does not ──► it does not count
-//!                └───────────────────────────────── asked anew ─────────────────────┘
+//!                └── asked anew: something else would run, or what it changed may not ─┘
 //! ```
 
 use async_trait::async_trait;
@@ -13,7 +13,7 @@ use std::{
     sync::Arc,
 };
 use tokio::sync::{Notify, futures::OwnedNotified, oneshot};
-use toolyard_core::{Answer, ApprovalRequest, Approver, CallDigest, Receipt, RequestId};
+use toolyard_core::{Answer, ApprovalRequest, Approver, CallDigest, EditRefused, Receipt, RequestId};
 
 /// How many questions can be open at once. Further ones are not asked, and their calls do not run.
 const PENDING_MAX: usize = 65_536;
@@ -22,7 +22,7 @@ const PENDING_MAX: usize = 65_536;
 const SETTLED_MAX: usize = 4096;
 
 /// Why an answer was refused. A refused answer changes nothing (PO-4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnswerError {
     /// There is no such question, or it was settled long ago.
@@ -39,6 +39,13 @@ pub enum AnswerError {
     /// [`next`](ApprovalDesk::next) gives it.
     #[error("the answer to question {0} is for something other than what would run")]
     Digest(RequestId),
+    /// The arguments that the answer gives may not run, and why (SM-5). The question is on the desk again, unless that
+    /// has happened too often: then its call is refused.
+    #[error("the changed arguments of question {0} may not run: {1}")]
+    Refused(RequestId, EditRefused),
+    /// The question is being asked again, because what another answer changed may not run.
+    #[error("question {0} is being asked again: answer it then")]
+    Again(RequestId),
 }
 
 /// An [`Approver`] for programs that ask elsewhere: in a window, in a chat, over a network. The engine puts its
@@ -108,6 +115,8 @@ enum Settled {
     Withdrawn,
     /// It is asked anew, if what would run now is allowed.
     Outdated,
+    /// It is asked again, since what its answer changed may not run.
+    Refused,
 }
 
 impl Settled {
@@ -117,6 +126,7 @@ impl Settled {
             Self::Answered => AnswerError::Answered(id),
             Self::Withdrawn => AnswerError::Withdrawn(id),
             Self::Outdated => AnswerError::Digest(id),
+            Self::Refused => AnswerError::Again(id),
         }
     }
 }
@@ -240,6 +250,7 @@ impl ApprovalDesk {
                     return match told.await {
                         Ok(Receipt::Taken) => Ok(()),
                         Ok(Receipt::Outdated) => Err(AnswerError::Digest(id)),
+                        Ok(Receipt::Refused(why)) => Err(AnswerError::Refused(id, why)),
                         _ => Err(AnswerError::Withdrawn(id)),
                     };
                 }
@@ -312,6 +323,7 @@ impl Approver for ApprovalDesk {
         let how = match receipt {
             Receipt::Taken => Settled::Answered,
             Receipt::Outdated => Settled::Outdated,
+            Receipt::Refused(_) => Settled::Refused,
             _ => Settled::Withdrawn,
         };
         self.settle(request.id(), how, receipt);

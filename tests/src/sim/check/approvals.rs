@@ -13,8 +13,9 @@ use crate::sim::{
     program::{Index, Node, Program},
     stage::{arguments, capabilities, confirmations, identity, spec},
 };
+use serde_json::Value;
 use toolyard::{
-    AgentTerms, CallDigest, EventKind, PolicyIdentity, Sandbox, Terms,
+    AgentTerms, Arguments, CallDigest, EventKind, PolicyIdentity, Sandbox, Terms,
     event::{Approval, Epoch, SettledBy},
 };
 
@@ -57,7 +58,8 @@ impl CallApproval<'_> {
             return broken("PO-3", "asked for approval although its tool needs none");
         }
         let versions = 1..=self.in_force.count();
-        if !versions.into_iter().any(|version| self.digest(version) == digest) {
+        let args = arguments(self.index.program, self.node.call);
+        if !versions.into_iter().any(|version| self.digest(version, &args) == digest) {
             broken("PO-4", "asked for approval with the digest of another call");
         }
         // An answer given at the same moment may be to a question that was asked before it.
@@ -74,20 +76,29 @@ impl CallApproval<'_> {
     /// Checks that the call was approved before it started.
     fn check_start(&self, broken: &mut Broken<'_>) {
         let called = self.trace.events.iter().find_map(|(place, _, event)| match event.kind {
-            EventKind::Called { approval, digest, policy_version, .. } => {
-                Some((*place, approval, digest, policy_version))
+            EventKind::Called { approval, digest, policy_version, edited, .. } => {
+                Some((*place, approval, digest, policy_version, edited))
             }
             _ => None,
         });
-        let Some((place, approval, digest, version)) = called else { return };
-        if digest != Some(self.digest(version)) {
+        let Some((place, approval, digest, version, edited)) = called else { return };
+        let edit = self.edits(place).find(|args| edited && Some(self.digest(version, args)) == digest);
+        let args = edit.cloned().unwrap_or_else(|| arguments(self.index.program, self.node.call));
+        if digest != Some(self.digest(version, &args)) {
             broken("I14", "ran with the digest of another call");
+        }
+        let mut given = self.traces.entries[place..].iter().filter_map(|entry| match entry.fact {
+            Fact::Given(node, edited) if node == self.node.call.node => Some(edited),
+            _ => None,
+        });
+        if given.any(|given| given != edited) {
+            broken("SM-5", "ran with other arguments than were approved");
         }
         match approval {
             None if self.asks() => broken("I14", "ran without asking for approval"),
             None => {}
             Some(_) if !self.asks() => broken("PO-3", "ran as approved although its tool needs no approval"),
-            Some(Approval::Asked) => self.check_asked(place, version, digest, broken),
+            Some(Approval::Asked) => self.check_asked(place, version, edit, digest, broken),
             Some(Approval::Remembered) if !self.is_remembered() => {
                 broken("I14", "ran on a remembered answer that was never given or was forgotten");
             }
@@ -95,45 +106,86 @@ impl CallApproval<'_> {
         }
     }
 
-    fn check_asked(&self, called: usize, version: u64, digest: Option<CallDigest>, broken: &mut Broken<'_>) {
-        let resolved = self.trace.events.iter().find_map(|(place, at_us, event)| match event.kind {
-            EventKind::ConfirmationResolved { approved: true, by, digest, .. } => {
-                Some((*place, *at_us, by, digest))
+    fn check_asked(
+        &self,
+        called: usize,
+        version: u64,
+        edit: Option<&Value>,
+        digest: Option<CallDigest>,
+        broken: &mut Broken<'_>,
+    ) {
+        let sent = arguments(self.index.program, self.node.call);
+        let resolved = self.trace.events.iter().find_map(|(place, at_us, event)| match &event.kind {
+            EventKind::ConfirmationResolved { approved: true, by, digest, input_summary, .. } => {
+                Some((*place, *at_us, *by, *digest, input_summary.is_some()))
             }
             _ => None,
         });
-        let Some((place, at_us, by, approved)) = resolved.filter(|(place, ..)| *place < called) else {
+        if resolved.is_some_and(|(.., recorded)| recorded != edit.is_some()) {
+            broken("SM-5", "ran with arguments that the record of its question does not show");
+        }
+        let Some((place, at_us, by, approved, _)) = resolved.filter(|(place, ..)| *place < called) else {
             return broken("I14", "ran without an approval");
         };
         if approved != digest {
             broken("I14", "was approved with another digest than it ran with");
         }
+        let asked = self.digest(version, &sent);
         let is_given = match by {
             None => false,
-            Some(SettledBy::Approver) => self.is_answered(place, digest, |node| node == self.node.call.node),
+            Some(SettledBy::Approver) => {
+                self.is_answered(place, asked, edit, |node| node == self.node.call.node)
+            }
             Some(SettledBy::Shared) => {
                 let peers = self.index.peers(self.node.call.node);
-                self.is_answered(place, digest, |node| peers.contains(&node))
+                self.is_answered(place, asked, edit, |node| peers.contains(&node))
             }
-            Some(SettledBy::Pattern) => self.is_settled(place, at_us),
+            Some(SettledBy::Pattern) => edit.is_none() && self.is_settled(place, at_us),
         };
         if !is_given {
             broken("I14", "ran on an approval that nobody gave");
         }
         // The yes was given under this policy: no attempt starts under one that has another digest.
         let mut later = (version + 1..).map_while(|next| Some((next, self.in_force.version(next)?)));
-        let other = later.find(|(next, _)| Some(self.digest(*next)) != digest);
+        let other = later.find(|(next, _)| Some(self.digest(*next, edit.unwrap_or(&sent))) != digest);
         let over_us = other.map_or(u64::MAX, |(_, next)| next.at_us + START_US);
         if self.trace.attempts.iter().any(|it| it.at_us > over_us) {
             broken("I14", "started on an approval given under a replaced policy");
         }
     }
 
-    /// Whether the approver said yes to this digest, about a call `of` these.
-    fn is_answered(&self, resolved: usize, digest: Option<CallDigest>, of: impl Fn(u32) -> bool) -> bool {
+    /// Whether the approver said yes to this digest, about a call `of` these, and gave it these arguments if any.
+    fn is_answered(
+        &self,
+        resolved: usize,
+        digest: CallDigest,
+        edit: Option<&Value>,
+        of: impl Fn(u32) -> bool,
+    ) -> bool {
         self.traces.entries[..resolved].iter().any(|entry| match &entry.fact {
-            Fact::Answered(node, shown, answer) => of(*node) && Some(*shown) == digest && answer.allows(),
+            Fact::Answered(node, shown, answer) => {
+                let given = match answer.arguments() {
+                    Some(Arguments::Json(args)) => Some(&**args) == edit,
+                    Some(Arguments::Text(_)) => false,
+                    None => edit.is_none(),
+                };
+                of(*node) && *shown == digest && answer.allows() && given
+            }
             _ => false,
+        })
+    }
+
+    /// The arguments that approvers have given this call, or one whose question it may share, before this position.
+    fn edits(&self, place: usize) -> impl Iterator<Item = &Value> {
+        let peers = self.index.peers(self.node.call.node);
+        self.traces.entries[..place].iter().filter_map(move |entry| match &entry.fact {
+            Fact::Answered(node, _, answer) if *node == self.node.call.node || peers.contains(node) => {
+                match answer.arguments() {
+                    Some(Arguments::Json(args)) => Some(&**args),
+                    _ => None,
+                }
+            }
+            _ => None,
         })
     }
 
@@ -165,10 +217,9 @@ impl CallApproval<'_> {
         Pattern::of(self.index, self.node)
     }
 
-    /// The digest of what runs under this version of the policy.
-    fn digest(&self, version: u64) -> CallDigest {
+    /// The digest of what runs under this version of the policy, with these arguments.
+    fn digest(&self, version: u64, args: &Value) -> CallDigest {
         let (name, call) = (Program::tool_name(self.node.call.tool), self.node.call);
-        let args = arguments(self.index.program, call);
         let tool = &self.index.program.tools[call.tool];
         let agent = &self.index.agents[self.node.agent];
         let session = format!("s{}", agent.root).into();
@@ -179,7 +230,7 @@ impl CallApproval<'_> {
             agent: AgentTerms::of(&granted, &confirmations(self.index.program)),
             sandbox: if tool.sandboxed { Sandbox::Process } else { Sandbox::Host },
         };
-        CallDigest::of(&name, &spec(call.tool, tool).version, &args, &session, &terms)
+        CallDigest::of(&name, &spec(call.tool, tool).version, args, &session, &terms)
     }
 
     /// The policy with this version, as digests know it.

@@ -58,7 +58,9 @@ impl RememberedAnswers {
                 Fact::Forget(root) => forgotten.push((place, at_us, *root)),
                 Fact::Answered(node, _, answer) => {
                     let Some(node) = index.nodes.get(node) else { continue };
-                    let once = node.tool.is_some_and(|tool| tool.consent == Consent::AskedOnce);
+                    // What was changed holds for one call alone.
+                    let once = node.tool.is_some_and(|tool| tool.consent == Consent::AskedOnce)
+                        && answer.arguments().is_none();
                     if once || answer.decision() == Decision::Always {
                         given.push(RememberedAnswer {
                             at_us,

@@ -10,8 +10,8 @@ use super::check;
 use crate::sim::{
     Entry, Fact, HandlerStep, Program, play,
     program::{
-        AnswerPlan, BatchPlan, CallPlan, Chaos, Consent, DispatchMode, End, Guards, HookPlan, OnCancel,
-        Placement, PolicyPlan, Script, SessionPlan, Step, ToolPlan, TurnPlan,
+        AnswerPlan, BatchPlan, CallPlan, Chaos, Consent, DispatchMode, EditPlan, End, Guards, HookPlan,
+        OnCancel, Placement, PolicyPlan, Script, SessionPlan, Step, ToolPlan, TurnPlan,
     },
 };
 use toolyard::{Budget, ErrorKind, EventKind, LimitScope, Priority, ToolClass};
@@ -48,6 +48,7 @@ pub(in crate::sim) fn call(node: u32, tool: usize) -> CallPlan {
         timeout_ms: None,
         deadline_ms: None,
         answer: AnswerPlan::Yes(1),
+        edit: EditPlan::Nothing,
         held_ms: None,
         hook: HookPlan::Go(0),
         key: None,

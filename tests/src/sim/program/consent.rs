@@ -20,6 +20,18 @@ impl Consent {
     }
 }
 
+/// What an approver that says yes changes of a call's arguments (SM-5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EditPlan {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// It adds something that the tool does not mind.
+    Fits,
+    /// So many times something that may not run, and then nothing.
+    Misfits(u32),
+}
+
 /// What the approver does when asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerPlan {

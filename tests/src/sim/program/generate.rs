@@ -1,9 +1,9 @@
 //! Generates random programs.
 
 use super::{
-    Act, AnswerPlan, BatchPlan, CallPlan, Chaos, Consent, Cut, CutBy, DispatchMode, End, ForkPlan, Guards,
-    HookPlan, Nested, OnCancel, Order, Placement, PolicyPlan, Program, Script, SessionPlan, Step, ToolPlan,
-    TurnPlan,
+    Act, AnswerPlan, BatchPlan, CallPlan, Chaos, Consent, Cut, CutBy, DispatchMode, EditPlan, End, ForkPlan,
+    Guards, HookPlan, Nested, OnCancel, Order, Placement, PolicyPlan, Program, Script, SessionPlan, Step,
+    ToolPlan, TurnPlan,
 };
 use crate::sim::Dice;
 use toolyard::{Budget, LimitScope, Priority, ToolClass};
@@ -61,6 +61,7 @@ impl Program {
         program.meet(&mut Dice::new(seed, 8));
         program.sandbox(&mut Dice::new(seed, 9));
         program.fingerprint(&mut Dice::new(seed, 10));
+        program.edit(&mut Dice::new(seed, 11));
         program.forget_stale_cancels();
         program
     }
@@ -275,6 +276,7 @@ impl Generator {
             timeout_ms: self.dice.maybe(100, |dice| dice.pick(&[500, 2_500])),
             deadline_ms: self.dice.maybe(deadlines, |dice| dice.pick(&[30, 200, 2_000])),
             answer: self.answer(),
+            edit: EditPlan::Nothing,
             held_ms: None,
             hook: self.hook(),
             key: None,

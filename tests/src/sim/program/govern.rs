@@ -1,6 +1,6 @@
 //! Adds random policies, capabilities and questions to a generated program.
 
-use super::{Act, AnswerPlan, Consent, ForkPlan, Order, PolicyPlan, Program, Step};
+use super::{Act, AnswerPlan, Consent, EditPlan, ForkPlan, Order, PolicyPlan, Program, Step};
 use crate::sim::Dice;
 use toolyard::ToolClass;
 
@@ -84,6 +84,22 @@ impl Program {
                 if let Step::Fork(fork) = step {
                     fork.each_fork(&mut bar);
                 }
+            }
+        });
+    }
+
+    /// Approvers that change the arguments of calls (SM-5).
+    pub(super) fn edit(&mut self, dice: &mut Dice) {
+        let often = dice.pick(&[0, 0, 200, 600]);
+        let asks: Vec<_> = self.tools.iter().map(|tool| tool.consent.asks()).collect();
+        self.every_call(&mut |call| {
+            let is_edited = dice.chance(often) && asks.get(call.tool) == Some(&true);
+            if is_edited && matches!(call.answer, AnswerPlan::Yes(_)) {
+                call.edit = match dice.range(0..=3) {
+                    0 => EditPlan::Misfits(1),
+                    1 => EditPlan::Misfits(2),
+                    _ => EditPlan::Fits,
+                };
             }
         });
     }

@@ -178,6 +178,7 @@ impl Numbers {
             timeout_ms: None,
             deadline_ms: None,
             answer: super::AnswerPlan::Yes(0),
+            edit: super::EditPlan::Nothing,
             held_ms: None,
             hook: HookPlan::Go(0),
             key: None,

@@ -1,6 +1,6 @@
 //! Finds programs slightly smaller than a given one.
 
-use super::{BatchPlan, CallPlan, Consent, ForkPlan, PolicyPlan, Program, Step, TurnPlan};
+use super::{BatchPlan, CallPlan, Consent, EditPlan, ForkPlan, PolicyPlan, Program, Step, TurnPlan};
 use toolyard::{BreakerPolicy, Budget, LimitScope, Priority, RetryPolicy};
 
 /// Programs that each lack a part of this one, those with the largest missing part first.
@@ -145,9 +145,10 @@ impl Scissors {
 
 /// The same program with one simpler setting each.
 fn settings(program: &Program) -> Vec<Program> {
-    let plainer: [fn(&mut Program); 30] = [
+    let plainer: [fn(&mut Program); 31] = [
         |it| (it.chaos.yields, it.chaos.naps) = (0, 0),
         |it| it.hooks = false,
+        |it| it.every_call(&mut |call| call.edit = EditPlan::Nothing),
         |it| it.threads = None,
         |it| it.room = None,
         |it| it.tools.iter_mut().for_each(|tool| tool.on_drop = None),

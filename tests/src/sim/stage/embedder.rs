@@ -3,7 +3,7 @@
 use super::Stage;
 use crate::sim::{
     journal::Fact,
-    program::{AnswerPlan, HookPlan},
+    program::{AnswerPlan, EditPlan, HookPlan},
 };
 use std::{future::pending, sync::Arc, time::Duration};
 use tokio::time::sleep;
@@ -23,14 +23,24 @@ impl Approver for ScriptedApprover {
         self.stage
             .search("a question", || format!("{request:?} {} {}", request.arguments(), request.pattern()));
         self.stage.shaker.nudge().await;
+        // Somebody else for every other call, who sometimes says why.
+        let who = self.stage.program.with_secret(&format!("person {}", plan.node % 3));
+        if let EditPlan::Misfits(times) = plan.edit
+            && self.stage.misfits_so_far(plan.node) < times
+        {
+            let answer = Answer::edit(&who, "{\"broken\": ");
+            self.stage.journal.note(Fact::Answered(plan.node, *request.digest(), answer.clone()));
+            return answer;
+        }
         if let Some(held_ms) = plan.held_ms {
             request.showing().hold();
             sleep(Duration::from_millis(held_ms)).await;
             request.showing().shown();
         }
-        // Somebody else for every other call, who sometimes says why.
-        let who = self.stage.program.with_secret(&format!("person {}", plan.node % 3));
         let (after, mut answer) = match plan.answer {
+            AnswerPlan::Yes(after) if plan.edit == EditPlan::Fits => {
+                (after, Answer::edit(&who, super::edited(&self.stage.program, &plan)))
+            }
             AnswerPlan::Yes(after) => (after, Answer::allow(&who)),
             AnswerPlan::Always(after) => (after, Answer::always(&who)),
             AnswerPlan::No(after) => (after, Answer::deny(&who)),

@@ -25,6 +25,7 @@ impl Tool for Scripted {
         let attempt = Attempt { stage: &self.stage, node: plan.node, script: &plan.script, cx };
         self.stage.begin(plan.node, cx);
         self.stage.check_secret_given(plan.node, args);
+        self.stage.journal.note(Fact::Given(plan.node, args.get("edited").is_some()));
         let _exit = Exit { stage: &self.stage, node: plan.node };
         if plan.script.on_cancel == OnCancel::Deaf {
             return attempt.play().await;

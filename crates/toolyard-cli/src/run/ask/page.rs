@@ -2,7 +2,8 @@
 
 #![cfg_attr(not(unix), allow(dead_code, reason = "questions are asked only on Unix"))]
 
-use std::{fmt::Write, time::Duration};
+use serde_json::Value;
+use std::{fmt::Write, sync::Arc, time::Duration};
 use toolyard::{
     ApprovalRequest,
     sheet::{Label, Row, Sheet},
@@ -30,6 +31,12 @@ impl Page {
             OWN_SESSION => Self { sheet: sheet.without(Label::Session) },
             _ => Self { sheet },
         }
+    }
+
+    /// Lays out a request with other arguments, which hold for this call alone.
+    pub(super) fn edited(request: &ApprovalRequest, arguments: Arc<Value>) -> Self {
+        let Self { sheet } = Self::of(&request.with_arguments(arguments), None);
+        Self { sheet: sheet.without(Label::Always) }
     }
 
     /// Whether the page leaves anything out.
@@ -62,17 +69,19 @@ fn render(heading: &str, rows: &[Row], width: usize) -> String {
     text
 }
 
-/// The prompt for an answer; `is_seen` is whether the whole call was shown.
-pub(super) fn prompt(remaining: Duration, is_seen: bool) -> String {
+/// The prompt for an answer; `is_seen` is whether the whole call was shown, `is_edited` whether its arguments are those
+/// that the user gave.
+pub(super) fn prompt(remaining: Duration, is_seen: bool, is_edited: bool) -> String {
     let seconds = remaining.as_millis().div_ceil(1000);
     let remaining = match seconds {
         0..60 => format!("{seconds}s"),
         _ if seconds.is_multiple_of(60) => format!("{}m", seconds / 60),
         _ => format!("{}m {}s", seconds / 60, seconds % 60),
     };
-    let answers = match is_seen {
-        true => "[y]es, [n]o, [a]lways, [q]uit",
-        false => "[v]iew the whole call, [n]o, [q]uit",
+    let answers = match (is_seen, is_edited) {
+        (true, false) => "[y]es, [n]o, [e]dit, [a]lways, [q]uit",
+        (true, true) => "[y]es, with these arguments, [n]o, [e]dit again, [q]uit",
+        (false, _) => "[v]iew the whole call, [n]o, [e]dit, [q]uit",
     };
     format!("  {answers}; {remaining} left: ")
 }
@@ -97,7 +106,6 @@ fn wrapped(line: &str, columns: usize) -> Vec<&str> {
 mod tests {
     use super::*;
     use serde_json::json;
-    use std::sync::Arc;
     use toolyard::{
         AgentPath, ApprovalParts, ApprovalPattern, CallDigest, CallId, RequestId, SessionId, SideEffects,
         ToolSpec,
@@ -142,10 +150,12 @@ mod tests {
 "#;
         assert_eq!(page.render(80), expect);
         assert_eq!(
-            prompt(Duration::from_millis(299_001), true),
-            "  [y]es, [n]o, [a]lways, [q]uit; 5m left: "
+            prompt(Duration::from_millis(299_001), true, false),
+            "  [y]es, [n]o, [e]dit, [a]lways, [q]uit; 5m left: "
         );
-        assert!(prompt(Duration::from_secs(75), true).contains(" 1m 15s left"));
+        assert!(prompt(Duration::from_secs(75), true, false).contains(" 1m 15s left"));
+        // SM-5: what is changed holds for one call.
+        assert!(!prompt(Duration::ZERO, true, true).contains("lways"));
     }
 
     #[test]
@@ -162,7 +172,10 @@ mod tests {
         let page = Page::of(&request("run", "root", args), None);
         let (cut, whole) = (page.render(2000), page.render_whole(2000));
         assert!(page.is_cut() && !cut.contains("rm -rf") && cut.contains("y #\""), "{cut}");
-        assert!(!cut.contains("\n  always") && !prompt(Duration::ZERO, false).contains("lways"), "{cut}");
+        assert!(
+            !cut.contains("\n  always") && !prompt(Duration::ZERO, false, false).contains("lways"),
+            "{cut}"
+        );
         assert!(whole.contains("; rm -rf ~;") && whole.contains("\n  always     write_file"), "{whole}");
         let page = Page::of(&request("run", "root", json!({"path": "a"})), Some("+1"));
         assert!(!page.is_cut() && page.render_whole(80).lines().skip(1).eq(page.render(80).lines().skip(1)));

@@ -2,6 +2,9 @@
 
 #![cfg_attr(not(unix), allow(dead_code, reason = "questions are asked only on Unix"))]
 
+use serde_json::Value;
+use std::sync::Arc;
+
 /// The answer to a question on the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Reply {
@@ -9,6 +12,8 @@ pub(super) enum Reply {
     Yes,
     /// The call may not run, for this reason if one was typed.
     No(Option<String>),
+    /// The call may run with these arguments.
+    Edited(Arc<Value>),
     /// The call may run, and so may all others of its pattern.
     Always,
     /// No further call may run.
@@ -22,12 +27,15 @@ pub(super) enum Typed {
     Reply(Reply),
     /// The user wants to see the whole call first.
     View,
+    /// The user wants to change the arguments.
+    Edit,
 }
 
 /// The possible answers, shown to a user who typed something else.
 pub(super) const HELP: &str = "\
 y  yes, this call may run
 n  no, it may not; the model is told that you refused, and why if you add that: n, it is too late
+e  edit: the arguments are changed, in $VISUAL or $EDITOR if there is one; the call runs with them after a y
 a  always: this call and all others that match the pattern above may run, until this session ends
 v  view: the whole call is shown, page by page; needed before y or a if anything of it was left out
 q  quit: no further call starts, and finished results are printed";
@@ -49,6 +57,7 @@ impl Typed {
             "y" | "yes" => Some(Self::Reply(Reply::Yes)),
             "a" | "always" => Some(Self::Reply(Reply::Always)),
             "v" | "view" => Some(Self::View),
+            "e" | "edit" => Some(Self::Edit),
             "q" | "quit" => Some(Self::Reply(Reply::Quit)),
             _ => None,
         }
@@ -70,6 +79,7 @@ mod tests {
             assert_eq!(Typed::of(line), Some(Typed::Reply(reply)), "{line:?}");
         }
         assert_eq!(Typed::of("V\n"), Some(Typed::View));
+        assert_eq!(Typed::of("edit\n"), Some(Typed::Edit));
         // SM-5: the model reads why.
         for line in ["n, it is Friday\n", "no: it is Friday", "N it is Friday "] {
             let no = Reply::No(Some("it is Friday".to_owned()));

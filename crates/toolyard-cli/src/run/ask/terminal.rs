@@ -4,7 +4,10 @@
 //!   ask ─► Question ─► thread: discard earlier input ─► page, prompt ─► wait for a line, or for its withdrawal
 //!     │ dropped: the pipe closes ───────────────────────────────────────────────────────────────┘
 //! ```
+//!
+//! Arguments that the user changes are shown again, and a yes is to those.
 
+mod edit;
 mod view;
 
 use super::{
@@ -14,6 +17,7 @@ use super::{
     reply,
     reply::{Reply, Typed},
 };
+use edit::Draft;
 use rustix::{
     event::{PollFd, PollFlags, poll},
     process::getpgrp,
@@ -43,6 +47,9 @@ const SIZE: (usize, usize) = (80, 24);
 
 /// The answer to a yes that comes too early.
 const UNSEEN: &[u8] = b"    not all of the call was shown: type v to view the whole of it first\n";
+
+/// The answer to an "always" after a change.
+const ONCE: &[u8] = b"    changed arguments hold for this call alone: type y to run it with them\n";
 
 /// How long [`Terminal::idle`] waits at most.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -88,7 +95,8 @@ impl Terminal {
         let (answer, wait) = oneshot::channel();
         let Ok((withdrawn, _open_while_asked)) = io::pipe() else { return Reply::No(None) };
         let (time_limit, showing) = (request.expires_in(), request.showing().clone());
-        let question = Question { page, time_limit, showing, screen, withdrawn, answer };
+        let request = request.clone();
+        let question = Question { request, page, time_limit, showing, screen, withdrawn, answer };
         // If the thread is gone, the answer's sender is dropped and the reply is no.
         let _ = self.tasks.send(Task::Ask(question));
         wait.await.unwrap_or(Reply::No(None))
@@ -116,6 +124,7 @@ fn run_tasks(tty: &File, tasks: &mpsc::Receiver<Task>) {
 
 /// A question that is shown, or about to be.
 struct Question {
+    request: ApprovalRequest,
     page: Page,
     time_limit: Duration,
     showing: Showing,
@@ -159,20 +168,36 @@ impl Question {
         let since = Instant::now();
         self.showing.shown();
         let mut is_seen = !self.page.is_cut();
+        let mut draft = Draft::default();
         loop {
             let remaining = self.time_limit.saturating_sub(since.elapsed());
-            tty.write_all(page::prompt(remaining, is_seen).as_bytes())?;
+            tty.write_all(page::prompt(remaining, is_seen, draft.edited().is_some()).as_bytes())?;
             let line = match self.input(tty)? {
                 Input::Line(line) => line,
                 Input::Over(over) => return self.close(tty, over, since),
             };
             match Typed::of(&line) {
                 Some(Typed::Reply(Reply::Yes | Reply::Always)) if !is_seen => tty.write_all(UNSEEN)?,
+                Some(Typed::Reply(Reply::Always)) if draft.edited().is_some() => tty.write_all(ONCE)?,
+                Some(Typed::Reply(Reply::Yes)) => {
+                    let edited = draft.edited().map(|edited| Reply::Edited(edited.arguments.clone()));
+                    return Ok(Some(edited.unwrap_or(Reply::Yes)));
+                }
                 Some(Typed::Reply(reply)) => return Ok(Some(reply)),
-                Some(Typed::View) => match self.view(tty)? {
-                    Ok(viewed) => is_seen |= viewed.is_whole(),
+                Some(Typed::Edit) => match self.edit(tty, &mut draft)? {
+                    Ok(()) => {
+                        let page = draft.edited().map_or(&self.page, |edited| &edited.page);
+                        tty.write_all(page.render(size(tty).0).as_bytes())?;
+                        is_seen = !page.is_cut();
+                    }
                     Err(over) => return self.close(tty, over, since),
                 },
+                Some(Typed::View) => {
+                    match self.view(tty, draft.edited().map_or(&self.page, |it| &it.page))? {
+                        Ok(viewed) => is_seen |= viewed.is_whole(),
+                        Err(over) => return self.close(tty, over, since),
+                    }
+                }
                 None => tty.write_all(help().as_bytes())?,
             }
             discard_input(tty)?;

@@ -179,6 +179,7 @@ mod tests {
                     class,
                     side_effects: SideEffects::Read,
                     queue_ms: 0,
+                    edited: false,
                     policy_version: 1,
                     approval: None,
                     digest: None,

@@ -23,6 +23,8 @@ pub(super) struct CallLog {
     /// The digest in `tool.call.received`.
     digest: Option<CallDigest>,
     answer: Answer,
+    /// Whether it was called, with arguments that the person who approved it had changed.
+    called: Option<bool>,
     attempt: Option<u32>,
 }
 
@@ -30,7 +32,7 @@ pub(super) struct CallLog {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
     NotAsked,
-    Yes(Option<CallDigest>),
+    Yes { digest: Option<CallDigest>, edited: bool },
     No(Option<ErrorKind>),
 }
 
@@ -51,6 +53,7 @@ impl CallLog {
             tool_name: event.kind.tool_name().cloned(),
             digest,
             answer: Answer::NotAsked,
+            called: None,
             attempt: None,
         }
     }
@@ -112,11 +115,15 @@ impl CallLog {
     /// Compares this event with the earlier ones.
     fn check_history(&mut self, event: &Event, faults: &mut Vec<WhatFault>) {
         match &event.kind {
-            EventKind::ConfirmationResolved { approved, error, digest, .. } => {
-                self.answer = if *approved { Answer::Yes(*digest) } else { Answer::No(*error) };
+            EventKind::ConfirmationResolved { approved, error, digest, input_summary, .. } => {
+                let yes = Answer::Yes { digest: *digest, edited: input_summary.is_some() };
+                self.answer = if *approved { yes } else { Answer::No(*error) };
             }
-            EventKind::Called { approval, digest, policy_version, .. } => {
+            EventKind::Called { approval, digest, policy_version, edited, .. } => {
                 self.called(*approval, *digest, *policy_version, faults);
+                let approved = matches!(self.answer, Answer::Yes { edited: true, .. });
+                faults.extend(WhatFault::of_edit(event, *edited, approved));
+                self.called = Some(*edited);
             }
             EventKind::Attempt => self.attempted(event, faults),
             EventKind::OutputDelta { .. } | EventKind::Retry { .. } => {
@@ -126,7 +133,17 @@ impl CallLog {
                 }
             }
             EventKind::Denied(failure) | EventKind::Failed(failure) => self.failed(event, failure, faults),
+            EventKind::Completed { edited, dedupe, .. } if dedupe.is_fresh() => {
+                self.ended(event, *edited, faults);
+            }
             _ => {}
+        }
+    }
+
+    /// SM-5: the end of a call that has run says what it ran with.
+    fn ended(&self, event: &Event, edited: bool, faults: &mut Vec<WhatFault>) {
+        if let Some(called) = self.called {
+            faults.extend(WhatFault::of_edit(event, edited, called));
         }
     }
 
@@ -139,14 +156,14 @@ impl CallLog {
         faults: &mut Vec<WhatFault>,
     ) {
         match (self.answer, approval) {
-            (Answer::Yes(approved), Some(Approval::Asked)) => {
+            (Answer::Yes { digest: approved, .. }, Some(Approval::Asked)) => {
                 if let (Some(is), Some(was)) = (digest, approved)
                     && is != was
                 {
                     faults.push(WhatFault::NotApproved { is: is.to_string(), was: was.to_string() });
                 }
             }
-            (Answer::Yes(_), says) => {
+            (Answer::Yes { .. }, says) => {
                 faults.push(WhatFault::Approval { says: shown(says), told: "the approver was asked" });
             }
             (_, Some(Approval::Asked)) => {
@@ -154,9 +171,11 @@ impl CallLog {
             }
             _ => {}
         }
-        // The first policy was in force when the call arrived; under a later one the same call has another digest.
+        // The first policy was in force when the call arrived; under a later one, and with other arguments, the same
+        // call has another digest.
+        let as_received = policy_version <= 1 && !matches!(self.answer, Answer::Yes { edited: true, .. });
         if let (Some(is), Some(was)) = (digest, self.digest)
-            && policy_version <= 1
+            && as_received
             && is != was
         {
             faults.push(contradicts("tool.called", "digest", is, was));
@@ -187,6 +206,9 @@ impl CallLog {
         {
             faults.push(contradicts(event.kind.name(), "attempts", failure.attempts, attempt));
         }
+        if failure.dedupe.is_fresh() {
+            self.ended(event, failure.edited, faults);
+        }
     }
 }
 
@@ -195,6 +217,11 @@ impl WhatFault {
     pub(super) fn of_attempt(event: &Event, expected: u32) -> Self {
         let is = event.attempt.map_or_else(|| "none".to_owned(), |attempt| attempt.to_string());
         contradicts(event.kind.name(), "attempt", is, expected)
+    }
+
+    /// An event that says otherwise than an earlier one whether the call's arguments were changed.
+    fn of_edit(event: &Event, is: bool, was: bool) -> Option<Self> {
+        (is != was).then(|| contradicts(event.kind.name(), "edited", is, was))
     }
 }
 

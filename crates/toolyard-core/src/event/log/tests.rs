@@ -30,6 +30,7 @@ fn called(text: &str, approval: Option<Approval>) -> E {
         policy_version: 1,
         approval,
         digest: Some(digest(text)),
+        edited: false,
     }
 }
 
@@ -42,6 +43,7 @@ fn done() -> E {
         dedupe: Dedupe::Fresh,
         sandbox: Sandbox::Host,
         cancel_requested: false,
+        edited: false,
         details: None,
     }
 }
@@ -68,7 +70,20 @@ fn answered(text: &str) -> E {
         error: None,
         by: Some(SettledBy::Approver),
         digest: Some(digest(text)),
+        input_summary: None,
+        projected_modifications: Vec::new(),
     }
+}
+
+/// The same events, if the person who approved the call changed its arguments.
+fn edited(mut kind: E) -> E {
+    match &mut kind {
+        E::ConfirmationResolved { input_summary, .. } => *input_summary = Some("{}".to_owned()),
+        E::Called { edited, .. } | E::Completed { edited, .. } => *edited = true,
+        E::Failed(failure) => failure.edited = true,
+        _ => {}
+    }
+    kind
 }
 
 /// Numbers the events of one session; each belongs to the call of this index or to the turn.
@@ -222,6 +237,25 @@ fn what_runs_is_what_was_approved() {
     assert_eq!(after(|events| events[9].kind = called("b", Some(Approval::Remembered))), [""; 0]);
     let other = after(|events| events[9].kind = called("x", None));
     assert!(other[0].starts_with("10 'tool.called' has digest"), "{other:?}");
+}
+
+/// SM-5: arguments that were changed are told with the answer, at the call and at its end; they have a digest of their
+/// own.
+#[test]
+fn changed_arguments_are_told_by_all_events_of_a_call() {
+    let changed = |places: &[usize]| {
+        after(|events| {
+            (events[5].kind, events[6].kind) = (answered("x"), called("x", Some(Approval::Asked)));
+            places.iter().for_each(|at| events[*at].kind = edited(events[*at].kind.clone()));
+        })
+    };
+    assert_eq!(changed(&[5, 6, 8]), [""; 0]);
+    assert_eq!(changed(&[5, 6]), ["9 'tool.completed' has edited false, expected true"]);
+    assert_eq!(changed(&[5, 8])[0], "7 'tool.called' has edited false, expected true");
+    let untold = changed(&[6, 8]);
+    assert_eq!(untold[1], "7 'tool.called' has edited true, expected false");
+    let failed = after(|events| events[13].kind = edited(E::Failed(failed(ErrorKind::Timeout, 2))));
+    assert_eq!(failed, ["14 'tool.failed' has edited true, expected false"]);
 }
 
 /// I2, OB-2: fields that contradict earlier events.

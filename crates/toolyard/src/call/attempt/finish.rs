@@ -142,7 +142,7 @@ impl Attempt {
             error.set_effect(Effect::Failed); // whatever the handler does, it changes nothing
         }
         let now = self.engine().clock.now();
-        Ending {
+        let ending = Ending {
             status: Err(Box::new(error)),
             queued: self.queued().into(),
             ran: now.saturating_duration_since(self.first_times().1).into(),
@@ -150,7 +150,8 @@ impl Attempt {
             sandbox: self.confinement().sandbox,
             cancel_requested: matches!(why, DetachReason::Cancelled),
             dedupe: Dedupe::Fresh,
-        }
+        };
+        ending.with_edit(self.at().edited())
     }
 
     #[inline(always)]
@@ -205,7 +206,8 @@ impl Attempt {
         let ending = match std::mem::replace(&mut self.stage, Stage::Done) {
             Stage::InHook { outcome, .. } => Ending::of_outcome(*outcome),
             stage => {
-                let ending = Ending::vanished(vanished_error(self.number()), self.queued());
+                let vanished = Ending::vanished(vanished_error(self.number()), self.queued());
+                let ending = vanished.with_edit(self.at().edited());
                 if let Some(span) = self.at().forget_span() {
                     span::ended(&span, self.at(), &ending);
                 }

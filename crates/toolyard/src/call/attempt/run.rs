@@ -23,7 +23,7 @@ use std::{
     pin::{Pin, pin},
     task::{Context, Poll},
 };
-use toolyard_core::EventKind;
+use toolyard_core::{EventKind, set_edited};
 
 /// The end of a call, and where its handler's end is reported if that still runs.
 type CallEnd = (Ending, Option<HandlerStopped>);
@@ -132,6 +132,8 @@ impl Attempt {
             let more = ending.footprint().saturating_sub(held);
             self.hold(&mut ending, more);
         }
+        // Last, because an error may have taken the place of the output.
+        set_edited(&mut ending.status, self.at().edited());
         self.close(span, &ending);
         self.succeeded(&ending);
         self.keep(&ending, no_side_effect);
@@ -173,6 +175,7 @@ impl Attempt {
                 policy_version: call.policy_of().into(),
                 approval: work.consent.approval(),
                 digest: call.digest(),
+                edited: work.edit().is_some(),
             });
         let mut publisher = call.session().publisher();
         if let Some(called) = called {

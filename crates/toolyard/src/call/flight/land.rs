@@ -11,7 +11,7 @@ use crate::{
     keys::{Ended, Finished, Retain, RetainedResult},
 };
 use std::{collections::VecDeque, sync::Arc};
-use toolyard_core::{CallError, Reason, ToolOutput};
+use toolyard_core::{Arguments, CallError, Reason, ToolOutput, edited};
 
 impl Flight {
     /// Ends its followers with its result, which is there if they are. They become quiescent when it does.
@@ -59,13 +59,14 @@ impl InFlight<'_> {
         let finished = match ended.retain() {
             Retain::Forget => Finished::Forget,
             Retain::Keep => {
-                let retained =
-                    RetainedResult { status: status.clone(), attempts, sandbox: self.confinement().sandbox };
-                let bytes = match status {
+                let (status, sandbox) = (status.clone(), self.confinement().sandbox);
+                let retained = RetainedResult { status, attempts, sandbox };
+                let bytes = match &retained.status {
                     Ok(output) => output.size(),
                     Err(error) => error.message.len() + error.output_size(),
                 };
-                Finished::Keep { body: Arc::new(retained), bytes, idempotent: repeatable }
+                let edited = edited(&retained.status).map_or(0, |args| Arguments::Json(args.clone()).size());
+                Finished::Keep { body: Arc::new(retained), bytes: bytes + edited, idempotent: repeatable }
             }
         };
         self.session().keys().complete(&key.name, finished, now);

@@ -1,6 +1,6 @@
 //! Shows a whole call, one screen at a time, so that nothing of it scrolls away before it was in view.
 
-use super::{Input, Over, Question, discard_input, size};
+use super::{Input, Over, Page, Question, discard_input, size};
 use std::{
     fs::File,
     io::{self, Write},
@@ -28,10 +28,11 @@ impl Viewed {
 }
 
 impl Question {
-    /// Shows the whole call. An empty line leads to the next page, any other one back to the question.
-    pub(super) fn view(&self, mut tty: &File) -> io::Result<Result<Viewed, Over>> {
+    /// Shows the whole call that this is the page of. An empty line leads to the next page, any other one back to the
+    /// question.
+    pub(super) fn view(&self, mut tty: &File, page: &Page) -> io::Result<Result<Viewed, Over>> {
         let (width, height) = size(tty);
-        let text = self.page.render_whole(width);
+        let text = page.render_whole(width);
         let lines: Vec<&str> = text.lines().collect();
         let mut shown = 0;
         for page in lines.chunks(height.saturating_sub(PROMPT_ROWS).max(PAGE_LINES_MIN)) {
