@@ -175,13 +175,14 @@ pub(crate) fn outcome() -> impl Strategy<Value = Outcome> {
     let dedupe = select(vec![Dedupe::Fresh, Dedupe::Joined, Dedupe::Replayed]);
     let times = (0..=crate::bounds::ELAPSED_MS_MAX, 0..=crate::bounds::ELAPSED_MS_MAX);
     let facts = (routing, dedupe, select(Sandbox::ALL.to_vec()), times, any::<u32>(), any::<bool>());
-    (call, status, facts).prop_map(|((id, tool, arguments), status, facts)| {
+    (call, status, facts, option::of(value())).prop_map(|((id, tool, arguments), status, facts, edited)| {
         let (routing, dedupe, sandbox, (queued, ran), run, cancel_requested) = facts;
         let mut outcome = Outcome::new(&Call::new(id, tool, arguments), routing, status);
         (outcome.dedupe, outcome.sandbox, outcome.run) = (dedupe, sandbox, run);
         outcome.cancel_requested = cancel_requested;
         let time = |millis| Duration::from_millis(millis).into();
         outcome.set_times(time(queued), time(ran));
+        outcome.set_edited(edited.map(Into::into));
         outcome
     })
 }

@@ -18,7 +18,7 @@ use crate::{
     meta::{DEDUPES, SANDBOXES, Times},
 };
 use serde_json::{Map, Value, json};
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 use toolyard_core::{Call, Outcome, Routing};
 
 const ROUTINGS: &str = "short_circuit, read, serial, concurrent";
@@ -37,6 +37,7 @@ const ROUTINGS: &str = "short_circuit, read, serial, concurrent";
 /// | `error` | of a failure: [`error_to_json`] |
 /// | `routing`, `run` | how the call was routed, and in which run of its batch |
 /// | `attempts`, `dedupe`, `queued_ms`, `ran_ms`, `duration_ms`, `sandbox` | as in [`ResultMeta`](crate::ResultMeta) |
+/// | `edited` | the arguments with which it ran, if whoever approved it has changed them (SM-5) |
 /// | `cancel_requested` | true if a cancel had reached the call; else left out |
 ///
 /// [`outcome_from_json`] reads it back. What cannot be read back: the `source` of an error, which stays out of the wire,
@@ -72,6 +73,9 @@ pub fn outcome_to_json(outcome: &Outcome) -> Value {
             put("output", Value::Null);
             put("error", error_to_json(error));
         }
+    }
+    if let Some(edited) = outcome.edited() {
+        put("edited", edited.clone());
     }
     put("routing", outcome.routing.as_str().into());
     put("run", outcome.run.into());
@@ -128,6 +132,7 @@ fn take_facts(outcome: &mut Outcome, reader: &mut Reader) -> Result<(), FieldErr
     outcome.dedupe = reader.word("dedupe", DEDUPES)?.unwrap_or_default();
     outcome.run = reader.count("run")?.unwrap_or_default();
     outcome.cancel_requested = reader.flag("cancel_requested")?.unwrap_or_default();
+    outcome.set_edited(reader.value("edited").map(Arc::new));
     let Times { queued_ms, ran_ms } = Times::take(reader)?;
     let time = |millis| Duration::from_millis(millis).into();
     outcome.set_times(time(queued_ms), time(ran_ms));

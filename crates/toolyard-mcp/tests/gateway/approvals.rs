@@ -59,6 +59,7 @@ async fn the_user_may_change_the_arguments() {
     assert_eq!(answer["result"]["structuredContent"], json!({"n": 18}));
     let told = r#"The arguments of this call were changed by the person who approved it: {"n":18}"#;
     assert_eq!(answer["result"]["content"][0]["text"], told);
+    assert_eq!(answer["result"]["_meta"]["toolyard/call"]["edited"], json!({"n": 18}));
 
     // The form offers the arguments as they are; sent back like this they are no change.
     client.call(2, "ask", json!({"n": 17}), json!({})).await;
@@ -69,6 +70,7 @@ async fn the_user_may_change_the_arguments() {
     client.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": same})).await;
     let answer = client.answer(2).await;
     assert_eq!(answer["result"]["structuredContent"], json!({"n": 17}));
+    assert!(answer["result"]["_meta"]["toolyard/call"].get("edited").is_none());
 
     // Arguments that do not fit a field are not offered there.
     client.call(3, "ask", json!({"command": "x".repeat(5_000)}), json!({})).await;

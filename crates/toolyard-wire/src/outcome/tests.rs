@@ -40,6 +40,7 @@ fn full(status: Result<ToolOutput, CallError>) -> Outcome {
     (outcome.run, outcome.dedupe, outcome.sandbox) = (3, Dedupe::Replayed, Sandbox::Remote);
     (outcome.attempts, outcome.cancel_requested) = (2, true);
     outcome.set_times(Duration::from_millis(5).into(), Duration::from_millis(7).into());
+    outcome.set_edited(Some(json!({"a": 2}).into()));
     outcome
 }
 
