@@ -254,6 +254,7 @@ impl Call {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Batch {
     calls: Vec<Call>,
+    request: Option<Arc<str>>,
 }
 
 impl Batch {
@@ -262,7 +263,27 @@ impl Batch {
 
     /// A batch of these calls.
     pub fn new(calls: Vec<Call>) -> Self {
-        Self { calls }
+        Self { calls, request: None }
+    }
+
+    /// Says by which key its caller knows the request that has brought it. A recorder is given the key with the batch, so
+    /// that a request that comes again after a crash finds what it has made (SM-4). The engine itself does nothing with it.
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard_core::{Batch, Call};
+    /// let batch = Batch::new(vec![Call::new("call_1", "echo", "{}")]).of_request("req-7");
+    /// assert_eq!(batch.request(), Some("req-7"));
+    /// ```
+    #[must_use]
+    pub fn of_request(mut self, key: impl Into<Arc<str>>) -> Self {
+        self.request = Some(key.into());
+        self
+    }
+
+    /// The key by which its caller knows the request that has brought it.
+    pub fn request(&self) -> Option<&str> {
+        self.request.as_deref()
     }
 
     /// The calls, in order.

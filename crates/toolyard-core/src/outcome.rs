@@ -74,6 +74,9 @@ pub struct Outcome {
     pub dedupe: Dedupe,
     /// Whether a cancel had reached the call before it ended (SC-5).
     pub cancel_requested: bool,
+    /// `false` if the engine has a recorder and this result could not be made durable in time: after a crash nobody
+    /// would know of it (SM-4).
+    pub recorded: bool,
 }
 
 impl Outcome {
@@ -111,6 +114,7 @@ impl Outcome {
             sandbox: Sandbox::Host,
             dedupe: Dedupe::Fresh,
             cancel_requested: false,
+            recorded: true,
         }
     }
 

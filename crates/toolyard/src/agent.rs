@@ -82,8 +82,9 @@ impl Agent {
         numbers: Arc<Numbers>,
     ) -> Self {
         let admission = &engine.admission;
-        let PreparedOptions { max_in_flight, tree_cap, weight, budgets, resources, scope, permissions } =
-            options;
+        let PreparedOptions {
+            max_in_flight, tree_cap, weight, budgets, resources, scope, permissions, ..
+        } = options;
         let results_max = engine.limits.results_session_bytes_max;
         let tree = Tree::new(number, tree_cap, weight, budgets, numbers, results_max, admission);
         Self {

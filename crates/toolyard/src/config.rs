@@ -15,6 +15,12 @@ pub(crate) struct Waits {
 /// How long calls wait for zombies: handlers that were given up and still run (V3, CL-3).
 pub(crate) const ZOMBIE_WAIT: Duration = Duration::from_secs(30);
 
+/// How long a call waits for its record: before it starts, with its permits, and before its result is given (SM-4).
+pub(crate) const RECORD_WAIT: Duration = Duration::from_secs(30);
+
+/// How long the record of a result is waited for once a drain gives up.
+pub(crate) const RECORD_WAIT_AT_LAST: Duration = Duration::from_secs(5);
+
 /// How deep forks can nest (CL-7).
 pub const FORK_DEPTH_MAX: u8 = 8;
 

@@ -37,6 +37,11 @@ pub use gate::{AnswerError, ApprovalDesk};
 pub use pool::{PoolError, PoolState, PoolStatus};
 #[doc(inline)]
 pub use record::telemetry;
+pub use record::{
+    AnswerRecord, AttemptEnd, AttemptRecord, BatchRecord, CallPlace, CancelRecord, Cancelled, CloseRecord,
+    Durable, EndRecord, ForkRecord, MemoryPlace, MemoryRecord, MemoryRecorder, Pace, PushRecord,
+    QuestionRecord, RecordError, Recorder, Recovered, SessionRecord, SessionTerms, VerdictRecord,
+};
 pub use record::{EventSink, EventWriter, Received, Subscription};
 pub use session::{ForkError, ForkPolicy, Priority, Session, SessionOptions, SubAgents, Turn};
 pub use tasks::{Blocking, BlockingThreads, Spawner};

@@ -1,10 +1,17 @@
-//! What is told of calls: events to sinks and writers, and spans.
+//! What is told of calls: events to sinks and writers, spans, and records to whoever makes them durable.
 
 mod events;
+mod recorder;
 pub mod telemetry;
 
 pub(crate) use events::{EventBus, EventPlace, Publisher, Queue, Sequence};
 pub use events::{EventSink, EventWriter, Received, Subscription};
+pub use recorder::{
+    AnswerRecord, AttemptEnd, AttemptRecord, BatchRecord, CallPlace, CancelRecord, Cancelled, CloseRecord,
+    Durable, EndRecord, ForkRecord, MemoryPlace, MemoryRecord, MemoryRecorder, Pace, PushRecord,
+    QuestionRecord, RecordError, Recorder, Recovered, SessionRecord, SessionTerms, VerdictRecord,
+};
+pub(crate) use recorder::{Foundation, Pending, Recording};
 pub(crate) use telemetry::{
     AGENT_ID, ATTEMPTS, BATCH, CONVERSATION_ID, Content, DEDUPE, ERROR_TYPE, EXECUTE_TOOL, FUNCTION,
     OPERATION_NAME, OTEL_KIND, OTEL_NAME, OTEL_STATUS_CODE, OpenSpan, Parent, QUEUE_DURATION, TARGET,

@@ -12,6 +12,7 @@ pub use turn::Turn;
 use crate::{
     batch::{Dispatch, OpenBatch, Order, Origin, Plan, dispatch_nested, plan},
     call::{BatchState, SessionCore, Stop, span},
+    record::{Cancelled, RecordError},
     tool::ToolEntry,
 };
 use std::{fmt, sync::Arc};
@@ -145,6 +146,7 @@ impl Session {
     /// Cancels every call of this session, now and in future (SC-1). Waiting calls end at once; running calls are
     /// asked to stop and have their grace (SC-4, SC-5).
     pub fn cancel(&self) {
+        self.core.record_cancel(Cancelled::Session);
         self.core.stop(Stop::Cancelled);
     }
 
@@ -152,16 +154,43 @@ impl Session {
     /// siblings continue. Returns `false` when there is none, because the call has ended or never existed (SC-4). Ids
     /// may repeat across batches (CL-8); [`Turn::cancel_call`] reaches only those of one turn.
     pub fn cancel_call(&self, id: &str) -> bool {
+        self.core.record_cancel(Cancelled::Calls { turn: None, id });
         cancel_in(&self.core.batches(), id)
     }
 
     /// Cancels every call that is in flight here and in forks, and returns how many there were. The session stays
     /// open for later calls.
     pub fn cancel_calls(&self) -> usize {
+        self.core.record_cancel(Cancelled::InFlight);
         let batches = self.core.batches();
         let open = batches.iter().map(|batch| batch.open_count()).sum();
         batches.iter().for_each(|batch| batch.stop(Stop::Cancelled));
         open
+    }
+
+    /// Waits until the recorder has made durable that this session exists, with its options, and every cancel so far of
+    /// it, its turns and its calls (SM-4). At once without a recorder.
+    ///
+    /// # Errors
+    /// [`RecordError`] if that failed, or is not done within 30 s.
+    ///
+    /// # Cancel safety
+    /// Dropping the future withdraws nothing.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// use toolyard::{Engine, MemoryRecord, MemoryRecorder};
+    /// let recorder = MemoryRecorder::default();
+    /// let engine = Engine::builder().recorder(recorder.clone()).build().await.unwrap();
+    /// let session = engine.session("demo");
+    /// session.cancel();
+    /// session.recorded().await.unwrap(); // now the cancel may be acknowledged
+    /// assert_eq!(recorder.durable().last().map(MemoryRecord::kind), Some("cancelled"));
+    /// # }
+    /// ```
+    pub async fn recorded(&self) -> Result<(), RecordError> {
+        self.core.engine.tasks.within(self.core.recorded()).await
     }
 }
 

@@ -8,7 +8,7 @@ pub(crate) mod unwind;
 
 #[cfg(test)]
 pub(crate) use unwind::logged;
-pub(crate) use unwind::{Caught, Contained, Panic, after_drop, caught, log_unclassified};
+pub(crate) use unwind::{Caught, Contained, Panic, after_drop, caught, log_error, log_unclassified};
 
 pub(crate) use blocking::TakeUp;
 pub use blocking::{Blocking, BlockingThreads};

@@ -21,7 +21,7 @@ mod quiet;
 mod rates;
 mod reach;
 mod receipts;
-
+mod recorded;
 mod remembered;
 mod results;
 mod retries;
@@ -71,6 +71,12 @@ fn code_name(code: Option<ErrorKind>) -> &'static str {
 /// How much later than planned, in virtual microseconds, shaking and the engine's short steps may make things happen.
 const SLACK_US: u64 = 300_000;
 
+/// How much later a record may make each step of a call happen that waits for it and for the record of another, in
+/// virtual microseconds.
+fn recording_us(index: &Index<'_>) -> u64 {
+    index.program.recorder.map_or(0, |recorder| 3_000 * recorder.most_ms)
+}
+
 /// Returns every violation of a rule in the journal `entries` of a run of this program.
 pub fn check(program: &Program, entries: &[Entry]) -> Vec<Violation> {
     let index = Index::new(program, at_gate::at_gate(entries));
@@ -87,6 +93,7 @@ pub fn check(program: &Program, entries: &[Entry]) -> Vec<Violation> {
         policies::check,
         approvals::check,
         receipts::check,
+        recorded::check,
         reach::check,
         secrets::check,
         expect::check,

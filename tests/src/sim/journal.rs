@@ -17,8 +17,8 @@ use std::{
 };
 use tokio::time::Instant;
 use toolyard::{
-    Answer, Budget, CallDigest, Dedupe, Effect, ErrorKind, Event, EventKind, EventSink, Outcome, PoolStatus,
-    Receipt, RetryStopped, ToolClass, ToolOutput, event::Epoch,
+    Answer, Budget, CallDigest, Dedupe, Effect, ErrorKind, Event, EventKind, EventSink, MemoryRecord,
+    Outcome, Pace, PoolStatus, Receipt, RetryStopped, ToolClass, ToolOutput, event::Epoch,
 };
 
 /// The journal of a run. Clones write to the same journal.
@@ -77,6 +77,8 @@ pub enum Fact {
     Answered(u32, CallDigest, Answer),
     /// The approver learns what became of its answer about a call.
     Receipt(u32, Receipt),
+    /// The recorder is given this, and takes so long for it.
+    Recorded(Box<MemoryRecord>, Pace),
     /// The secret showed up in the given text.
     Leaked(String),
     /// The handler of a call was given arguments, and whether they are those that the approver gave.
@@ -174,6 +176,8 @@ pub struct ResultView {
     pub effect: Option<Effect>,
     /// Why there was no further attempt.
     pub stopped: Option<RetryStopped>,
+    /// Whether the result is said to be durable.
+    pub recorded: bool,
 }
 
 impl ResultView {
@@ -191,6 +195,7 @@ impl ResultView {
             edited: outcome.edited().is_some(),
             effect: outcome.error().map(|error| error.effect),
             stopped: outcome.error().and_then(|error| error.retry_stopped),
+            recorded: outcome.recorded,
         }
     }
 }

@@ -18,6 +18,7 @@ mod index;
 mod meetings;
 mod policy;
 mod rare;
+mod recorded;
 mod room;
 mod sandboxed;
 mod script;
@@ -33,6 +34,7 @@ pub use guards::{BreakerOwner, Guards, KeyPlan};
 pub(crate) use index::call_id;
 pub use index::{Agent, AtGate, Group, Index, Node, Owner, Scope};
 pub use policy::PolicyPlan;
+pub use recorded::RecorderPlan;
 pub use room::Room;
 pub use script::{End, Nested, OnCancel, Script, Step};
 pub use secret::Secret;
@@ -71,6 +73,8 @@ pub struct Program {
     pub hooks: bool,
     /// The budgets of each turn, each agent and each tree.
     pub budgets: [Budget; 3],
+    /// The recorder that is asked for what must be durable, if there is one.
+    pub recorder: Option<RecorderPlan>,
     /// The text that must not show up anywhere.
     pub secret: Option<Secret>,
     /// The policies that may come into force; the first is in force from the start.

@@ -6,6 +6,7 @@ mod handler;
 mod late;
 mod operator;
 mod policy;
+mod recorder;
 mod sandbox;
 mod secret;
 mod stream;
@@ -220,6 +221,9 @@ pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
         .events(stage.journal.clone());
     if let Some(redactor) = secret::redactor(program) {
         builder = builder.redact(redactor).trace_content(true);
+    }
+    if let Some(plan) = program.recorder {
+        builder = builder.recorder(recorder::scripted(stage, plan));
     }
     if program.skip_rest {
         builder = builder.on_serial_failure(OnSerialFailure::SkipRest);

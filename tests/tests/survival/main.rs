@@ -11,6 +11,7 @@ mod drain;
 mod flights;
 mod keys;
 mod rate;
+mod recorder;
 mod retry;
 mod sandbox;
 

@@ -33,6 +33,8 @@ pub enum Reason {
     Sink,
     /// There is no room for results: those that are held take it all (CC-4).
     ResultBudget,
+    /// What the call has to leave behind cannot be made durable, or not in time (SM-4, PO-6).
+    Journal,
 }
 
 /// Why a failure that is eligible for a retry was not retried.

@@ -2,7 +2,7 @@
 //! need confirmation (PO-1b, PO-3). A fork inherits this from its parent and may narrow it (CL-7).
 
 use super::services::Services;
-use crate::tool::ToolEntry;
+use crate::{record::SessionTerms, tool::ToolEntry};
 use std::{
     collections::BTreeSet,
     sync::{Arc, OnceLock},
@@ -33,6 +33,12 @@ pub(crate) struct Narrowing {
 }
 
 impl Narrowing {
+    /// What a recorder is told of it.
+    pub(crate) fn terms(&self) -> SessionTerms {
+        let Self { tools, capabilities, role } = self.clone();
+        SessionTerms { only_tools: tools, capabilities, role, ..SessionTerms::default() }
+    }
+
     fn is_nothing(&self) -> bool {
         self.tools.is_none() && self.capabilities.is_none() && self.role.is_none()
     }

@@ -1,7 +1,7 @@
 //! The settings with which an agent begins, once those that the embedder left open are known.
 
 use super::permissions::{Narrowing, Permissions};
-use crate::{config::Budgets, tasks::Contained};
+use crate::{config::Budgets, record::SessionTerms, tasks::Contained};
 use std::{num::NonZeroUsize, sync::Arc};
 use toolyard_core::{PathScope, Resources};
 
@@ -14,6 +14,10 @@ pub(crate) struct PreparedOptions {
     pub(crate) resources: Arc<Resources>,
     pub(crate) scope: Option<Contained<Arc<dyn PathScope>>>,
     pub(crate) permissions: Arc<Permissions>,
+    /// What a recorder is told of it, if there is one.
+    pub(crate) terms: Option<SessionTerms>,
+    /// Whether somebody has named the session (SM-8).
+    pub(crate) is_named: bool,
 }
 
 /// What a fork has that its parent has not.
@@ -23,4 +27,16 @@ pub(crate) struct ForkParts {
     pub(crate) narrowing: Narrowing,
     pub(crate) shares_concurrent: bool,
     pub(crate) max_in_flight: Option<NonZeroUsize>,
+}
+
+impl ForkParts {
+    /// What a recorder is told of it.
+    pub(crate) fn terms(&self) -> SessionTerms {
+        let Self { narrowing, shares_concurrent, max_in_flight, .. } = self;
+        SessionTerms {
+            max_in_flight: *max_in_flight,
+            shares_concurrent: *shares_concurrent,
+            ..narrowing.terms()
+        }
+    }
 }

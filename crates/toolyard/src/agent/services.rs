@@ -6,17 +6,20 @@ use super::{request_ids::RequestIds, result_capacity::ResultCapacity, scopes::Sc
 use crate::{
     chance::Chance,
     clock::Clock,
-    config::{Budgets, Limits, OnSerialFailure, Waits},
+    config::{Budgets, Limits, OnSerialFailure, RECORD_WAIT_AT_LAST, Waits},
     pool::PoolLeases,
-    record::{Content, EventBus, EventPlace, Sequence},
-    tasks::{Blocking, Contained, Tasks, caught},
+    record::{Content, EventBus, EventPlace, Pending, RecordError, Recording, Sequence},
+    tasks::{Blocking, Contained, Tasks, caught, log_error},
     tool::{BreakerMove, Lengthy, MoveOf, Registry, RulesInForce, ToolEntry, Transition},
 };
+use futures::future::{Either, select};
 use std::{
     num::NonZeroUsize,
+    pin::pin,
     sync::{Arc, atomic::AtomicUsize},
     time::Duration,
 };
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolyard_admission::{Admission, UnitId};
 use toolyard_core::{
@@ -25,6 +28,10 @@ use toolyard_core::{
     event::{ENGINE_SESSION, Epoch},
 };
 use toolyard_redact::Redactor;
+
+/// What is logged of a result that is given although it is not durable.
+const NOT_RECORDED: &str =
+    "the result of a call could not be recorded; it is given all the same, and says so";
 
 /// What the calls of an engine share.
 pub(crate) struct Services {
@@ -46,6 +53,8 @@ pub(crate) struct Services {
     pub(crate) leases: Arc<PoolLeases>,
     pub(crate) read: UnitId,
     pub(crate) bus: EventBus,
+    /// Who is asked for what must be durable. Boxed, because few engines have one.
+    pub(crate) recorder: Option<Box<Recording>>,
     /// Redacts what is recorded and shown; `None` if there is nothing to look for.
     pub(crate) redactor: Option<Redactor>,
     /// Redacts results.
@@ -112,6 +121,30 @@ impl Services {
         let now = self.clock.now();
         (event.wall_ms, event.mono_us) = (self.clock.wall_ms(now), self.clock.mono_us(now));
         self.bus.to_writers(event);
+    }
+
+    /// Waits until a record is durable, until this instant, or a little while once a drain gives up. Returns whether it
+    /// is.
+    pub(crate) async fn recorded(&self, pending: Pending, until: Instant) -> bool {
+        let gives_up = pin!(async {
+            self.abandon.cancelled().await;
+            self.tasks.timeout(RECORD_WAIT_AT_LAST, std::future::pending::<()>()).await;
+        });
+        let durable = self.tasks.timeout_at(until, select(pending, gives_up)).await;
+        match durable {
+            Some(Either::Left((Ok(()), _))) => return true,
+            Some(Either::Left((Err(error), _))) => self.log_unrecorded(NOT_RECORDED, &error),
+            Some(Either::Right(_)) | None => {
+                self.log_unrecorded(NOT_RECORDED, &RecordError::new("it takes too long"))
+            }
+        }
+        false
+    }
+
+    /// Logs why a record is not durable, and what comes of that.
+    #[cold]
+    pub(crate) fn log_unrecorded(&self, what: &'static str, error: &RecordError) {
+        log_error(what, error, self.redactor.as_ref());
     }
 
     /// Ends what waits for events, for questions or for changes of the tools: there are none any more.

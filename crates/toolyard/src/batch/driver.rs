@@ -36,6 +36,10 @@ impl Dispatch<'_> {
         }
         guard.disarm();
         drop(guard);
+        // What a handler dispatches is its own affair, until its own call ends.
+        if batch.session.engine.recorder.is_some() && batch.nested.is_none() {
+            Box::pin(batch.ends_recorded()).await;
+        }
         let turn_keeps = self.watch.is_some_and(|watch| watch.keeps(&batch));
         if turn_keeps { batch.copies() } else { BatchState::collect(batch) }
     }
@@ -64,6 +68,9 @@ impl<'a> StopOnDrop<'a> {
 impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         if self.armed {
+            if self.batch.session.engine.recorder.is_some() && self.batch.is_open() {
+                self.batch.record_leaving();
+            }
             self.batch.stop(Stop::Cancelled);
         }
     }

@@ -5,12 +5,12 @@ use super::driver::StopOnDrop;
 use super::router;
 use crate::{
     call::{
-        Base, BatchHolds, BatchState, CallGone, CallRef, Ending, Entered, Holding, Nested, Run, SessionCore,
-        Slot, Step, Stop, TurnOf, index,
+        Arrival, Base, BatchHolds, BatchState, CallGone, CallRef, Ending, Entered, Holding, Nested, Run,
+        SessionCore, Slot, Step, Stop, TurnOf, index,
     },
     gate::{self, Cleared, Fit, NotCleared, Unvalidated},
     keys::RetainedResult,
-    record::Parent,
+    record::{Foundation, Parent},
     tool::{Table, VersionedPolicy},
 };
 use smallvec::SmallVec;
@@ -86,13 +86,23 @@ pub(super) struct StreamPrefix {
     pub(super) last_run: Option<(Routing, u32)>,
     /// What its results hold, those of the pieces to come included.
     pub(super) holds: Arc<BatchHolds>,
+    /// What a recorder was told of the stream.
+    pub(super) foundation: Foundation,
 }
 
 impl Dispatch<'_> {
     /// Takes a batch through the gate and makes it known to those that may stop it. Its first run has not started
     /// yet.
     pub(super) async fn launch(&self, batch: Batch, earlier: Option<&StreamPrefix>) -> Arc<BatchState> {
+        let request = self.session.engine.recorder.as_ref().and_then(|_| batch.request().map(Arc::from));
         let (batch, early) = self.open(batch, earlier).await;
+        if let Some(recorder) = &self.session.engine.recorder {
+            let is_sequential = self.order == Order::OneByOne;
+            let arrival = earlier.map_or(Arrival::Whole { request, is_sequential }, |earlier| {
+                Arrival::Pushed(&earlier.foundation)
+            });
+            batch.record_arrival(recorder, &arrival);
+        }
         let mut guard = StopOnDrop::new(&batch);
         announce(&batch, early);
         // From here on others can stop the batch, which must not happen before every call has been announced.

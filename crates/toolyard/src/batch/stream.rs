@@ -14,7 +14,8 @@ use super::intake::{Dispatch, Order, Origin, StreamPrefix};
 use crate::{
     budget::Allowance,
     call::{BatchState, CallGone, CallRef, Entered, SessionCore, Stop, TurnOf, index, span, vanished_error},
-    record::EventPlace,
+    config::RECORD_WAIT,
+    record::{Cancelled, EventPlace, Foundation, Pending},
 };
 use futures::future::{Either, select};
 use parking_lot::{Mutex, MutexGuard};
@@ -69,6 +70,8 @@ struct Stream {
     caller: Result<Option<CallRef>, CallGone>,
     /// The span it was opened in.
     span: Span,
+    /// What its calls build on, if there is a recorder.
+    foundation: Foundation,
     state: Mutex<StreamState>,
 }
 
@@ -95,11 +98,13 @@ struct Piece {
 impl OpenBatch {
     pub(crate) fn new(session: &Arc<SessionCore>, order: Order) -> Self {
         let caller = session.caller_call();
+        let (turn, number) = (session.next_turn(), session.next_batch());
         let stream = Arc::new(Stream {
             session: session.clone(),
-            turn: session.next_turn(),
+            turn,
             allowance: session.turn_allowance(),
-            number: session.next_batch(),
+            number,
+            foundation: session.record_stream(turn, number, order == Order::OneByOne, caller.as_ref().ok()),
             order,
             span: span::here(caller.as_ref().ok().and_then(Option::as_ref)),
             caller,
@@ -158,6 +163,7 @@ impl OpenBatch {
 
     /// Cancels its calls, those still to come included. [`finish`](Self::finish) still returns their results.
     pub fn cancel(&self) {
+        self.stream.session.record_cancel(Cancelled::Turn(self.stream.turn));
         self.stream.stop(Stop::Cancelled);
     }
 
@@ -186,6 +192,7 @@ impl OpenBatch {
 impl Drop for OpenBatch {
     fn drop(&mut self) {
         if self.done.is_some() {
+            self.stream.session.record_cancel(Cancelled::Batch(self.stream.number));
             self.stream.stop(Stop::Cancelled);
             self.stream.leave();
         }
@@ -350,6 +357,7 @@ async fn play(stream: Arc<Stream>, mut calls: mpsc::UnboundedReceiver<Call>) {
             calls: 0,
             last_run: None,
             holds: Arc::default(),
+            foundation: stream.foundation.clone(),
         };
         loop {
             let mut piece = Vec::new();
@@ -358,9 +366,14 @@ async fn play(stream: Arc<Stream>, mut calls: mpsc::UnboundedReceiver<Call>) {
             }
             let _ = to_player.send(stream.accept(piece, &mut earlier).await);
         }
+        stream.is_closed(earlier.calls)
     };
-    tokio::join!(intake, play_runs(&stream, pieces));
+    let (closed, ()) = tokio::join!(intake, play_runs(&stream, pieces));
     stream.announce_end();
+    // As in `Dispatch::run`.
+    if stream.session.engine.recorder.is_some() && matches!(stream.caller, Ok(None)) {
+        stream.recorded(closed).await;
+    }
 }
 
 /// A run of a piece, which may be part of a run over several pieces.
@@ -443,6 +456,24 @@ async fn quiescence(runs: &[Part]) -> Option<Stop> {
 }
 
 impl Stream {
+    /// Gives the record that all calls have been taken, unless the stream has been given up.
+    fn is_closed(&self, calls: u32) -> Option<Pending> {
+        let is_left = self.state().left;
+        if is_left { None } else { self.session.record_closed(self.turn, self.number, calls) }
+    }
+
+    /// Waits until the results may be given.
+    async fn recorded(&self, closed: Option<Pending>) {
+        let pieces: Vec<_> = self.state().pieces.iter().map(|piece| piece.batch.clone()).collect();
+        for batch in pieces {
+            batch.ends_recorded().await;
+        }
+        if let Some(closed) = closed {
+            let engine = &self.session.engine;
+            engine.recorded(closed, engine.clock.now() + RECORD_WAIT).await;
+        }
+    }
+
     fn announce_end(&self) {
         self.emit(|| {
             let state = self.state();

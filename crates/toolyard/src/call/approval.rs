@@ -33,12 +33,16 @@ impl BatchState {
 
 impl InFlight<'_> {
     fn ask_about(self, approver: &Contained<Arc<dyn Approver>>) {
+        // With a recorder, it is shown once its record is durable.
+        let shown_now = self.engine().recorder.is_none();
         let mut life = self.slot().life();
-        if !life.asks() {
+        if !life.asks(shown_now) {
             return; // stopped meanwhile
         }
         let question = self.question(approver.clone());
-        self.emit(None, || self.requested_event(question.request(), question.shares()));
+        if shown_now {
+            self.emit(None, || self.requested_event(question.request(), question.shares()));
+        }
         drop(life);
         let end_on_drop = EndOnDrop::new(self);
         let (asking, withdraw) = abortable(async move {
@@ -63,6 +67,16 @@ impl InFlight<'_> {
         let subject = ApprovalSubject { session, entry, args, turn, call_id, digest, paths: work.paths() };
         let request = gate::request(&subject);
         Question::new(self.owned(), approver, request)
+    }
+
+    /// Shows the question. `false` if nobody is to be asked any more.
+    pub(super) fn show(self, request: &ApprovalRequest, shares: Option<RequestId>) -> bool {
+        let mut life = self.slot().life();
+        let shows = life.shows();
+        if shows {
+            self.emit(None, || self.requested_event(request, shares));
+        }
+        shows
     }
 
     fn requested_event(self, request: &ApprovalRequest, shares: Option<RequestId>) -> EventKind {

@@ -18,6 +18,7 @@ mod finish;
 mod host;
 mod next;
 mod reach;
+mod recorded;
 mod retry;
 mod run;
 mod runner;
@@ -34,6 +35,7 @@ pub(crate) use runner::{Job, Runners};
 use crate::{
     call::{
         batch::BatchState,
+        ending::Ending,
         engine::EngineCore,
         in_flight::{CallRef, InFlight},
         progress::{Bid, Progress},
@@ -68,12 +70,16 @@ pub(crate) struct Attempt {
 
 /// What an attempt still has to give back, and to tell.
 enum Stage {
+    /// The record of its start is waited for, with its permits and its breaker slots. Its handler has not been started.
+    Unstarted(Slots),
     /// Its handler runs, with its permits and its breaker slots.
     Running(Slots),
     /// The breakers have counted its end. It still has its permits.
     Counted,
     /// Its permits are released, but for what a handler that was given up still holds.
     Released { zombie: Option<Box<Held>> },
+    /// The same; meanwhile the record of its result is waited for.
+    Recording { zombie: Option<Box<Held>>, ending: Box<Ending>, no_side_effect: bool },
     /// The result has been reported to its key.
     Reported { zombie: Option<Box<Held>> },
     /// The same; meanwhile the end hook looks at the result.

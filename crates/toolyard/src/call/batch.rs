@@ -14,6 +14,7 @@ use crate::{
         life::Started,
         nested::Nested,
         rare::Rare,
+        records::BatchRecords,
         run::{Run, index},
         session::SessionCore,
         slot::Slot,
@@ -93,6 +94,8 @@ pub(crate) struct BatchState {
     /// The memory of its results.
     pub(crate) holding: Holding,
     pub(crate) ids: Ids,
+    /// What it has left with the recorder, if there is one.
+    pub(super) records: OnceLock<Box<BatchRecords>>,
 }
 
 impl BatchState {
@@ -133,6 +136,7 @@ impl BatchState {
             driver: DriverWaker::default(),
             holding,
             ids: Ids::default(),
+            records: OnceLock::new(),
         })
     }
 

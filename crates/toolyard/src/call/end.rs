@@ -7,7 +7,8 @@
 //! ```
 //!
 //! The event is emitted and the result written under the lock of the call's life: nothing of a call follows its
-//! terminal event, and nobody sees a result that has not been announced.
+//! terminal event, and nobody sees a result that has not been announced. What a call that has run leaves with a recorder
+//! it has left before (`attempt/recorded.rs`); any other does so here, and the reply of its batch waits for that.
 
 use crate::{
     call::{
@@ -58,7 +59,7 @@ impl InFlight<'_> {
     /// Ends the call. The caller has seen under the lock that it may.
     #[inline(always)]
     pub(crate) fn end(self, mut life: MutexGuard<'_, Life>, end: End) {
-        let Exit { ending, step, progress, runs_flight } = match end {
+        let Exit { mut ending, step, progress, runs_flight } = match end {
             End::Ran(ending, step) => {
                 self.stream_ends();
                 Exit::with(ending, step)
@@ -72,9 +73,14 @@ impl InFlight<'_> {
         };
         self.emit(None, || self.terminal_event(&ending));
         let (ok, has_run) = (ending.status.is_ok(), ending.has_run());
+        let to_be_recorded =
+            if self.engine().recorder.is_some() { self.to_be_recorded(&mut ending) } else { None };
         let watch = life.ends(ending);
         drop(life);
         drop(watch);
+        if let Some(ending) = to_be_recorded {
+            self.record_for_reply(&ending);
+        }
         self.settle_reservation(has_run);
         self.count_down(ok, step);
         if runs_flight {

@@ -7,6 +7,17 @@ use toolyard_core::{
     Call, CallError, Dedupe, Elapsed, Outcome, Routing, Sandbox, ToolOutput, edited, set_edited,
 };
 
+/// What is known of a call's record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Recorded {
+    /// It is still to be given, if there is a recorder.
+    NotYet,
+    /// It was given.
+    Given,
+    /// It was given, and is not durable.
+    Failed,
+}
+
 /// How a call ended: its [`Outcome`] without the parts that its [`Call`] has already.
 #[derive(Clone)]
 pub(crate) struct Ending {
@@ -17,6 +28,7 @@ pub(crate) struct Ending {
     pub(crate) sandbox: Sandbox,
     pub(crate) cancel_requested: bool,
     pub(crate) dedupe: Dedupe,
+    pub(crate) recorded: Recorded,
 }
 
 impl Ending {
@@ -30,6 +42,7 @@ impl Ending {
         outcome.sandbox = self.sandbox;
         outcome.cancel_requested = self.cancel_requested;
         outcome.dedupe = self.dedupe;
+        outcome.recorded = self.recorded != Recorded::Failed;
         outcome
     }
 
@@ -42,6 +55,7 @@ impl Ending {
             sandbox: outcome.sandbox,
             cancel_requested: outcome.cancel_requested,
             dedupe: outcome.dedupe,
+            recorded: if outcome.recorded { Recorded::Given } else { Recorded::Failed },
             status: outcome.status,
         }
     }
@@ -81,6 +95,7 @@ impl Ending {
             sandbox: outcome.sandbox,
             cancel_requested: outcome.cancel_requested,
             dedupe: Dedupe::Replayed,
+            recorded: Recorded::NotYet,
         }
     }
 
@@ -104,6 +119,7 @@ impl Ending {
             sandbox: Sandbox::Host,
             cancel_requested: false,
             dedupe: Dedupe::Joined,
+            recorded: Recorded::NotYet,
         }
     }
 
@@ -122,6 +138,7 @@ impl Ending {
             sandbox: Sandbox::Host,
             cancel_requested: false,
             dedupe: Dedupe::Fresh,
+            recorded: Recorded::NotYet,
         }
     }
 }

@@ -92,6 +92,7 @@ impl EngineCore {
             Some(core) => (core, false),
             None => self.open_with(id, options(self)),
         };
+        core.record_opening();
         core.announce();
         // Read after the session is known by its name: a stop finds it there, or it finds the stop here.
         let stopped = self.sessions().stopped;

@@ -18,7 +18,7 @@ mod tests;
 
 use crate::{
     call::{
-        ending::Ending,
+        ending::{Ending, Recorded},
         progress::{Bid, Progress},
     },
     tool::rate,
@@ -33,8 +33,9 @@ pub(crate) struct Life(Phase);
 enum Phase {
     /// Its run has not begun, or it is on its way to its permits.
     Waiting,
-    /// The approver is being asked; `run_begun` once the call's run has begun and waits for the answer.
-    Asking { run_begun: bool },
+    /// The approver is being asked; `run_begun` once the call's run has begun and waits for the answer, `shown` once the
+    /// question has been announced.
+    Asking { run_begun: bool, shown: bool },
     /// It waits for the result of another call that is in flight under its key.
     Following { ready_at: Instant },
     /// It waits for a rate token of its tool.
@@ -109,7 +110,7 @@ pub(crate) enum Limited {
 
 /// What a call that ends has left behind.
 pub(crate) struct Left {
-    /// A question about it is open.
+    /// A question about it is open, and has been shown.
     pub(crate) was_asking: bool,
     /// Its failed attempts, if it has been tried before.
     pub(crate) progress: Option<Box<Progress>>,
@@ -120,21 +121,30 @@ impl Life {
         Self(Phase::Waiting)
     }
 
-    /// The approver is asked about it. `false` if it has ended before that.
+    /// The approver is asked about it, or is to be, if the question is not `shown` yet. `false` if it has ended before
+    /// that.
     #[must_use]
-    pub(crate) fn asks(&mut self) -> bool {
+    pub(crate) fn asks(&mut self, shown: bool) -> bool {
         let waits = self.is_waiting();
         if waits {
-            self.0 = Phase::Asking { run_begun: false };
+            self.0 = Phase::Asking { run_begun: false, shown };
         }
         waits
+    }
+
+    /// The question about it is shown. `false` if nobody is to be asked any more.
+    #[must_use]
+    pub(crate) fn shows(&mut self) -> bool {
+        let Phase::Asking { shown, .. } = &mut self.0 else { return false };
+        *shown = true;
+        true
     }
 
     /// It is approved. Returns whether its run has begun, so that it proceeds now; `None` if nobody asks about it any
     /// more.
     #[must_use]
     pub(crate) fn approved(&mut self) -> Option<bool> {
-        let Phase::Asking { run_begun } = self.0 else { return None };
+        let Phase::Asking { run_begun, .. } = self.0 else { return None };
         self.0 = Phase::Waiting;
         Some(run_begun)
     }
@@ -145,7 +155,7 @@ impl Life {
     pub(crate) fn run_begins(&mut self) -> bool {
         match &mut self.0 {
             Phase::Waiting => true,
-            Phase::Asking { run_begun } => {
+            Phase::Asking { run_begun, .. } => {
                 *run_begun = true;
                 false
             }
@@ -232,7 +242,7 @@ impl Life {
 
     /// Takes out of a waiting call what it ends with. It waits for nothing then.
     pub(crate) fn leaves(&mut self) -> Left {
-        let was_asking = matches!(self.0, Phase::Asking { .. });
+        let was_asking = matches!(self.0, Phase::Asking { shown: true, .. });
         let progress = match std::mem::replace(&mut self.0, Phase::Waiting) {
             Phase::BackingOff(progress) => Some(progress),
             Phase::Queued { bid, .. } | Phase::InLine { bid, .. } => bid.progress,
@@ -260,6 +270,13 @@ impl Life {
         match std::mem::replace(&mut self.0, Phase::Taken) {
             Phase::Ended(ending) => Some(ending),
             other => self.stays(other),
+        }
+    }
+
+    /// Its result could not be recorded.
+    pub(crate) fn is_not_recorded(&mut self) {
+        if let Phase::Ended(ending) = &mut self.0 {
+            ending.recorded = Recorded::Failed;
         }
     }
 

@@ -1,6 +1,10 @@
 //! What a call carries from a failed attempt to the next one.
 
-use crate::{call::ending::Ending, tool::Paid};
+use crate::{
+    call::ending::{Ending, Recorded},
+    record::Foundation,
+    tool::Paid,
+};
 use std::time::Duration;
 use tokio::time::Instant;
 use toolyard_core::{CallError, Dedupe, Sandbox};
@@ -22,6 +26,8 @@ pub(crate) struct Progress {
     pub(crate) span: tracing::Span,
     /// Whether another call made these attempts, in a flight that this call has taken over.
     pub(crate) inherited: bool,
+    /// The record of the last one's end, for which the next one waits.
+    pub(crate) recorded: Foundation,
 }
 
 /// A call's request for its next attempt.
@@ -59,6 +65,7 @@ impl Progress {
             cancel_requested: error.kind == toolyard_core::ErrorKind::Cancelled,
             status: Err(Box::new(error.after_error(self.error.clone()))),
             dedupe: Dedupe::Fresh,
+            recorded: Recorded::NotYet,
         }
     }
 }

@@ -7,7 +7,8 @@
 //!           ├─ expired ────────────────────────────► confirmation_timeout
 //!           └─ cancelled ──────────────────────────► withdrawn; the oldest follower leads
 //!
-//!   an answer that is given is taken with the call's next step, and its giver is told so then (SM-6)
+//!   an answer that is given is taken with the call's next step, and its giver is told so then (SM-6); with a recorder,
+//!   a question is shown and an answer counts when that is durable (`question/recorded.rs`)
 //!
 //!   an answer with other arguments ─► checked as at the gate ─┬─ they run instead (SM-5)
 //!                                                             └─ may not: its giver is told, and asked again
@@ -15,6 +16,8 @@
 //!   follow ─── waits for the end of the question that a call of equal key and digest leads (ID-3), and takes over
 //!              what its answer changed
 //! ```
+
+mod recorded;
 
 use crate::{
     agent::{FromLead, Lead, Settlement, Share, ShareKey, WaitingQuestion},
@@ -30,8 +33,8 @@ use crate::{
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use toolyard_core::{
-    Answer, ApprovalRequest, Approver, Arguments, CallError, Decision, EditRefused, ErrorKind, Receipt,
-    RequestId, event::SettledBy,
+    Answer, ApprovalRequest, Approver, Arguments, CallDigest, CallError, Decision, EditRefused, ErrorKind,
+    Receipt, RequestId, event::SettledBy,
 };
 
 /// How often one question is asked again because the arguments that it was answered with may not run. A program that
@@ -50,6 +53,8 @@ pub(crate) struct Question {
     edit: Option<Edit>,
     /// How many changes were refused.
     refused: u32,
+    /// What a recorder was told that the question is about.
+    recorded: Option<CallDigest>,
 }
 
 /// The call's part in its question.
@@ -107,8 +112,8 @@ impl Question {
         approver: Contained<Arc<dyn Approver>>,
         request: ApprovalRequest,
     ) -> Self {
-        let (part, given, edit, refused) = (Part::Alone, None, None, 0);
-        let mut question = Self { call, approver, request, part, given, edit, refused };
+        let (part, given, edit, refused, recorded) = (Part::Alone, None, None, 0, None);
+        let mut question = Self { call, approver, request, part, given, edit, refused, recorded };
         question.share();
         question
     }
@@ -141,6 +146,14 @@ impl Question {
     /// Asks until there is an answer about what would run now.
     pub(crate) async fn ask(mut self) {
         let mut others = self.at().session().approvals().wait(self.request.pattern().key());
+        if self.at().engine().recorder.is_some() {
+            if let Err(error) = self.record().await {
+                return self.refuse(error);
+            }
+            if !self.at().show(&self.request, self.shares()) {
+                return;
+            }
+        }
         let settled = loop {
             let told = match std::mem::replace(&mut self.part, Part::Alone) {
                 Part::Follow(_, told) => told,
@@ -155,7 +168,10 @@ impl Question {
                 Followed::Outdated => self.share(),
             }
         };
-        self.settle(settled);
+        match self.record_answer(&settled).await {
+            Ok(()) => self.settle(settled),
+            Err(error) => self.refuse(error),
+        }
     }
 
     /// Waits for what the leader of the question is told.
@@ -169,7 +185,7 @@ impl Question {
         loop {
             // Made before the check below, so that no later change is missed.
             let changed = policy.notified();
-            if let Err(error) = self.check_again() {
+            if let Err(error) = self.check_and_record().await {
                 return Followed::Settled(Settled::Refused(error));
             }
             let how = tokio::select! {
@@ -213,7 +229,7 @@ impl Question {
         loop {
             // Made before the check below, so that no later change is missed.
             let changed = policy.notified();
-            if let Err(error) = self.check_again() {
+            if let Err(error) = self.check_and_record().await {
                 return Settled::Refused(error);
             }
             let settled = tokio::select! {
@@ -324,6 +340,15 @@ impl Question {
             self.request = self.request.renewed(digest);
         }
         Ok(())
+    }
+
+    /// The same, and waits until a recorder knows what is asked about now.
+    async fn check_and_record(&mut self) -> Result<(), CallError> {
+        self.check_again()?;
+        match self.at().engine().recorder.is_some() {
+            true => self.record().await,
+            false => Ok(()),
+        }
     }
 
     fn given(&self) -> Given {

@@ -39,11 +39,15 @@ pub(crate) enum Refusal {
     SinksFull,
     /// Events cannot be written at all (OB-3).
     SinksBroken,
+    /// That it starts could not be recorded (SM-4).
+    Unrecorded,
+    /// The same, within the time that a call waits for it.
+    RecordLate,
     /// Results hold as much memory as they may.
     ResultsFull { whose: &'static str, max: usize },
     /// The policy changed after it was approved (V1).
     ChangedSinceApproval,
-    /// The policy changed twice while it waited (V1).
+    /// The policy changed twice while it waited, or after what it allows had been recorded (V1).
     ChangedTwice,
     /// Its question ended with a panic of the approver.
     ApproverPanicked,
@@ -94,6 +98,12 @@ impl Refusal {
             }
             Self::SinksBroken => {
                 sink("events cannot be written, and no call with side effects may run unrecorded")
+            }
+            Self::Unrecorded => {
+                journal("this call could not be recorded, and no such call may run unrecorded")
+            }
+            Self::RecordLate => {
+                journal("this call could not be recorded in time, and no such call may run unrecorded")
             }
             Self::ResultsFull { whose, max } => results_full(whose, max),
             Self::ChangedSinceApproval => changed("The policy changed after this call was approved."),
@@ -177,6 +187,12 @@ fn key_in_progress() -> CallError {
 
 fn sink(message: &str) -> CallError {
     new(ErrorKind::Internal, message).with_reason(Reason::Sink)
+}
+
+fn journal(message: &str) -> CallError {
+    new(ErrorKind::Internal, message)
+        .with_reason(Reason::Journal)
+        .with_advice("Nothing was done. This is a fault of the engine, not of the call.")
 }
 
 fn results_full(whose: &str, max: usize) -> CallError {

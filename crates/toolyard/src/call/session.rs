@@ -7,6 +7,7 @@ use crate::{
         engine::EngineCore,
         flight::Flight,
         in_flight::{CallRef, WeakCall},
+        records::SessionRecords,
         stop::Stop,
         weak_list::WeakList,
     },
@@ -31,6 +32,8 @@ pub(crate) struct SessionCore {
     /// The session it was forked from, and how.
     parent: Option<Parent>,
     open: Mutex<Open>,
+    /// What it has left with the recorder, if there is one.
+    pub(super) records: Option<Box<SessionRecords>>,
 }
 
 /// A fork's link to its parent.
@@ -80,10 +83,12 @@ impl SessionCore {
         engine: &Arc<EngineCore>,
         number: u64,
         id: SessionId,
-        options: PreparedOptions,
+        mut options: PreparedOptions,
         numbers: Arc<Numbers>,
     ) -> Arc<Self> {
+        let records = options.terms.take().map(|terms| SessionRecords::new(terms, options.is_named));
         Arc::new(Self {
+            records,
             agent: Agent::root_of(&engine.services, number, id, options, numbers),
             engine: engine.clone(),
             keys: Arc::new(Keys::new(KeyBounds::default())),
@@ -99,6 +104,8 @@ impl SessionCore {
         made_by: Option<CallRef>,
     ) -> Result<Arc<Self>, NameTaken> {
         let place = parent.take_place(parts.name.clone())?;
+        let records =
+            parent.records.is_some().then(|| SessionRecords::new(parts.terms(), parts.name.is_some()));
         let agent = parent.agent.fork(parts, made_by.as_ref().and_then(|call| call.batch.allowance()));
         let made_by = made_by.map(|call| call.at().downgrade());
         let fork = Arc::new(Self {
@@ -107,7 +114,9 @@ impl SessionCore {
             keys: parent.keys.clone(),
             parent: Some(Parent { session: parent.clone(), place, made_by }),
             open: Mutex::default(),
+            records,
         });
+        fork.record_opening();
         let (stopped, cancelled_at) = {
             let mut open = parent.open_now();
             open.forks[place].core = Arc::downgrade(&fork);
@@ -147,6 +156,11 @@ impl SessionCore {
     /// Whether the handler whose call made it has ended: the fork has ended with it.
     fn has_outlived_its_call(&self) -> bool {
         self.made_by().is_some_and(|call| !call.upgrade().is_some_and(|call| call.runs()))
+    }
+
+    /// The session it was forked from.
+    pub(super) fn parent(&self) -> Option<&Self> {
+        Some(&self.parent.as_ref()?.session)
     }
 
     /// The call whose handler made it, if it is the fork of one.

@@ -8,7 +8,7 @@ use crate::{
     clock::Clock,
     config::{Budgets, Limits, OnSerialFailure, PoolWidths, ToolConfig, Waits},
     pool::{PoolLeases, Pools},
-    record::{Content, EventBus, EventSink, EventWriter, Queue, Sequence},
+    record::{Content, EventBus, EventSink, EventWriter, Queue, Recorder, Recording, Sequence},
     tasks::{Blocking, BlockingThreads, Contained, Spawner, Tasks, caught, unwind},
     tool::{Guards, Lengthy, Policies, RegisterError, Registry, RulesInForce},
 };
@@ -78,6 +78,7 @@ pub struct EngineBuilder {
     sinks: Vec<Arc<dyn EventSink>>,
     trace_content: bool,
     writers: Vec<Box<dyn EventWriter>>,
+    recorder: Option<Arc<dyn Recorder>>,
     redactor: Option<Redactor>,
     resources: Resources,
     scope: Option<Arc<dyn PathScope>>,
@@ -175,6 +176,14 @@ impl EngineBuilder {
     /// [`EventWriter`].
     pub fn event_writer(mut self, writer: impl EventWriter + 'static) -> Self {
         self.writers.push(Box::new(writer));
+        self
+    }
+
+    /// Sets who is asked for what must be durable: a call that changes something waits for its record before it starts,
+    /// and its result for another one before anybody is given it; see [`Recorder`] (SM-4). By default nobody is asked, and
+    /// nothing waits.
+    pub fn recorder(mut self, recorder: impl Recorder + 'static) -> Self {
+        self.recorder = Some(Arc::new(recorder));
         self
     }
 
@@ -338,6 +347,9 @@ impl EngineBuilder {
         let pools = Pools::start(admission, leases, on_failure).await;
         let pools = pools.map_err(|error| BuildError::Pools(Box::new(error)))?;
         core.begin_log();
+        if let Some(recorder) = &core.recorder {
+            recorder.begin(core.epoch);
+        }
         Ok(Engine { core, pools: Arc::new(pools) })
     }
 
@@ -378,6 +390,7 @@ impl EngineBuilder {
                 let capacity = self.limits.events_queue_max;
                 Queue::new(writer, capacity, hold.clone(), blocking.clone(), self.redactor.clone())
             }),
+            recorder: self.recorder.map(|recorder| Box::new(Recording::new(recorder, self.redactor.clone()))),
             results_redactor: self.redactor.as_ref().and_then(Redactor::for_results),
             redactor: self.redactor,
             sequence: Sequence::default(),

@@ -77,6 +77,6 @@ impl Engine {
                 break id;
             }
         };
-        self.session_with(id, options)
+        self.session_with(id, SessionOptions { is_unnamed: true, ..options })
     }
 }

@@ -2,8 +2,9 @@
 
 use crate::{
     call::{EngineCore, Stop, unfinished},
-    config::Drain,
+    config::{Drain, RECORD_WAIT_AT_LAST},
     pool::Pools,
+    record::RecordError,
 };
 use std::{sync::atomic::Ordering, time::Duration};
 use toolyard_core::{EventKind, event::DrainStep};
@@ -19,6 +20,9 @@ pub struct DrainReport {
 /// The time that calls still need after their handlers were abandoned, for the end hook (at most 5 s) and the last
 /// events.
 const WRAP_UP_TIME: Duration = Duration::from_secs(6);
+
+/// How long a recorder may take to make everything durable at last.
+const FLUSH_WITHIN: Duration = Duration::from_secs(10);
 
 pub(super) async fn shutdown(engine: &EngineCore, pools: &Pools, drain: Drain) -> DrainReport {
     let step = |step| engine.emit(EventKind::EngineDrain { step });
@@ -38,10 +42,20 @@ pub(super) async fn shutdown(engine: &EngineCore, pools: &Pools, drain: Drain) -
         if last_longer_than(drain.grace).await {
             step(DrainStep::Abandon);
             engine.abandon.cancel();
-            if last_longer_than(WRAP_UP_TIME).await {
+            let records = if engine.recorder.is_some() { RECORD_WAIT_AT_LAST } else { Duration::ZERO };
+            if last_longer_than(WRAP_UP_TIME + records).await {
                 let batches = unfinished(engine.batches()).count();
                 tracing::error!(batches, "calls did not end after their handlers were abandoned");
             }
+        }
+    }
+    let flushed = engine.recorder.as_ref().and_then(|recorder| recorder.give(|recorder| recorder.flush()));
+    if let Some(flushed) = flushed {
+        let what = "what was recorded could not be made durable before the engine has stopped";
+        match engine.tasks.timeout(FLUSH_WITHIN, flushed).await {
+            Some(Ok(())) => {}
+            Some(Err(error)) => engine.log_unrecorded(what, &error),
+            None => engine.log_unrecorded(what, &RecordError::new("it takes too long")),
         }
     }
     let written = engine.bus.written(&engine.tasks).await;

@@ -4,6 +4,7 @@ use super::settings::settings_of_both;
 use crate::{
     agent::{Narrowing, Permissions, PreparedOptions, Services},
     config::Budgets,
+    record::SessionTerms,
     tasks::Contained,
 };
 use std::{num::NonZeroUsize, sync::Arc};
@@ -43,6 +44,8 @@ pub struct SessionOptions {
     pub(crate) scope: Option<Arc<dyn PathScope>>,
     pub(crate) narrowing: Narrowing,
     pub(crate) confirmations: Option<Confirmations>,
+    /// Whether nobody has named the session (SM-8).
+    pub(crate) is_unnamed: bool,
 }
 
 settings_of_both! {
@@ -105,6 +108,7 @@ impl SessionOptions {
     /// What the session will have, with the engine's settings for what these leave open. Asks the workspace for its
     /// root, which is code of the embedder.
     pub(crate) fn prepared(self, engine: &Services) -> PreparedOptions {
+        let (terms, is_named) = (engine.recorder.is_some().then(|| self.terms()), !self.is_unnamed);
         let scope = self.scope.map(Contained::new).or_else(|| engine.scope.clone());
         let root = scope.as_ref().map(|scope| scope.root());
         let confirmations = self.confirmations.as_ref().unwrap_or(&engine.confirmations);
@@ -122,6 +126,20 @@ impl SessionOptions {
             },
             scope,
             permissions: Arc::new(permissions),
+            terms,
+            is_named,
+        }
+    }
+
+    /// What a recorder is told of them.
+    fn terms(&self) -> SessionTerms {
+        SessionTerms {
+            max_in_flight: self.max_in_flight,
+            tree_max_in_flight: self.tree_max_in_flight,
+            weight: self.priority.weight(),
+            budgets: self.budgets,
+            confirmations: self.confirmations.clone(),
+            ..self.narrowing.terms()
         }
     }
 }

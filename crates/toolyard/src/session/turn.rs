@@ -4,6 +4,7 @@ use crate::{
     batch::{Dispatch, Order, Origin, Watch, dispatch_nested},
     budget::Allowance,
     call::{BatchState, SessionCore, Stop, TurnOf, WeakList, span},
+    record::Cancelled,
 };
 use parking_lot::Mutex;
 use std::{fmt, sync::Arc};
@@ -121,6 +122,7 @@ impl Turn {
 
     /// Cancels the turn's calls, now and in future; other turns of the session continue (SC-1).
     pub fn cancel(&self) {
+        self.session.record_cancel(Cancelled::Turn(self.number));
         let batches = {
             let mut state = self.state.lock();
             state.cancelled = true;
@@ -132,6 +134,7 @@ impl Turn {
     /// Cancels the calls with this id that are in flight in this turn; their siblings continue. Returns `false` when
     /// there is none, because the call has ended or never existed (SC-4).
     pub fn cancel_call(&self, id: &str) -> bool {
+        self.session.record_cancel(Cancelled::Calls { turn: Some(self.number), id });
         let open = self.state.lock().open.retain(BatchState::is_open);
         super::cancel_in(&open, id)
     }

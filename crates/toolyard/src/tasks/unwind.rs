@@ -6,9 +6,9 @@
 mod log;
 mod trace;
 
-pub(crate) use log::log_unclassified;
 #[cfg(test)]
 pub(crate) use log::logged;
+pub(crate) use log::{log_error, log_unclassified};
 pub(crate) use trace::prepare;
 
 use std::{

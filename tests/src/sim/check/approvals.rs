@@ -5,6 +5,7 @@ use super::{
     Traces, Violation,
     in_force::{InForce, checked_us},
     policies::START_US,
+    recording_us,
     remembered::{Pattern, RememberedAnswer, RememberedAnswers},
     traces::CallTrace,
 };
@@ -65,7 +66,7 @@ impl CallApproval<'_> {
         // An answer given at the same moment may be to a question that was asked before it.
         let known = |given: &&RememberedAnswer| {
             given.is_taken
-                && given.at_us + START_US < checked_us(self.index, at_us)
+                && given.at_us + START_US + recording_us(self.index) < checked_us(self.index, at_us)
                 && !self.remembered.is_forgotten(given, place, u64::MAX)
         };
         if self.remembered.before(self.pattern(), place).any(|given| known(&given)) {
@@ -195,7 +196,7 @@ impl CallApproval<'_> {
         let mut given = self.remembered.before(self.pattern(), resolved).filter(|given| given.allows);
         given.any(|given| {
             let came_later = given.place < received;
-            let at_once = given.at_us + START_US >= resolved_us;
+            let at_once = given.at_us + START_US + recording_us(self.index) >= resolved_us;
             at_once || (came_later && !self.remembered.is_forgotten(given, received, u64::MAX))
         })
     }

@@ -1,12 +1,13 @@
 //! I8: breakers make legal moves for a reason, nothing starts while one is open, and only one probe at a time runs
 //! while it is half-open (CB-2 to CB-10).
 
-use super::{SLACK_US, Traces, Violation, traces::AttemptTrace};
+use super::{SLACK_US, Traces, Violation, recording_us, traces::AttemptTrace};
 use crate::sim::{
     Fact, HandlerEnd,
     program::{BreakerOwner, End, Guards, Index, Placement},
 };
-use toolyard::{BreakerOf, BreakerPolicy, BreakerState, ErrorKind, EventKind, Reason};
+use std::collections::BTreeSet;
+use toolyard::{BreakerOf, BreakerPolicy, BreakerState, CallId, ErrorKind, EventKind, MemoryRecord, Reason};
 
 /// The event of an attempt may come this long after its breaker admitted it.
 const EVENT_LAG_US: u64 = 50_000;
@@ -156,7 +157,7 @@ impl<'a> BreakerTrace<'a> {
         for (at, (node, it)) in self.attempts.iter().enumerate() {
             let period = self.at(it.place);
             let shut = matches!(period.state, BreakerState::Open | BreakerState::ForcedOpen);
-            if shut && it.at_us > period.at_us + EVENT_LAG_US {
+            if shut && it.at_us > period.at_us + (EVENT_LAG_US + recording_us(self.index)) {
                 let what = format!(
                     "c{node} started at {} us although it is {:?} since {} us",
                     it.at_us, period.state, period.at_us
@@ -169,8 +170,8 @@ impl<'a> BreakerTrace<'a> {
             // Earlier attempts that it admitted as probes as well.
             let mut others = self.attempts[..at].iter().filter(|(_, other)| other.place > period.place);
             let still = |other: &AttemptTrace| {
-                let expires_us =
-                    other.at_us.saturating_sub(EVENT_LAG_US) + 1000 * self.timeout_ms().min(u64::MAX / 2000);
+                let expires_us = other.at_us.saturating_sub(EVENT_LAG_US + recording_us(self.index))
+                    + 1000 * self.timeout_ms().min(u64::MAX / 2000);
                 other.finished().is_none_or(|(_, over)| over > it.place) && it.at_us < expires_us
             };
             if let Some((other, _)) = others.find(|(other, probe)| still(probe) && other != node) {
@@ -190,6 +191,34 @@ impl<'a> BreakerTrace<'a> {
         let nodes = self.attempts.iter().filter_map(|(node, _)| self.index.nodes.get(node));
         let own = nodes.filter_map(|node| Some(node.call.timeout_ms.unwrap_or(node.tool?.timeout_ms)));
         own.min().unwrap_or(u64::MAX)
+    }
+
+    /// Whether some call that passes this breaker waits here for the record of its attempt, or is about to: it may be the
+    /// probe (SM-4).
+    fn is_recording(&self, place: usize) -> bool {
+        let mut recording = BTreeSet::new();
+        let until_us = self.traces.entries[place].at_us + SLACK_US;
+        for (at, entry) in self.traces.entries.iter().enumerate() {
+            if entry.at_us > until_us {
+                break;
+            }
+            match &entry.fact {
+                Fact::Recorded(record, _) => {
+                    if let MemoryRecord::Attempt { call, .. } = &**record {
+                        recording.insert(call.call_id.clone());
+                    }
+                }
+                Fact::Event(event)
+                    if at < place && (event.kind == EventKind::Attempt || event.kind.is_terminal()) =>
+                {
+                    event.call_id.iter().for_each(|id| _ = recording.remove(id));
+                }
+                _ => {}
+            }
+        }
+        let number = |id: &CallId| id.as_str().strip_prefix('c')?.parse::<u32>().ok();
+        let mut calls = recording.iter().filter_map(|id| self.index.nodes.get(&number(id)?));
+        calls.any(|node| node.tool.is_some_and(|tool| self.owner.covers(node.call.tool, tool)))
     }
 
     /// Checks the `circuit_open` refusals: the state they name is the true one, and if it is half-open, a probe exists.
@@ -223,7 +252,8 @@ impl<'a> BreakerTrace<'a> {
             let in_flight = |it: &AttemptTrace| {
                 it.at_us <= at_us + SLACK_US && it.stopped_us().saturating_add(SLACK_US) >= at_us
             };
-            if period.state == BreakerState::HalfOpen && !self.attempts.iter().any(|(_, it)| in_flight(it)) {
+            let has_probe = self.attempts.iter().any(|(_, it)| in_flight(it)) || self.is_recording(place);
+            if period.state == BreakerState::HalfOpen && !has_probe {
                 let what = format!("c{number} is refused at {at_us} us because of a probe, but none runs");
                 violations.push(Violation::new("CB-5", self.broken(what).what));
             }

@@ -350,6 +350,10 @@ impl Disturbances {
                     let codes = vec![Some(ErrorKind::ShuttingDown), Some(ErrorKind::Cancelled), None];
                     (entry.at_us, Reach::All, codes)
                 }
+                // What a call may use was recorded before another policy granted it something else (SM-4).
+                Fact::SetPolicy(_) if index.program.recorder.is_some() => {
+                    (entry.at_us, Reach::All, vec![Some(ErrorKind::PermissionDenied)])
+                }
                 Fact::Event(event) if index.program.skip_rest => match skipped_batch(index, event) {
                     Some(batch) => (entry.at_us, Reach::Batch(batch), vec![Some(ErrorKind::Cancelled)]),
                     None => continue,
@@ -378,6 +382,9 @@ impl Disturbances {
             late.filter(|(node, _)| index.peers(*node).len() > 1)
                 .map(|(node, end)| (end.at_us, Reach::Call(node), cancelled())),
         );
+        if index.program.recorder.is_some_and(|recorder| recorder.fails + recorder.late > 0) {
+            found.push((0, Reach::All, vec![Some(ErrorKind::Internal)]));
+        }
         if index.program.queue_max.is_some() {
             found.push((0, Reach::All, vec![Some(ErrorKind::Overloaded)]));
         }

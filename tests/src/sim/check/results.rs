@@ -15,7 +15,12 @@ pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
         if let Fact::Resent(batch, before, now) = &entry.fact {
             // The run number is that of the new batch, and it may have no room for a copy of the result.
             let same = |(before, now): (&ResultView, &ResultView)| {
-                let as_before = ResultView { run: before.run, dedupe: before.dedupe, ..now.clone() };
+                let as_before = ResultView {
+                    run: before.run,
+                    dedupe: before.dedupe,
+                    recorded: before.recorded,
+                    ..now.clone()
+                };
                 let has_no_room = before.bytes > 0
                     && index.program.room.is_some()
                     && now.code == Some(ErrorKind::OutputTooLarge);

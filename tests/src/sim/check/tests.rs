@@ -2,6 +2,7 @@
 
 mod gate;
 mod rare;
+mod recorded;
 mod sandboxes;
 mod secrets;
 mod survival;
@@ -90,6 +91,7 @@ pub(in crate::sim) fn program(read: usize, sessions: &[&[usize]]) -> Program {
         deadline_ms: None,
         threads: None,
         room: None,
+        recorder: None,
         hooks: false,
         budgets: [Budget::UNLIMITED; 3],
         secret: None,

@@ -62,6 +62,7 @@ impl Program {
         program.sandbox(&mut Dice::new(seed, 9));
         program.fingerprint(&mut Dice::new(seed, 10));
         program.edit(&mut Dice::new(seed, 11));
+        program.record(&mut Dice::new(seed, 12));
         program.forget_stale_cancels();
         program
     }
@@ -122,6 +123,7 @@ impl Generator {
             deadline_ms: self.dice.maybe(80, |dice| dice.pick(&[100, 3_000])),
             threads: None,
             room: None,
+            recorder: None,
             hooks,
             budgets: [Budget::UNLIMITED; 3],
             secret: None,

@@ -145,7 +145,7 @@ impl Scissors {
 
 /// The same program with one simpler setting each.
 fn settings(program: &Program) -> Vec<Program> {
-    let plainer: [fn(&mut Program); 31] = [
+    let plainer: [fn(&mut Program); 33] = [
         |it| (it.chaos.yields, it.chaos.naps) = (0, 0),
         |it| it.hooks = false,
         |it| it.every_call(&mut |call| call.edit = EditPlan::Nothing),
@@ -154,6 +154,8 @@ fn settings(program: &Program) -> Vec<Program> {
         |it| it.tools.iter_mut().for_each(|tool| tool.on_drop = None),
         Program::without_sandbox,
         |it| it.policies.iter_mut().for_each(|policy| policy.on_drop = None),
+        |it| it.recorder = None,
+        |it| it.recorder.iter_mut().for_each(|recorder| (recorder.fails, recorder.late) = (0, 0)),
         |it| it.secret = None,
         |it| it.policies.iter_mut().for_each(|policy| policy.wall_ms = None),
         |it| it.policies.iter_mut().for_each(|policy| policy.has_fingerprint = false),

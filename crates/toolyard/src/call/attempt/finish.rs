@@ -11,7 +11,7 @@ use crate::{
             zombie::{Zombie, a_zombie_keeps},
         },
         end::End,
-        ending::Ending,
+        ending::{Ending, Recorded},
         nested::Report,
         refusals::vanished_error,
         run::Step,
@@ -28,7 +28,7 @@ impl Attempt {
     /// Releases the permits before the result is written, except what a handler that still runs keeps.
     #[inline(always)]
     pub(super) fn release(&mut self, still_running: bool, at: Instant) {
-        if matches!(self.stage, Stage::Running(_) | Stage::Counted) {
+        if matches!(self.stage, Stage::Unstarted(_) | Stage::Running(_) | Stage::Counted) {
             let zombie = self.give_back(still_running, at);
             self.stage = Stage::Released { zombie };
         }
@@ -86,12 +86,13 @@ impl Attempt {
 
     /// Takes what a handler that was given up still holds.
     #[inline(always)]
-    fn take_zombie(&mut self) -> Option<Box<Held>> {
+    pub(super) fn take_zombie(&mut self) -> Option<Box<Held>> {
         match &mut self.stage {
-            Stage::Released { zombie } | Stage::Reported { zombie } | Stage::InHook { zombie, .. } => {
-                zombie.take()
-            }
-            Stage::Running(_) | Stage::Counted | Stage::Done => None,
+            Stage::Released { zombie }
+            | Stage::Recording { zombie, .. }
+            | Stage::Reported { zombie }
+            | Stage::InHook { zombie, .. } => zombie.take(),
+            Stage::Unstarted(_) | Stage::Running(_) | Stage::Counted | Stage::Done => None,
         }
     }
 
@@ -150,6 +151,7 @@ impl Attempt {
             sandbox: self.confinement().sandbox,
             cancel_requested: matches!(why, DetachReason::Cancelled),
             dedupe: Dedupe::Fresh,
+            recorded: Recorded::NotYet,
         };
         ending.with_edit(self.at().edited())
     }
@@ -183,6 +185,7 @@ impl Attempt {
             sandbox: confinement.sandbox,
             cancel_requested: stop.is_some(),
             dedupe: Dedupe::Fresh,
+            recorded: Recorded::NotYet,
         }
     }
 }
@@ -201,13 +204,23 @@ impl Attempt {
     #[cold]
     #[inline(never)]
     fn vanish(&mut self) {
+        if self.vanishes_unstarted() {
+            return;
+        }
         self.release(false, self.engine().clock.now());
         let zombie = self.take_zombie();
         let ending = match std::mem::replace(&mut self.stage, Stage::Done) {
             Stage::InHook { outcome, .. } => Ending::of_outcome(*outcome),
+            Stage::Recording { ending, no_side_effect, .. } => {
+                self.stage = Stage::Released { zombie: None };
+                self.keep(&ending, no_side_effect);
+                *ending
+            }
             stage => {
                 let vanished = Ending::vanished(vanished_error(self.number()), self.queued());
-                let ending = vanished.with_edit(self.at().edited());
+                let mut ending = vanished.with_edit(self.at().edited());
+                // Nobody is left to wait for it.
+                drop(self.give_result(&mut ending));
                 if let Some(span) = self.at().forget_span() {
                     span::ended(&span, self.at(), &ending);
                 }

@@ -7,6 +7,7 @@ use crate::{
         ending::Ending,
         progress::Progress,
     },
+    record::Foundation,
     tool::{Decision, Ended, Paid, Repeatability, Span, Verdicts, retry::decide},
 };
 use std::time::Duration;
@@ -102,12 +103,22 @@ impl Attempt {
     pub(crate) fn try_again(&mut self, ending: Ending, paid: Paid, delay: Duration, span: tracing::Span) {
         self.stage = Stage::Done;
         let (ready_at, granted_at) = self.first_times();
+        let recorded = Foundation::of(self.at().give_attempt_end(ending.attempts, &ending.status, true));
         let Err(error) = ending.status else { return };
         let now = self.engine().clock.now();
         let not_before = now.checked_add(delay).unwrap_or(now + LONGEST);
         let attempts = ending.attempts;
-        let progress =
-            Progress { attempts, error, ready_at, granted_at, not_before, paid, span, inherited: false };
+        let progress = Progress {
+            attempts,
+            error,
+            ready_at,
+            granted_at,
+            not_before,
+            paid,
+            span,
+            inherited: false,
+            recorded,
+        };
         self.at().try_again(Box::new(progress), delay);
     }
 

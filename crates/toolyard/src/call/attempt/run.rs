@@ -26,7 +26,10 @@ use std::{
 use toolyard_core::{EventKind, set_edited};
 
 /// The end of a call, and where its handler's end is reported if that still runs.
-type CallEnd = (Ending, Option<HandlerStopped>);
+type CallEnd = (Ending, Option<HandlerStopped>, NoSideEffect);
+
+/// Whether the handler itself says that it changed nothing.
+type NoSideEffect = bool;
 
 impl Job for Attempt {
     type Next = Next;
@@ -36,6 +39,10 @@ impl Job for Attempt {
     #[expect(clippy::manual_async_fn, reason = "an async fn stores its arguments in its future twice")]
     fn run(&mut self) -> impl Future<Output = Option<Next>> + Send {
         async move {
+            // Boxed, so that a call without a recorder needs no room for this in its task.
+            if self.engine().recorder.is_some() && !Box::pin(self.may_start()).await {
+                return None;
+            }
             self.announce();
             let span = self.span();
             let executed = {
@@ -43,11 +50,11 @@ impl Job for Attempt {
                 let (mut executing, span) = (pin!(self.execute()), &span);
                 poll_fn(move |cx| poll_caught(executing.as_mut(), span, cx)).await
             };
-            let hook = match self.end(executed, span) {
+            let rest = match self.end(executed, span) {
                 Ok(next) => return next,
-                Err(hook) => hook,
+                Err(rest) => rest,
             };
-            hook.await;
+            rest.await;
             None
         }
     }
@@ -66,30 +73,43 @@ impl Attempt {
         }
     }
 
-    /// Ends the call, or leaves it waiting for its next attempt. If a hook comes before its end, both are the error:
-    /// boxed, so that a call without hooks needs no room for them in its task.
+    /// Ends the call, or leaves it waiting for its next attempt. If a record or a hook comes before its end, all that is
+    /// the error: boxed, so that a call without them needs no room for it in its task.
     #[inline(always)]
     fn end(&mut self, executed: Executed, span: OpenSpan) -> Result<Option<Next>, BoxFuture<'_, ()>> {
         let next = self.ends_soon().then(|| Next::of(self.engine()));
-        let Some((ending, still_running)) = self.conclude(executed, span) else { return Ok(next) };
-        if self.engine().hooks.is_some() {
-            return Err(Box::pin(self.finish_with_hook(ending, still_running)));
+        let Some((ending, still_running, no_side_effect)) = self.conclude(executed, span) else {
+            return Ok(next);
+        };
+        if self.engine().hooks.is_some() || self.engine().recorder.is_some() {
+            return Err(Box::pin(self.finish_later(ending, still_running, no_side_effect)));
         }
         self.finish(ending, still_running);
         Ok(next)
     }
 
     /// Whether nothing slow happens between the end of the handler and that of the call: no redaction, and no code of
-    /// sinks and hooks.
+    /// sinks, hooks and recorders.
     #[inline]
     fn ends_soon(&self) -> bool {
         let engine = self.engine();
-        engine.redactor.is_none() && !engine.bus.is_recorded() && engine.hooks.is_none()
+        engine.redactor.is_none()
+            && !engine.bus.is_recorded()
+            && engine.hooks.is_none()
+            && engine.recorder.is_none()
     }
 
-    async fn finish_with_hook(&mut self, mut ending: Ending, still_running: Option<HandlerStopped>) {
+    async fn finish_later(
+        &mut self,
+        mut ending: Ending,
+        still_running: Option<HandlerStopped>,
+        no_side_effect: bool,
+    ) {
+        if self.engine().recorder.is_some() {
+            ending = self.record_end(ending, no_side_effect).await;
+        }
         // For a detached call the hook has already run.
-        if !self.at().is_detached() {
+        if self.engine().hooks.is_some() && !self.at().is_detached() {
             ending = self.run_end_hook(ending).await;
         }
         self.finish(ending, still_running);
@@ -136,8 +156,10 @@ impl Attempt {
         set_edited(&mut ending.status, self.at().edited());
         self.close(span, &ending);
         self.succeeded(&ending);
-        self.keep(&ending, no_side_effect);
-        Some((ending, still_running))
+        if self.engine().recorder.is_none() {
+            self.keep(&ending, no_side_effect);
+        }
+        Some((ending, still_running, no_side_effect))
     }
 
     /// Makes room for a result in its batch. If there is none, an error that says so takes its place. The result of a

@@ -1,7 +1,10 @@
 //! The machine, driven by events in any order beside a model of it.
 
 use super::*;
-use crate::tool::{rate::RateQueue, retry::Bucket};
+use crate::{
+    record::Foundation,
+    tool::{rate::RateQueue, retry::Bucket},
+};
 use proptest::prelude::*;
 use std::{sync::Arc, time::Duration};
 use toolyard_admission::{Admission, Admitted, Ask, Need, Permit, Waiter};
@@ -50,6 +53,7 @@ impl Parts {
             paid: Bucket::new().pay(ErrorKind::Transient).unwrap(),
             span: tracing::Span::none(),
             inherited: false,
+            recorded: Foundation::default(),
         })
     }
 
@@ -154,7 +158,7 @@ impl Pair {
         let (before, parts) = (self.at, self.parts);
         match event {
             Event::Asks => {
-                assert_eq!(self.life.asks(), before == At::Waiting);
+                assert_eq!(self.life.asks(true), before == At::Waiting);
                 if before == At::Waiting {
                     self.at = At::Asking { run_begun: false };
                 }
@@ -318,4 +322,16 @@ fn the_waker_of_a_running_call_is_taken_once() {
     assert!(life.running().unwrap().take_waker().is_none());
     assert!(life.running().unwrap().keep_waker(&task).is_none());
     assert!(life.ends(Ending::unstarted(CallError::new(ErrorKind::Internal, "over"))).is_some());
+}
+
+/// SM-4: a question that has not been shown leaves nothing to be told when its call ends, and shows no more then.
+#[test]
+fn a_question_that_is_not_shown_leaves_nothing_open() {
+    let mut life = Life::new();
+    assert!(life.asks(false));
+    assert!(!life.run_begins());
+    assert!(life.is_asking() && !life.leaves().was_asking);
+    assert!(!life.shows());
+    let mut life = Life::new();
+    assert!(life.asks(false) && life.shows() && life.leaves().was_asking);
 }

@@ -43,6 +43,13 @@ impl Panic {
     }
 }
 
+/// Logs an error of the embedder's code. `what` says whose it is, and what comes of it.
+#[cold]
+pub(crate) fn log_error(what: &'static str, error: &(dyn Error + 'static), redactor: Option<&Redactor>) {
+    let told = causes(error);
+    tracing::error!(error = %redacted(&told, redactor), "{what}");
+}
+
 /// Logs the error of a handler that did not classify it.
 #[cold]
 pub(crate) fn log_unclassified(error: &ToolError, tool: &str, redactor: Option<&Redactor>) {

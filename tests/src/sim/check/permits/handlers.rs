@@ -6,7 +6,8 @@ use crate::sim::{
     check::{Violation, handlers::Handlers},
     program::{Index, Placement},
 };
-use toolyard::ToolClass;
+use std::collections::BTreeSet;
+use toolyard::{EventKind, MemoryRecord, Pace, ToolClass};
 
 /// A handler starts a little after its grant, and its permit returns a little after its end. Within this time the two
 /// counts agree at least once.
@@ -16,6 +17,8 @@ const LAG_US: u64 = 2_000_000;
 #[derive(Debug, Default)]
 pub(super) struct PermitCheck {
     handlers: Handlers,
+    /// The calls that wait with their permits for the record of their attempt (SM-4).
+    recording: BTreeSet<u32>,
     /// For each class, since when more permits are in use than handlers may hold.
     over_since: [Option<u64>; ToolClass::ALL.len()],
 }
@@ -27,8 +30,9 @@ impl PermitCheck {
             self.handlers.apply(node, step);
         }
         self.handlers.follow(&entry.fact);
+        self.follow_records(&entry.fact);
         let may_differ = match &entry.fact {
-            Fact::Handler(..) | Fact::Permits(_) => true,
+            Fact::Handler(..) | Fact::Permits(_) | Fact::Recorded(..) => true,
             Fact::Event(event) => event.kind.is_terminal(),
             _ => false,
         };
@@ -39,6 +43,21 @@ impl PermitCheck {
             .into_iter()
             .filter_map(|class| self.of_class(index, table, entry.at_us, class))
             .collect()
+    }
+
+    fn follow_records(&mut self, fact: &Fact) {
+        match fact {
+            Fact::Recorded(record, pace) if *pace != Pace::Nothing => {
+                if let MemoryRecord::Attempt { call, .. } = &**record {
+                    self.recording.extend(number_of(call.call_id.as_str()));
+                }
+            }
+            Fact::Event(event) if event.kind == EventKind::Attempt || event.kind.is_terminal() => {
+                let number = event.call_id.as_ref().and_then(|id| number_of(id.as_str()));
+                number.iter().for_each(|number| _ = self.recording.remove(number));
+            }
+            _ => {}
+        }
     }
 
     fn of_class(
@@ -58,6 +77,8 @@ impl PermitCheck {
             // A handler that was parked when its call ended keeps its lease, if it cannot be dropped.
             at_most += usize::from(!state.is_parked() || state.over);
         }
+        let recording = self.recording.iter().filter_map(|number| index.nodes.get(number));
+        at_most += recording.filter(|node| node.class() == Some(class)).count();
         let since = &mut self.over_since[class.index()];
         match (in_use > at_most, *since) {
             (false, _) => *since = None,
@@ -76,6 +97,11 @@ impl PermitCheck {
             Violation::new("I3", what)
         })
     }
+}
+
+/// The number of the call with this id.
+fn number_of(id: &str) -> Option<u32> {
+    id.strip_prefix('c')?.parse().ok()
 }
 
 /// How many permits of a class are in use.

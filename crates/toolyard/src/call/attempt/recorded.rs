@@ -1,0 +1,171 @@
+//! The records of an attempt, and what waits for them (SM-4).
+//!
+//! ```text
+//!   permits ─► attempt ─┬─ durable ───────────► tool.called, dispatch.attempt, handler
+//!                       ├─ not, or late ──────► permits back, internal, not started; a follower leads
+//!                       └─ told to stop, its deadline, another policy ► the same, as cancelled and so on
+//!
+//!   permits back ─► ended ─┬─ durable ────► kept under its key, hook, event, result
+//!                          └─ not, or late ► the same, with `recorded: false`
+//! ```
+
+use crate::{
+    call::{
+        attempt::{Attempt, Stage},
+        ending::{Ending, Recorded},
+        progress::Bid,
+        refusals::Refusal,
+        stop::Stop,
+    },
+    config::RECORD_WAIT,
+    record::{AttemptRecord, RecordError},
+};
+use futures::future::BoxFuture;
+use std::future::poll_fn;
+use toolyard_core::{CallError, Confinement};
+
+/// What an attempt waits for.
+type Durable = BoxFuture<'static, Result<(), RecordError>>;
+
+impl Attempt {
+    /// Waits until the attempt may start. Returns `false` if its call has ended instead, or goes on elsewhere.
+    pub(super) async fn may_start(&mut self) -> bool {
+        let Some(durable) = self.give_start() else { return true };
+        self.stage = match std::mem::replace(&mut self.stage, Stage::Done) {
+            Stage::Running(slots) => Stage::Unstarted(slots),
+            other => other,
+        };
+        let confinement = *self.confinement();
+        let durable = self.until_durable(durable).await;
+        match durable.and_then(|()| self.may_still_start(confinement)) {
+            Ok(()) => {
+                self.stage = match std::mem::replace(&mut self.stage, Stage::Done) {
+                    Stage::Unstarted(slots) => Stage::Running(slots),
+                    other => other,
+                };
+                // Its timeout counts from here.
+                self.granted_at = self.engine().clock.now();
+                true
+            }
+            Err(error) => {
+                self.does_not_start(error);
+                false
+            }
+        }
+    }
+
+    /// Checks that the policy has not changed meanwhile so that the call must not run, or not as it was recorded.
+    fn may_still_start(&self, recorded: Confinement) -> Result<(), CallError> {
+        self.at().may_still_run().map_err(|error| *error)?;
+        match *self.confinement() == recorded {
+            true => Ok(()),
+            false => Err(Refusal::ChangedTwice.error()),
+        }
+    }
+
+    /// Gives the record of this attempt; `None` if it need not wait.
+    fn give_start(&mut self) -> Option<Durable> {
+        let before = self.progress.as_mut().map(|progress| std::mem::take(&mut progress.recorded));
+        let (call, work, number) = (self.at(), self.work(), self.number());
+        let recording = self.engine().recorder.as_ref()?;
+        let record = AttemptRecord {
+            call: call.call_place(),
+            attempt: number,
+            tool: work.entry.spec(),
+            arguments: call.args(),
+            key: call.call().idempotency_key.as_deref(),
+            confinement: self.confinement(),
+            approval: work.consent.approval(),
+            digest: call.digest(),
+            timeout: self.bounds().timeout,
+        };
+        let own = recording.give(|recorder| recorder.attempt(&record))?;
+        let foundation = self.batch().foundation();
+        Some(Box::pin(async move {
+            foundation.durable().await?;
+            if let Some(before) = before {
+                before.durable().await?;
+            }
+            own.await
+        }))
+    }
+
+    /// Waits for a record with the permits of the attempt. The error is that of a call that does not start.
+    async fn until_durable(&self, durable: Durable) -> Result<(), CallError> {
+        let (engine, call) = (self.engine(), self.at());
+        let (deadline, late_at) = (self.bounds().deadline, engine.clock.now() + RECORD_WAIT);
+        let until = deadline.map_or(late_at, |deadline| deadline.min(late_at));
+        tokio::select! {
+            biased;
+            () = poll_fn(|cx| call.poll_stop(cx)) => {
+                Err(call.stop_reason().unwrap_or(Stop::Cancelled).error())
+            }
+            durable = engine.tasks.timeout_at(until, durable) => match durable {
+                Some(Ok(())) => Ok(()),
+                Some(Err(error)) => {
+                    engine.log_unrecorded("a call is not started, because that could not be recorded", &error);
+                    Err(Refusal::Unrecorded.error())
+                }
+                None if until < late_at => Err(Refusal::PastDeadline.error()),
+                None => Err(Refusal::RecordLate.error()),
+            },
+        }
+    }
+
+    /// Gives everything back, and ends the call or passes its flight on: the handler was not started.
+    fn does_not_start(&mut self, error: CallError) {
+        self.release(false, self.engine().clock.now());
+        self.stage = Stage::Done;
+        let bid = Bid { ready_at: self.ready_at, progress: self.progress.take() };
+        let call = self.call.at();
+        call.refuse_bid(call.slot().life(), bid, error);
+    }
+
+    /// The same for one whose task is dropped. Returns whether it had not been started.
+    pub(super) fn vanishes_unstarted(&mut self) -> bool {
+        let is_unstarted = matches!(self.stage, Stage::Unstarted(_));
+        if is_unstarted {
+            self.does_not_start(crate::call::refusals::vanished_error(0));
+        }
+        is_unstarted
+    }
+
+    /// Waits until the result is durable, and keeps it under its key. The permits have been released. If the task is
+    /// dropped meanwhile, `Drop` writes the result.
+    pub(super) async fn record_end(&mut self, mut ending: Ending, no_side_effect: bool) -> Ending {
+        let pending = self.give_result(&mut ending);
+        if let Some(pending) = pending {
+            let zombie = self.take_zombie();
+            self.stage = Stage::Recording { zombie, ending: Box::new(ending), no_side_effect };
+            let until = self.engine().clock.now() + RECORD_WAIT;
+            let is_durable = self.engine().recorded(pending, until).await;
+            ending = self.has_recorded().0;
+            if !is_durable {
+                ending.recorded = Recorded::Failed;
+            }
+        }
+        self.keep(&ending, no_side_effect);
+        ending
+    }
+
+    /// Takes the result out of an attempt that waits for its record, and whether it declares no side effect.
+    pub(super) fn has_recorded(&mut self) -> (Ending, bool) {
+        match std::mem::replace(&mut self.stage, Stage::Done) {
+            Stage::Recording { zombie, ending, no_side_effect } => {
+                self.stage = Stage::Released { zombie };
+                (*ending, no_side_effect)
+            }
+            _ => unreachable!("nothing else moves an attempt whose result is being recorded"),
+        }
+    }
+
+    /// Gives the record of what the attempt has ended with: its call's end, or that of the others of its key.
+    pub(super) fn give_result(&self, ending: &mut Ending) -> Option<crate::record::Pending> {
+        ending.recorded = Recorded::Given;
+        let call = self.at();
+        match call.is_detached() {
+            true => call.give_attempt_end(self.number(), &ending.status, false),
+            false => call.give_end(ending),
+        }
+    }
+}

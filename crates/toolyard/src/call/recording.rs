@@ -1,0 +1,171 @@
+//! What the calls of a batch leave with the recorder, and what waits for it (SM-4).
+//!
+//! ```text
+//!   session, forks, batch ──► the foundation: attempts wait for it
+//!   call ends, has run ─────► its task waits, before anybody is told       (`attempt/recorded.rs`)
+//!   call ends otherwise ────► the reply of its batch waits, unless a handler has dispatched it
+//! ```
+
+use crate::{
+    call::{
+        batch::BatchState,
+        ending::{Ending, Recorded},
+        in_flight::InFlight,
+        records::BatchRecords,
+    },
+    config::RECORD_WAIT,
+    record::{
+        AttemptEnd, BatchRecord, CallPlace, Cancelled, EndRecord, Foundation, Pending, PushRecord, Recording,
+    },
+};
+use std::sync::Arc;
+use toolyard_core::{CallError, ToolOutput};
+
+/// How a batch has arrived.
+pub(crate) enum Arrival<'a> {
+    /// Whole.
+    Whole { request: Option<Arc<str>>, is_sequential: bool },
+    /// As the next calls of an open batch, whose own record this is.
+    Pushed(&'a Foundation),
+}
+
+impl BatchState {
+    /// Gives the record of the batch, before anything of it starts.
+    #[cold]
+    pub(crate) fn record_arrival(&self, recording: &Recording, arrival: &Arrival<'_>) {
+        let session = &self.session;
+        let (id, agent, turn, batch) = (&session.id, &session.path, self.turn, self.base.number);
+        let calls = self.slots.iter().map(|slot| &slot.call).collect();
+        let foundation = match arrival {
+            Arrival::Whole { request, is_sequential } => {
+                let record = BatchRecord {
+                    session: id,
+                    agent,
+                    turn,
+                    batch,
+                    request: request.as_deref(),
+                    parent: self.nested.as_ref().map(|nested| nested.call.at().call_place()),
+                    calls,
+                    is_open: false,
+                    is_sequential: *is_sequential,
+                };
+                session.foundation().and(recording.give(|recorder| recorder.batch(&record)))
+            }
+            Arrival::Pushed(open) => {
+                let index = self.base.index;
+                let record = PushRecord { session: id, agent, turn, batch, index, calls };
+                open.and(recording.give(|recorder| recorder.pushed(&record)))
+            }
+        };
+        let _ = self.records.set(Box::new(BatchRecords::on(foundation)));
+    }
+
+    /// What its attempts build on.
+    pub(crate) fn foundation(&self) -> Foundation {
+        self.records.get().map_or_else(Foundation::default, |records| records.foundation().clone())
+    }
+
+    /// Waits until what calls have left that ended where nothing could wait is durable, for a bounded time. What is not
+    /// by then is marked in its result.
+    pub(crate) async fn ends_recorded(&self) {
+        let Some(records) = self.records.get() else { return };
+        let engine = &self.session.engine;
+        let until = engine.clock.now() + RECORD_WAIT;
+        loop {
+            let ends = records.take_ends();
+            if ends.is_empty() {
+                return;
+            }
+            for (index, pending) in ends {
+                if !engine.recorded(pending, until).await {
+                    self.at(index).slot().life().is_not_recorded();
+                }
+            }
+        }
+    }
+
+    /// Gives the record that the caller of the batch has left before its end.
+    #[cold]
+    pub(crate) fn record_leaving(&self) {
+        self.session.record_cancel(Cancelled::Batch(self.base.number));
+    }
+}
+
+impl<'a> InFlight<'a> {
+    /// Where the call is, as records name it.
+    pub(crate) fn call_place(self) -> CallPlace<'a> {
+        let (session, base) = (self.session(), &self.batch.base);
+        CallPlace {
+            session: &session.id,
+            agent: &session.path,
+            turn: self.batch.turn,
+            batch: base.number,
+            index: base.index + self.index,
+            call_id: &self.call().id,
+        }
+    }
+
+    /// A copy of how the call ends, if its record is still to be given. Made before the end is out of hand.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn to_be_recorded(self, ending: &mut Ending) -> Option<Box<Ending>> {
+        let is_open = ending.recorded == Recorded::NotYet;
+        ending.recorded = if is_open { Recorded::Given } else { ending.recorded };
+        is_open.then(|| Box::new(ending.clone()))
+    }
+
+    /// Gives the record of an end for which nothing can wait here: the reply of the batch does. No lock is held.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn record_for_reply(self, ending: &Ending) {
+        let pending = self.give_end(ending);
+        if let (Some(pending), Some(records)) = (pending, self.batch.records.get()) {
+            records.add_end(self.index, pending);
+        }
+    }
+
+    /// Gives the record of the call's end; `None` if nothing has to wait for it.
+    pub(super) fn give_end(self, ending: &Ending) -> Option<Pending> {
+        let recording = self.engine().recorder.as_ref()?;
+        let slot = self.slot();
+        let record = EndRecord {
+            call: self.call_place(),
+            tool: self.cleared().map(|work| work.entry.spec()),
+            key: slot.call.idempotency_key.as_deref(),
+            status: shown(&ending.status),
+            attempts: ending.attempts,
+            dedupe: ending.dedupe,
+            routing: slot.routing,
+            run: slot.run,
+            sandbox: ending.sandbox,
+            cancel_requested: ending.cancel_requested,
+            queued: ending.queued.into(),
+            ran: ending.ran.into(),
+        };
+        recording.give(|recorder| recorder.ended(&record))
+    }
+
+    /// Gives the record of an attempt that has ended and is not the end of its call.
+    pub(super) fn give_attempt_end(
+        self,
+        attempt: u32,
+        status: &Result<ToolOutput, Box<CallError>>,
+        is_retried: bool,
+    ) -> Option<Pending> {
+        let recording = self.engine().recorder.as_ref()?;
+        let record = AttemptEnd {
+            call: self.call_place(),
+            attempt,
+            tool: self.work().entry.spec(),
+            key: self.call().idempotency_key.as_deref(),
+            status: shown(status),
+            is_retried,
+        };
+        recording.give(|recorder| recorder.attempt_ended(&record))
+    }
+}
+
+/// A result as records show it.
+fn shown(status: &Result<ToolOutput, Box<CallError>>) -> Result<&ToolOutput, &CallError> {
+    status.as_ref().map_err(Box::as_ref)
+}

@@ -1,0 +1,66 @@
+//! What a session and a batch have left with the recorder, and what waits for that.
+
+use crate::record::{Foundation, Pending, SessionTerms};
+use parking_lot::Mutex;
+use std::sync::OnceLock;
+
+/// What a batch has left with the recorder.
+pub(super) struct BatchRecords {
+    /// What its calls build on.
+    foundation: Foundation,
+    /// The ends of calls that ended where nothing could wait.
+    ends: Mutex<Vec<(u32, Pending)>>,
+}
+
+impl BatchRecords {
+    /// Nothing yet but what its calls build on.
+    pub(super) fn on(foundation: Foundation) -> Self {
+        Self { foundation, ends: Mutex::default() }
+    }
+
+    pub(super) fn foundation(&self) -> &Foundation {
+        &self.foundation
+    }
+
+    /// Adds the end of a call, for which the reply of the batch waits.
+    pub(super) fn add_end(&self, index: u32, pending: Pending) {
+        self.ends.lock().push((index, pending));
+    }
+
+    /// Takes the ends that are to be waited for.
+    pub(super) fn take_ends(&self) -> Vec<(u32, Pending)> {
+        std::mem::take(&mut *self.ends.lock())
+    }
+}
+
+/// What a session has left with the recorder.
+pub(super) struct SessionRecords {
+    pub(super) terms: SessionTerms,
+    /// Whether somebody has named it (SM-8).
+    pub(super) is_named: bool,
+    /// What its batches build on: its own record, and those of the agents above it.
+    pub(super) foundation: OnceLock<Foundation>,
+    /// The cancels that are not known to be durable.
+    told: Mutex<Foundation>,
+}
+
+impl SessionRecords {
+    pub(super) fn new(terms: SessionTerms, is_named: bool) -> Box<Self> {
+        Box::new(Self { terms, is_named, foundation: OnceLock::new(), told: Mutex::default() })
+    }
+
+    /// Adds a cancel.
+    pub(super) fn tell(&self, pending: Pending) {
+        let before = {
+            let mut told = self.told.lock();
+            let now = told.and(Some(pending));
+            std::mem::replace(&mut *told, now)
+        };
+        drop(before); // outside of the lock, because it is the embedder's
+    }
+
+    /// The cancels that are not known to be durable.
+    pub(super) fn told(&self) -> Foundation {
+        self.told.lock().clone()
+    }
+}
