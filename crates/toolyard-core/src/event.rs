@@ -3,10 +3,11 @@
 //! ```text
 //! tool.call.received
 //!   ├─► tool.input_invalid ■   tool.call.denied ■   tool.failed ■   tool.completed ■ (joined, replayed)
+//!   ├─► [confirmation_requested [─► confirmation_resolved]] ─► call.suspended ■
 //!   └─► [confirmation_requested ─► confirmation_resolved]
 //!         ├─► denied ■   failed ■   completed ■ (joined, replayed)
 //!         └─► tool.called ─► ( dispatch.attempt ─► output_delta* ─► [retry] )+ ─► completed ■   failed ■
-//! ■ ends the call, exactly once; only dispatch.late_result may follow
+//! ■ ends the call, exactly once; only dispatch.late_result may follow. A suspended call goes on in another life (SM-10)
 //! ```
 //!
 //! | kind | fields beside the common ones; `?` marks one that may be missing |
@@ -14,6 +15,7 @@
 //! | `tool.call.received` | tool_name, bytes, digest? |
 //! | `tool.input_invalid`, `tool.call.denied` | as `tool.failed` |
 //! | `tool.failed` | tool_name, code, class, message, outcome, attempts, reason?, queue_ms, duration_ms, dedupe?, edited?, partial_output?, files_modified?, command_executed?, metadata? |
+//! | `call.suspended` | tool_name |
 //! | `tool.confirmation_requested` | tool_name, side_effects, expires_ms, request, digest, input_summary, projected_modifications?, shares? |
 //! | `tool.confirmation_resolved` | approved, decision?, who?, reason?, error?, by?, digest?, input_summary?, projected_modifications? |
 //! | `tool.called` | tool_name, side_effects, class, queue_ms, policy_version, approval?, digest?, edited? |
@@ -28,7 +30,7 @@
 //! | `pool.resized` | class, from, to |
 //! | `session.opened`, `session.closed` | |
 //! | `turn.started` | calls? |
-//! | `turn.ended` | ok, failed |
+//! | `turn.ended` | ok, failed (those suspended included) |
 //! | `turn.cancelled` | |
 //! | `agent.forked`, `agent.joined` | child |
 //! | `engine.started` | version, epoch |

@@ -69,7 +69,7 @@ impl Session {
     /// Dropping the future cancels the batch. Waiting calls end at once; running calls keep their grace in the
     /// background, and their results go only to the event stream (CC-6b).
     pub async fn dispatch(&self, batch: impl Into<Batch>) -> Vec<Outcome> {
-        self.run(batch.into(), Order::Runs).await
+        self.run(batch.into(), Order::Runs, true).await
     }
 
     /// Runs a batch one call at a time, in order. Useful as a reference for a batch that is run normally.
@@ -77,15 +77,15 @@ impl Session {
     /// # Cancel safety
     /// Like [`dispatch`](Self::dispatch).
     pub async fn dispatch_sequential(&self, batch: impl Into<Batch>) -> Vec<Outcome> {
-        self.run(batch.into(), Order::OneByOne).await
+        self.run(batch.into(), Order::OneByOne, true).await
     }
 
-    async fn run(&self, batch: Batch, order: Order) -> Vec<Outcome> {
+    async fn run(&self, batch: Batch, order: Order, can_be_resumed: bool) -> Vec<Outcome> {
         let turn = self.core.turn_of(self.core.next_turn());
         let (session, caller) = (&self.core, self.core.caller_call());
         let (caller, origin) = Origin::of_caller(caller);
         let span = span::here(caller.as_ref());
-        let dispatch = Dispatch { session, turn, order, watch: None, origin, span };
+        let dispatch = Dispatch { session, turn, order, watch: None, origin, span, can_be_resumed };
         match caller {
             None => dispatch.run(batch).await,
             // Boxed because most dispatches are not made by handlers and should not reserve space for this.
@@ -93,12 +93,13 @@ impl Session {
         }
     }
 
-    /// Runs one call.
+    /// Runs one call. A drain suspends it only if it has an idempotency key, by which it can be found again (SM-10).
     ///
     /// # Cancel safety
     /// Like [`dispatch`](Self::dispatch).
     pub async fn call(&self, call: Call) -> Outcome {
-        let mut outcomes = self.dispatch(vec![call]).await;
+        let can_be_resumed = call.idempotency_key.is_some();
+        let mut outcomes = self.run(vec![call].into(), Order::Runs, can_be_resumed).await;
         outcomes.pop().expect("a batch of one call has one result")
     }
 

@@ -178,6 +178,8 @@ pub struct ResultView {
     pub stopped: Option<RetryStopped>,
     /// Whether the result is said to be durable.
     pub recorded: bool,
+    /// The turn with which the call goes on in another life of the engine, if it was suspended.
+    pub suspended: Option<u64>,
 }
 
 impl ResultView {
@@ -196,6 +198,7 @@ impl ResultView {
             effect: outcome.error().map(|error| error.effect),
             stopped: outcome.error().and_then(|error| error.retry_stopped),
             recorded: outcome.recorded,
+            suspended: outcome.error().and_then(|error| error.suspended),
         }
     }
 }

@@ -14,6 +14,7 @@ mod rate;
 mod recorder;
 mod retry;
 mod sandbox;
+mod suspend;
 
 use std::{future::Future, time::Duration};
 

@@ -159,6 +159,7 @@ fn outcome(end: &End) -> Value {
             "duration_ms": duration_ms,
             "cancel_requested": cancel_requested,
         }),
+        End::Suspended => json!({"ok": false, "suspended": true}),
         End::Failed(failure) => json!({
             "ok": false,
             "code": failure.code.code(),

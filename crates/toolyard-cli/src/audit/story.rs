@@ -40,6 +40,8 @@ pub(super) enum End {
     Ok { bytes: usize, dedupe: Dedupe, queue_ms: u64, duration_ms: u64, cancel_requested: bool },
     /// With an error.
     Failed(Box<Failure>),
+    /// Not yet: a drain has suspended it (SM-10).
+    Suspended,
 }
 
 #[derive(Debug)]
@@ -74,6 +76,8 @@ pub(super) enum Decision {
     NotRun(ErrorKind),
     /// It shares the result of another call.
     Shared(Dedupe),
+    /// It had not started when a drain suspended it: it goes on in another life of the engine.
+    Suspended,
     /// Undecided at the end of the log.
     Open,
 }
@@ -90,6 +94,7 @@ impl Decision {
             Self::Invalid(_) => "invalid",
             Self::NotRun(_) => "not_run",
             Self::Shared(_) => "shared",
+            Self::Suspended => "suspended",
             Self::Open => "open",
         }
     }
@@ -175,6 +180,7 @@ impl Story {
             EventKind::InputInvalid(failure) | EventKind::Denied(failure) | EventKind::Failed(failure) => {
                 self.end = Some(End::Failed(Box::new(failure)));
             }
+            EventKind::Suspended { .. } => self.end = Some(End::Suspended),
             _ => {}
         }
     }
@@ -189,6 +195,7 @@ impl Story {
         }
         match (&self.end, &self.settled) {
             (None, _) => Decision::Open,
+            (Some(End::Suspended), _) => Decision::Suspended,
             (Some(End::Ok { dedupe, .. }), _) => Decision::Shared(*dedupe),
             (Some(End::Failed(failure)), _) if !failure.dedupe.is_fresh() => Decision::Shared(failure.dedupe),
             (Some(End::Failed(failure)), Some(Settled::No(error))) => {

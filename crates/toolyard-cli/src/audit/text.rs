@@ -158,6 +158,10 @@ fn decision(story: &Story) -> String {
         Decision::NotRun(code) => format!("not run: {code}"),
         Decision::Shared(Dedupe::Replayed) => "replays an earlier result".to_owned(),
         Decision::Shared(_) => "shares the run of another call".to_owned(),
+        Decision::Suspended => match story.request() {
+            Some(_) => format!("{asked}, suspended by a drain"),
+            None => "suspended by a drain".to_owned(),
+        },
         Decision::Open => match story.request() {
             Some(_) => asked,
             None => "received".to_owned(),
@@ -170,6 +174,7 @@ fn outcome(story: &Story) -> String {
     let has_run = story.policy_version().is_some() || matches!(story.decision(), Decision::Shared(_));
     let (what, queue_ms, duration_ms) = match &story.end {
         None => return ": has not ended".to_owned(),
+        Some(End::Suspended) => return String::new(),
         Some(End::Failed(_)) if !has_run => return String::new(),
         Some(End::Failed(failure)) => {
             let what = format!("failed with {}, effect {}", failure.code, effect(failure.outcome));

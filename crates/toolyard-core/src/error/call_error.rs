@@ -100,6 +100,10 @@ pub struct CallError {
     /// Why the call was not retried, where it could have been.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_stopped: Option<RetryStopped>,
+    /// The turn with which the call goes on in another life of the engine, if a drain has suspended it: it has not ended,
+    /// and must not be sent again (SM-10).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspended: Option<u64>,
     /// The error of the last attempt, for a call that ended before its next one (RT-8).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<Box<Self>>,
@@ -140,6 +144,7 @@ impl CallError {
             advice: Cow::Borrowed(advice(kind, effect, retryable)),
             reason: None,
             retry_stopped: None,
+            suspended: None,
             last_error: None,
             validation_errors: Vec::new(),
             user_visible: kind.terminal_event() == super::TerminalEvent::Denied,
@@ -196,6 +201,22 @@ impl CallError {
     pub fn with_reason(mut self, reason: Reason) -> Self {
         self.reason = Some(reason);
         self
+    }
+
+    /// Marks the call as suspended with this turn, which has to be resumed instead of sending the call again (SM-10).
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard_core::{CallError, ErrorKind};
+    /// let error = CallError::new(ErrorKind::ShuttingDown, "the engine is shutting down").suspended_in(7);
+    /// assert_eq!((error.suspended, error.retryable, error.retry_after), (Some(7), false, None));
+    /// ```
+    #[must_use]
+    pub fn suspended_in(mut self, turn: u64) -> Self {
+        self.suspended = Some(turn);
+        self.retry_after = None;
+        self.set_retryable(false);
+        self.with_advice("The call is kept and runs when its turn is resumed; do not send it again.")
     }
 
     /// Sets why the call was not retried.
@@ -389,7 +410,7 @@ impl PartialEq for CallError {
                 error.retry_after,
                 error.advice.clone(),
                 error.reason,
-                error.retry_stopped,
+                (error.retry_stopped, error.suspended),
                 error.user_visible,
             )
         };

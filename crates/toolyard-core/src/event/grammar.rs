@@ -14,6 +14,7 @@ enum CallState {
     Attempting,
     Retrying,
     Ended,
+    Suspended,
     Late,
 }
 
@@ -61,9 +62,9 @@ impl CallGrammar {
         }
     }
 
-    /// Whether the call has ended.
+    /// Whether the call has ended, or was suspended (SM-10).
     pub fn is_ended(&self) -> bool {
-        matches!(self.state, CallState::Ended | CallState::Late)
+        matches!(self.state, CallState::Ended | CallState::Suspended | CallState::Late)
     }
 }
 
@@ -87,6 +88,8 @@ fn step(state: CallState, event: &EventKind) -> Option<CallState> {
         (S::Attempting, E::Retry { .. }) => S::Retrying,
         (S::Attempting, E::Completed { .. }) => S::Ended,
         (S::Attempting | S::Retrying, E::Failed(_)) => S::Ended,
+        // A question that is open stays open.
+        (S::Received | S::Asked | S::Answered { approved: true }, E::Suspended { .. }) => S::Suspended,
         (S::Ended, E::LateResult { .. }) => S::Late,
         _ => return None,
     })
@@ -103,6 +106,7 @@ const fn place(state: CallState) -> &'static str {
         CallState::Attempting => "is in an attempt",
         CallState::Retrying => "waits for its next attempt",
         CallState::Ended => "has ended",
+        CallState::Suspended => "was suspended",
         CallState::Late => "has ended and had its late result",
     }
 }
@@ -161,6 +165,7 @@ mod tests {
             "delta" => EventKind::OutputDelta { text: String::new() },
             "retry" => EventKind::Retry { delay_ms: 0, code: ErrorKind::Transient },
             "late" => EventKind::LateResult { ok: true },
+            "suspended" => EventKind::Suspended { tool_name },
             "done" | "joined" => EventKind::Completed {
                 tool_name,
                 duration_ms: 0,
@@ -200,6 +205,9 @@ mod tests {
             "received asked no denied",
             "received asked yes failed",
             "received asked yes joined",
+            "received suspended",
+            "received asked suspended",
+            "received asked yes suspended",
         ] {
             assert_eq!(read(life), (0, true), "{life}");
         }
@@ -221,6 +229,10 @@ mod tests {
             "received asked called",
             "received late",
             "received failed late late",
+            "received asked no suspended",
+            "received called attempt suspended",
+            "received suspended late",
+            "received suspended failed",
         ] {
             assert_ne!(read(life).0, 0, "{life}");
         }

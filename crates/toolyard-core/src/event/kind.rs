@@ -141,6 +141,9 @@ pub enum EventKind {
         #[serde(flatten, with = "details")]
         details: Option<Box<CallDetails>>,
     },
+    /// A drain has suspended the call, which has not started: it goes on when its turn is resumed.
+    #[serde(rename = "call.suspended")]
+    Suspended { tool_name: Arc<str> },
     /// The approver is asked.
     #[serde(rename = "tool.confirmation_requested")]
     ConfirmationRequested {
@@ -265,6 +268,7 @@ impl EventKind {
         "tool.call.denied",
         "tool.failed",
         "tool.completed",
+        "call.suspended",
         "tool.confirmation_requested",
         "tool.confirmation_resolved",
         "tool.called",
@@ -295,6 +299,7 @@ impl EventKind {
             Self::Denied(_) => "tool.call.denied",
             Self::Failed(_) => "tool.failed",
             Self::Completed { .. } => "tool.completed",
+            Self::Suspended { .. } => "call.suspended",
             Self::ConfirmationRequested { .. } => "tool.confirmation_requested",
             Self::ConfirmationResolved { .. } => "tool.confirmation_resolved",
             Self::Called { .. } => "tool.called",
@@ -352,7 +357,7 @@ impl EventKind {
             E::Received { .. } | E::ConfirmationRequested { .. } | E::ConfirmationResolved { .. } => true,
             E::Called { .. } | E::Attempt | E::OutputDelta { .. } | E::Retry { .. } => true,
             E::InputInvalid(_) | E::Denied(_) | E::Failed(_) | E::Completed { .. } => true,
-            E::LateResult { .. } => true,
+            E::LateResult { .. } | E::Suspended { .. } => true,
             E::BreakerTransition { .. } | E::ZombiesReleased { .. } | E::PolicyChanged { .. } => false,
             E::PoolResized { .. } | E::SessionOpened | E::SessionClosed | E::TurnStarted { .. } => false,
             E::TurnEnded { .. } | E::TurnCancelled | E::AgentForked { .. } | E::AgentJoined { .. } => false,
@@ -365,6 +370,7 @@ impl EventKind {
         match self {
             Self::Received { tool_name, .. }
             | Self::Completed { tool_name, .. }
+            | Self::Suspended { tool_name }
             | Self::ConfirmationRequested { tool_name, .. }
             | Self::Called { tool_name, .. }
             | Self::ZombiesReleased { tool_name, .. } => Some(tool_name),
@@ -381,9 +387,9 @@ impl EventKind {
         matches!(self, Self::InputInvalid(_) | Self::Denied(_) | Self::Failed(_))
     }
 
-    /// Whether the event ends a call.
+    /// Whether the event ends a call, or ends it for this life of the engine, as a suspension does.
     pub const fn is_terminal(&self) -> bool {
-        self.is_failure() || matches!(self, Self::Completed { .. })
+        self.is_failure() || matches!(self, Self::Completed { .. } | Self::Suspended { .. })
     }
 
     /// What the tool tells of the call that this event ends, if it tells anything.

@@ -62,7 +62,8 @@ fn next(kind: &E) -> Option<E> {
             edited: true,
             details: details(None),
         },
-        E::Completed { .. } => E::ConfirmationRequested {
+        E::Completed { .. } => E::Suspended { tool_name },
+        E::Suspended { .. } => E::ConfirmationRequested {
             tool_name,
             side_effects: SideEffects::Write,
             expires_ms: 300_000,

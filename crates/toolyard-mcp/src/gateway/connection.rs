@@ -75,7 +75,13 @@ impl Gateway {
     /// Creates a gateway to an engine that was built with these clients.
     pub fn new(engine: Engine, clients: Clients) -> Self {
         let room = Room::new(ClientLimits::default());
-        Self { engine, clients, options: SessionOptions::default(), opened: Arc::default(), room }
+        Self {
+            engine,
+            clients,
+            options: SessionOptions::default().without_resume(),
+            opened: Arc::default(),
+            room,
+        }
     }
 
     /// Sets how much clients may send: all clients of this gateway and of its later clones together.
@@ -88,7 +94,7 @@ impl Gateway {
     /// Sets the options of clients' sessions that differ from the engine's.
     #[must_use]
     pub fn session_options(mut self, options: SessionOptions) -> Self {
-        self.options = options;
+        self.options = options.without_resume();
         self
     }
 

@@ -18,6 +18,8 @@ pub(crate) struct PreparedOptions {
     pub(crate) terms: Option<SessionTerms>,
     /// Whether somebody has named the session (SM-8).
     pub(crate) is_named: bool,
+    /// Whether its callers can resume turns in another life of the engine (SM-10).
+    pub(crate) is_resumed: bool,
 }
 
 /// What a fork has that its parent has not.

@@ -53,6 +53,8 @@ pub(crate) struct Dispatch<'a> {
     pub(crate) origin: Origin<'a>,
     /// The span it is dispatched in.
     pub(crate) span: Span,
+    /// Whether its caller can resume its turn in another life of the engine, if its session's callers can (SM-10).
+    pub(crate) can_be_resumed: bool,
 }
 
 /// Where a batch is dispatched from.
@@ -88,6 +90,8 @@ pub(super) struct StreamPrefix {
     pub(super) holds: Arc<BatchHolds>,
     /// What a recorder was told of the stream.
     pub(super) foundation: Foundation,
+    /// Whether its caller can resume it in another life of the engine (SM-10).
+    pub(super) may_be_resumed: bool,
 }
 
 impl Dispatch<'_> {
@@ -98,9 +102,15 @@ impl Dispatch<'_> {
         let (batch, early) = self.open(batch, earlier).await;
         if let Some(recorder) = &self.session.engine.recorder {
             let is_sequential = self.order == Order::OneByOne;
-            let arrival = earlier.map_or(Arrival::Whole { request, is_sequential }, |earlier| {
-                Arrival::Pushed(&earlier.foundation)
-            });
+            let arrival = match earlier {
+                None => {
+                    let may_be_resumed = self.can_be_resumed && self.session.may_be_resumed();
+                    Arrival::Whole { request, is_sequential, may_be_resumed }
+                }
+                Some(earlier) => {
+                    Arrival::Pushed { open: &earlier.foundation, may_be_resumed: earlier.may_be_resumed }
+                }
+            };
             batch.record_arrival(recorder, &arrival);
         }
         let mut guard = StopOnDrop::new(&batch);

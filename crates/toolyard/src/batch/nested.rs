@@ -71,7 +71,9 @@ async fn on_its_own(entered: Arc<Entered>, dispatch: Dispatch<'_>, batch: Batch)
         let entered = entered.clone();
         Box::pin(async move {
             let origin = Origin::Nested(&entered);
-            Dispatch { session: &session, turn, order, watch: None, origin, span }.run(batch).await
+            Dispatch { session: &session, turn, order, watch: None, origin, span, can_be_resumed: false }
+                .run(batch)
+                .await
         })
     };
     let outcomes = match futures::poll!(&mut run) {

@@ -67,6 +67,7 @@ impl CallScope for BatchState {
                 watch: None,
                 origin: Origin::Outside,
                 span,
+                can_be_resumed: false,
             };
             dispatch_nested(call, dispatch, batch).await
         })

@@ -72,6 +72,8 @@ struct Stream {
     span: Span,
     /// What its calls build on, if there is a recorder.
     foundation: Foundation,
+    /// Whether it can be resumed in another life of the engine (SM-10).
+    may_be_resumed: bool,
     state: Mutex<StreamState>,
 }
 
@@ -104,6 +106,7 @@ impl OpenBatch {
             turn,
             allowance: session.turn_allowance(),
             number,
+            may_be_resumed: session.may_be_resumed(),
             foundation: session.record_stream(turn, number, order == Order::OneByOne, caller.as_ref().ok()),
             order,
             span: span::here(caller.as_ref().ok().and_then(Option::as_ref)),
@@ -293,7 +296,7 @@ impl Stream {
         }
         let turn = TurnOf { number: self.turn, is_whole: false, allowance: self.allowance.clone() };
         let (session, order, span) = (&self.session, self.order, self.span.clone());
-        let dispatch = Dispatch { session, turn, order, watch: None, origin, span };
+        let dispatch = Dispatch { session, turn, order, watch: None, origin, span, can_be_resumed: true };
         let batch = dispatch.launch(Batch::new(calls), Some(earlier)).await;
         earlier.ids.extend(ids);
         earlier.calls += index(batch.slots.len());
@@ -358,6 +361,7 @@ async fn play(stream: Arc<Stream>, mut calls: mpsc::UnboundedReceiver<Call>) {
             last_run: None,
             holds: Arc::default(),
             foundation: stream.foundation.clone(),
+            may_be_resumed: stream.may_be_resumed,
         };
         loop {
             let mut piece = Vec::new();

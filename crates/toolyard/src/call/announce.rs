@@ -76,6 +76,9 @@ impl<'a> InFlight<'a> {
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let (queue_ms, duration_ms) = (millis(ending.queued.into()), millis(ending.ran.into()));
         let tool_name = self.recorded_name();
+        if ending.is_suspended() {
+            return EventKind::Suspended { tool_name };
+        }
         let error = match &ending.status {
             Ok(output) => {
                 return EventKind::Completed {

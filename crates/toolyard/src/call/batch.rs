@@ -231,7 +231,9 @@ impl BatchState {
     /// Whether a serial call of this run ended without an output.
     pub(crate) fn serial_failed(&self, run: usize) -> bool {
         let mut calls = self.calls_of(run).map(|at| &self.slots[at]);
-        let is_failed = |slot: &Slot| slot.life().ending().is_some_and(|ending| ending.status.is_err());
+        let is_failed = |slot: &Slot| {
+            slot.life().ending().is_some_and(|ending| ending.status.is_err() && !ending.is_suspended())
+        };
         calls.any(|slot| slot.routing.class() == Some(ToolClass::Serial) && is_failed(slot))
     }
 }

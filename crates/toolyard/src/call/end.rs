@@ -12,7 +12,7 @@
 
 use crate::{
     call::{
-        ending::Ending,
+        ending::{Ending, Recorded},
         in_flight::InFlight,
         life::{Left, Life, Wait},
         progress::{Bid, Progress},
@@ -23,7 +23,7 @@ use crate::{
     gate,
 };
 use parking_lot::MutexGuard;
-use toolyard_core::CallError;
+use toolyard_core::{CallError, ErrorKind};
 
 /// How a call ends.
 pub(crate) enum End {
@@ -33,6 +33,8 @@ pub(crate) enum End {
     Denied(CallError, Box<Verdict>),
     /// The same for a call whose bid has been taken out of its life.
     Outbid(Bid, CallError),
+    /// The same for a call whose attempt was recorded and has not started: it is not suspended (SM-10).
+    NotStarted(Bid, CallError),
     /// It has a result without an attempt of its own.
     Shared(Ending, Step),
     /// Its attempt has ended. Its permits have been released, or stay with its handler, which still runs.
@@ -67,8 +69,11 @@ impl InFlight<'_> {
             End::Shared(ending, step) => self.shared(ending, step),
             End::Refused(error) => self.refused(life.leaves(), error, None),
             End::Denied(error, verdict) => self.refused(life.leaves(), error, Some(verdict)),
-            End::Outbid(bid, error) => {
-                self.refused(Left { was_asking: false, progress: bid.progress }, error, None)
+            End::Outbid(Bid { progress: None, .. }, error) => {
+                self.refused(Left { was_asking: false, progress: None }, error, None)
+            }
+            End::Outbid(bid, error) | End::NotStarted(bid, error) => {
+                self.ended_early(Left { was_asking: false, progress: bid.progress }, error, None)
             }
         };
         self.emit(None, || self.terminal_event(&ending));
@@ -138,6 +143,13 @@ impl InFlight<'_> {
         self.end(life, End::Outbid(bid, error));
     }
 
+    /// Ends a call whose attempt was recorded and has not started.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn end_unstarted(self, life: MutexGuard<'_, Life>, bid: Bid, error: CallError) {
+        self.end(life, End::NotStarted(bid, error));
+    }
+
     /// Ends a call with a result that it shares.
     #[cold]
     #[inline(never)]
@@ -145,8 +157,27 @@ impl InFlight<'_> {
         self.end(life, End::Shared(ending, step));
     }
 
-    /// The exit of a call that waited.
+    /// The exit of a call that waited: it ends, or is suspended.
     fn refused(self, left: Left, error: CallError, verdict: Option<Box<Verdict>>) -> Exit {
+        match error.kind == ErrorKind::ShuttingDown && left.progress.is_none() && self.batch.may_be_resumed()
+        {
+            true => self.suspended(error),
+            false => self.ended_early(left, error, verdict),
+        }
+    }
+
+    /// The exit of a call that goes on in another life of the engine. A question about it stays open (SM-10).
+    #[cold]
+    fn suspended(self, error: CallError) -> Exit {
+        let error = self.batch.redacted_error(error.suspended_in(self.batch.turn));
+        let ending = Ending { recorded: Recorded::Suspended, ..Ending::unstarted(error.not_started()) };
+        span::without_attempt(self, &ending);
+        let runs_flight = self.flight_run_by().is_some();
+        Exit { ending, step: Step::EndedAndQuiescent, progress: None, runs_flight }
+    }
+
+    /// The exit of a call that ends without an attempt, or without another one.
+    fn ended_early(self, left: Left, error: CallError, verdict: Option<Box<Verdict>>) -> Exit {
         let Left { was_asking, progress } = left;
         if was_asking {
             let kind = error.kind;

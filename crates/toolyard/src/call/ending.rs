@@ -16,6 +16,8 @@ pub(crate) enum Recorded {
     Given,
     /// It was given, and is not durable.
     Failed,
+    /// There is none: the call was suspended, and goes on in another life of the engine (SM-10).
+    Suspended,
 }
 
 /// How a call ended: its [`Outcome`] without the parts that its [`Call`] has already.
@@ -75,6 +77,11 @@ impl Ending {
     pub(crate) fn with_edit(mut self, edited: Option<Arc<Value>>) -> Self {
         set_edited(&mut self.status, edited);
         self
+    }
+
+    /// Whether the call was suspended (SM-10).
+    pub(crate) fn is_suspended(&self) -> bool {
+        self.recorded == Recorded::Suspended
     }
 
     /// How much memory its result takes, in bytes, more or less.

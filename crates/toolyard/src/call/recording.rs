@@ -24,9 +24,9 @@ use toolyard_core::{CallError, ToolOutput};
 /// How a batch has arrived.
 pub(crate) enum Arrival<'a> {
     /// Whole.
-    Whole { request: Option<Arc<str>>, is_sequential: bool },
+    Whole { request: Option<Arc<str>>, is_sequential: bool, may_be_resumed: bool },
     /// As the next calls of an open batch, whose own record this is.
-    Pushed(&'a Foundation),
+    Pushed { open: &'a Foundation, may_be_resumed: bool },
 }
 
 impl BatchState {
@@ -37,7 +37,7 @@ impl BatchState {
         let (id, agent, turn, batch) = (&session.id, &session.path, self.turn, self.base.number);
         let calls = self.slots.iter().map(|slot| &slot.call).collect();
         let foundation = match arrival {
-            Arrival::Whole { request, is_sequential } => {
+            Arrival::Whole { request, is_sequential, .. } => {
                 let record = BatchRecord {
                     session: id,
                     agent,
@@ -51,13 +51,23 @@ impl BatchState {
                 };
                 session.foundation().and(recording.give(|recorder| recorder.batch(&record)))
             }
-            Arrival::Pushed(open) => {
+            Arrival::Pushed { open, .. } => {
                 let index = self.base.index;
                 let record = PushRecord { session: id, agent, turn, batch, index, calls };
                 open.and(recording.give(|recorder| recorder.pushed(&record)))
             }
         };
-        let _ = self.records.set(Box::new(BatchRecords::on(foundation)));
+        let (Arrival::Whole { may_be_resumed, .. } | Arrival::Pushed { may_be_resumed, .. }) = arrival;
+        let may_be_resumed = *may_be_resumed && self.nested.is_none();
+        let _ = self.records.set(Box::new(BatchRecords::on(foundation, may_be_resumed)));
+    }
+
+    /// Whether its calls that have not started can go on in another life of the engine, if this one ends: the recorder
+    /// outlives it, their caller can resume their turn, and they had arrived before the drain began (SM-10).
+    #[cold]
+    pub(super) fn may_be_resumed(&self) -> bool {
+        let durable = self.session.engine.recorder.as_ref().is_some_and(|recorder| recorder.is_durable());
+        durable && self.records.get().is_some_and(|records| records.may_be_resumed)
     }
 
     /// What its attempts build on.
@@ -109,9 +119,21 @@ impl<'a> InFlight<'a> {
     #[cold]
     #[inline(never)]
     pub(super) fn to_be_recorded(self, ending: &mut Ending) -> Option<Box<Ending>> {
+        if ending.is_suspended() {
+            self.wait_for_foundation();
+        }
         let is_open = ending.recorded == Recorded::NotYet;
         ending.recorded = if is_open { Recorded::Given } else { ending.recorded };
         is_open.then(|| Box::new(ending.clone()))
+    }
+
+    /// Makes the reply wait until what a suspended call goes on from is durable.
+    fn wait_for_foundation(self) {
+        if let Some(records) = self.batch.records.get()
+            && let Some(pending) = records.foundation().clone().pending()
+        {
+            records.add_end(self.index, pending);
+        }
     }
 
     /// Gives the record of an end for which nothing can wait here: the reply of the batch does. No lock is held.

@@ -10,12 +10,14 @@ pub(super) struct BatchRecords {
     foundation: Foundation,
     /// The ends of calls that ended where nothing could wait.
     ends: Mutex<Vec<(u32, Pending)>>,
+    /// Whether its caller can resume it in another life of the engine (SM-10).
+    pub(super) may_be_resumed: bool,
 }
 
 impl BatchRecords {
     /// Nothing yet but what its calls build on.
-    pub(super) fn on(foundation: Foundation) -> Self {
-        Self { foundation, ends: Mutex::default() }
+    pub(super) fn on(foundation: Foundation, may_be_resumed: bool) -> Self {
+        Self { foundation, ends: Mutex::default(), may_be_resumed }
     }
 
     pub(super) fn foundation(&self) -> &Foundation {
@@ -38,6 +40,8 @@ pub(super) struct SessionRecords {
     pub(super) terms: SessionTerms,
     /// Whether somebody has named it (SM-8).
     pub(super) is_named: bool,
+    /// Whether its callers can resume turns in another life of the engine (SM-10).
+    pub(super) is_resumed: bool,
     /// What its batches build on: its own record, and those of the agents above it.
     pub(super) foundation: OnceLock<Foundation>,
     /// The cancels that are not known to be durable.
@@ -45,8 +49,8 @@ pub(super) struct SessionRecords {
 }
 
 impl SessionRecords {
-    pub(super) fn new(terms: SessionTerms, is_named: bool) -> Box<Self> {
-        Box::new(Self { terms, is_named, foundation: OnceLock::new(), told: Mutex::default() })
+    pub(super) fn new(terms: SessionTerms, is_named: bool, is_resumed: bool) -> Box<Self> {
+        Box::new(Self { terms, is_named, is_resumed, foundation: OnceLock::new(), told: Mutex::default() })
     }
 
     /// Adds a cancel.

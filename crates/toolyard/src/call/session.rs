@@ -86,7 +86,10 @@ impl SessionCore {
         mut options: PreparedOptions,
         numbers: Arc<Numbers>,
     ) -> Arc<Self> {
-        let records = options.terms.take().map(|terms| SessionRecords::new(terms, options.is_named));
+        let records = options
+            .terms
+            .take()
+            .map(|terms| SessionRecords::new(terms, options.is_named, options.is_resumed));
         Arc::new(Self {
             records,
             agent: Agent::root_of(&engine.services, number, id, options, numbers),
@@ -104,8 +107,10 @@ impl SessionCore {
         made_by: Option<CallRef>,
     ) -> Result<Arc<Self>, NameTaken> {
         let place = parent.take_place(parts.name.clone())?;
-        let records =
-            parent.records.is_some().then(|| SessionRecords::new(parts.terms(), parts.name.is_some()));
+        let records = parent
+            .records
+            .as_ref()
+            .map(|above| SessionRecords::new(parts.terms(), parts.name.is_some(), above.is_resumed));
         let agent = parent.agent.fork(parts, made_by.as_ref().and_then(|call| call.batch.allowance()));
         let made_by = made_by.map(|call| call.at().downgrade());
         let fork = Arc::new(Self {

@@ -46,6 +46,8 @@ pub struct SessionOptions {
     pub(crate) confirmations: Option<Confirmations>,
     /// Whether nobody has named the session (SM-8).
     pub(crate) is_unnamed: bool,
+    /// Whether its callers cannot resume a turn (SM-10).
+    pub(crate) never_resumed: bool,
 }
 
 settings_of_both! {
@@ -90,6 +92,14 @@ impl SessionOptions {
         self
     }
 
+    /// Says that its callers cannot resume a turn, as clients of a protocol that knows no turns: a drain ends its waiting
+    /// calls where it would suspend them (SM-10).
+    #[must_use]
+    pub fn without_resume(mut self) -> Self {
+        self.never_resumed = true;
+        self
+    }
+
     /// Gives its tools a shared value; see [`Resources`].
     #[must_use]
     pub fn resource<T: Send + Sync + 'static>(mut self, value: T) -> Self {
@@ -128,6 +138,7 @@ impl SessionOptions {
             permissions: Arc::new(permissions),
             terms,
             is_named,
+            is_resumed: !self.never_resumed,
         }
     }
 

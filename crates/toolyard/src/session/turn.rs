@@ -77,7 +77,7 @@ impl Turn {
         let (session, watch) = (&self.session, Some(watch));
         let (caller, origin) = Origin::of_caller(session.caller_call());
         let span = span::here(caller.as_ref());
-        let dispatch = Dispatch { session, turn, order, watch, origin, span };
+        let dispatch = Dispatch { session, turn, order, watch, origin, span, can_be_resumed: true };
         match caller {
             None => dispatch.run(batch).await,
             Some(call) => Box::pin(dispatch_nested(call, dispatch, batch)).await,

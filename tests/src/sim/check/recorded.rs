@@ -1,7 +1,8 @@
-//! SM-4: nothing starts, is shown, counts or is answered before its record is durable, a result that is not durable says
+//! SM-4, SM-10: nothing starts, is shown, counts or is answered before its record is durable, a result that is not durable says
 //! so, and every record comes once and in order.
 
 mod order;
+mod suspended;
 
 use super::{Traces, Violation};
 use crate::sim::{Entry, Fact, ResultView, program::Index};
@@ -60,6 +61,9 @@ pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
     for (place, Entry { at_us, fact }) in traces.entries.iter().enumerate() {
         match fact {
             Fact::ShuttingDown(..) => is_draining = true,
+            Fact::Event(event) if matches!(event.kind, EventKind::Suspended { .. }) => {
+                found.extend(suspended::fault_of_event(&records, index, event, is_draining));
+            }
             Fact::Event(event) => found.extend(records.fault_of_event(place, *at_us, event)),
             Fact::Results(batch, results) => {
                 let calls = index.batches.get(batch).map_or(&[][..], |placed| &placed.plan.calls);
@@ -68,6 +72,9 @@ pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
                     let key = first.and_then(|(_, _, event)| key_of(event));
                     let is_nested = index.batches.get(batch).is_some_and(|placed| placed.parent.is_some());
                     let fault = |key| match is_nested {
+                        _ if result.suspended.is_some() => {
+                            suspended::fault_of_result(&records, key, *at_us, result)
+                        }
                         true => records.fault_of_nested(key, result),
                         false => records.fault_of_result(key, *at_us, result, is_draining),
                     };

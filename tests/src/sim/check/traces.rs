@@ -159,7 +159,10 @@ impl<'a> Traces<'a> {
             _ => {}
         }
         if event.kind.is_terminal() {
-            let code = event.kind.failure().map(|failure| failure.code);
+            let code = match event.kind {
+                EventKind::Suspended { .. } => Some(ErrorKind::ShuttingDown),
+                ref kind => kind.failure().map(|failure| failure.code),
+            };
             trace.end.get_or_insert(CallEnd { at_us, code });
         }
     }

@@ -145,7 +145,7 @@ impl Scissors {
 
 /// The same program with one simpler setting each.
 fn settings(program: &Program) -> Vec<Program> {
-    let plainer: [fn(&mut Program); 33] = [
+    let plainer: [fn(&mut Program); 34] = [
         |it| (it.chaos.yields, it.chaos.naps) = (0, 0),
         |it| it.hooks = false,
         |it| it.every_call(&mut |call| call.edit = EditPlan::Nothing),
@@ -156,6 +156,7 @@ fn settings(program: &Program) -> Vec<Program> {
         |it| it.policies.iter_mut().for_each(|policy| policy.on_drop = None),
         |it| it.recorder = None,
         |it| it.recorder.iter_mut().for_each(|recorder| (recorder.fails, recorder.late) = (0, 0)),
+        |it| it.recorder.iter_mut().for_each(|recorder| recorder.durable = false),
         |it| it.secret = None,
         |it| it.policies.iter_mut().for_each(|policy| policy.wall_ms = None),
         |it| it.policies.iter_mut().for_each(|policy| policy.has_fingerprint = false),

@@ -11,11 +11,12 @@ const LATE: Duration = Duration::from_secs(3600);
 
 pub(super) fn scripted(stage: &Arc<Stage>, plan: RecorderPlan) -> MemoryRecorder {
     let (stage, dice) = (stage.clone(), Mutex::new(Dice::new(plan.seed, 1)));
-    MemoryRecorder::paced(move |record| {
+    let recorder = MemoryRecorder::paced(move |record| {
         let pace = pace(&mut dice.lock(), plan, record);
         stage.journal.note(Fact::Recorded(Box::new(record.clone()), pace));
         pace
-    })
+    });
+    if plan.durable { recorder.durable_in_name() } else { recorder }
 }
 
 fn pace(dice: &mut Dice, plan: RecorderPlan, record: &MemoryRecord) -> Pace {

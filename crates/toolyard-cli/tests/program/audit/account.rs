@@ -2,6 +2,7 @@
 
 use super::tampered::{audit, log};
 use crate::child::toolyard;
+use serde_json::{Value, json};
 
 /// OB-1: one line per call, with why it was allowed to run and how it ended.
 #[test]
@@ -81,4 +82,48 @@ fn texts_of_models_move_no_terminal() {
     lines[3] = "{\"v\":1,\"event\":\"\\u001b[2J\"}".to_owned();
     let done = audit(&lines);
     assert!(done.code == Some(3) && !done.stderr.contains('\u{1b}'), "{done:?}");
+}
+
+/// SM-10: a call that a drain has suspended is no fault, with its question open or without one, and the account says that
+/// it is suspended.
+#[test]
+fn a_suspended_call_is_no_fault() {
+    let common = |seq: u32| json!({"v": 1, "seq": seq, "position": seq, "wall_ms": 1, "mono_us": 1, "session": "s", "agent": "root"});
+    let of_turn = json!({"turn": 1, "batch": 1});
+    let of_call =
+        |at: u32| json!({"turn": 1, "batch": 1, "run": at, "call_id": format!("call_{at}"), "index": at});
+    let request = format!("{}.1.{}", "0".repeat(16), "0".repeat(16));
+    let asked = json!({
+        "event": "tool.confirmation_requested", "tool_name": "write_file", "side_effects": "write",
+        "expires_ms": 300_000, "request": request, "digest": "0".repeat(64), "input_summary": "{}",
+    });
+    let events = [
+        (json!({}), json!({"event": "session.opened"})),
+        (of_turn.clone(), json!({"event": "turn.started", "calls": 2})),
+        (of_call(0), json!({"event": "tool.call.received", "tool_name": "write_file", "bytes": 2})),
+        (of_call(1), json!({"event": "tool.call.received", "tool_name": "write_file", "bytes": 2})),
+        (of_call(0), asked),
+        (of_call(0), json!({"event": "call.suspended", "tool_name": "write_file"})),
+        (of_call(1), json!({"event": "call.suspended", "tool_name": "write_file"})),
+        (of_turn, json!({"event": "turn.ended", "ok": 0, "failed": 2})),
+        (json!({}), json!({"event": "session.closed"})),
+    ];
+    let line = |(seq, (place, event)): (u32, (Value, Value))| {
+        let parts = [common(seq), place, event];
+        let fields = parts.iter().flat_map(|part| part.as_object().unwrap().clone());
+        Value::from(fields.collect::<serde_json::Map<_, _>>()).to_string()
+    };
+    let log = (1..).zip(events).map(line).collect::<Vec<_>>().join("\n") + "\n";
+    let done = toolyard(&["audit", "-"], &log);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let of =
+        |id: &str| done.stdout.lines().find(|line| line.contains(id)).unwrap_or_else(|| panic!("{done:?}"));
+    assert!(of("call_0").ends_with("asked (request 1), suspended by a drain"), "{done:?}");
+    assert!(of("call_1").ends_with("  suspended by a drain"), "{done:?}");
+    let account = toolyard(&["audit", "-", "--json"], &log).json();
+    assert_eq!(account["verdict"], "whole");
+    for call in account["calls"].as_array().unwrap() {
+        assert_eq!(call["decision"]["what"], "suspended");
+        assert_eq!(call["outcome"], json!({"ok": false, "suspended": true}));
+    }
 }

@@ -42,7 +42,8 @@ impl Turns {
         let Some(turn) = self.0.get_mut(&batch) else { return };
         turn.received += usize::from(matches!(event.kind, EventKind::Received { .. }));
         turn.ok += usize::from(matches!(event.kind, EventKind::Completed { .. }));
-        turn.failed += usize::from(event.kind.is_failure());
+        turn.failed +=
+            usize::from(event.kind.is_failure() || matches!(event.kind, EventKind::Suspended { .. }));
     }
 
     /// The turns that have not ended.

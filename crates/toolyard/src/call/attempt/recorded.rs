@@ -118,7 +118,7 @@ impl Attempt {
         self.stage = Stage::Done;
         let bid = Bid { ready_at: self.ready_at, progress: self.progress.take() };
         let call = self.call.at();
-        call.refuse_bid(call.slot().life(), bid, error);
+        call.end_unstarted(call.slot().life(), bid, error);
     }
 
     /// The same for one whose task is dropped. Returns whether it had not been started.

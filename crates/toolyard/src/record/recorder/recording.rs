@@ -39,7 +39,6 @@ impl Recording {
     }
 
     /// Whether a drain suspends calls (SM-10).
-    #[expect(dead_code, reason = "a drain asks for it")]
     pub(crate) fn is_durable(&self) -> bool {
         self.is_durable
     }
@@ -101,6 +100,13 @@ impl Foundation {
         all.extend(pending.map(FutureExt::shared));
         all.drain(..all.len().saturating_sub(FOUNDATION_MAX));
         Self(all)
+    }
+
+    /// All of it as one record; `None` if it is durable.
+    pub(crate) fn pending(self) -> Option<Pending> {
+        let durable = self.and(None);
+        let is_open = !durable.0.is_empty();
+        is_open.then(|| Pending { durable: Caught::new(durable.durable().boxed()), redactor: None })
     }
 
     /// Waits until all of it is durable.

@@ -1,9 +1,9 @@
 //! Every record comes once and in the order of the call's life, after that of its batch.
 
-use super::{Given, Key, Records, Traces};
+use super::{Given, Key, Records, Traces, key_of};
 use crate::sim::Fact;
-use std::collections::BTreeMap;
-use toolyard::MemoryRecord;
+use std::collections::{BTreeMap, BTreeSet};
+use toolyard::{EventKind, MemoryRecord};
 
 /// How far a call's records have come.
 #[derive(Default)]
@@ -20,6 +20,7 @@ pub(super) fn check(records: &Records<'_>, traces: &Traces<'_>) -> Vec<String> {
     let mut found = Vec::new();
     // A question is asked anew after a change of the policy.
     let asked_anew = traces.entries.iter().any(|entry| matches!(entry.fact, Fact::SetPolicy(_)));
+    let suspended: BTreeSet<_> = suspended(traces).collect();
     let mut lives: BTreeMap<Key<'_>, Life> = BTreeMap::new();
     for (key, given) in &records.calls {
         let life = lives.entry(*key).or_default();
@@ -37,13 +38,24 @@ pub(super) fn check(records: &Records<'_>, traces: &Traces<'_>) -> Vec<String> {
     for ((session, batch), given) in &records.batches {
         let (fault, calls) = of_batch(given);
         found.extend(fault.map(|what| format!("batch {batch} of {session} {what}")));
-        let open =
-            (0..calls).filter(|index| !lives.get(&(*session, *batch, *index)).is_some_and(|it| it.ended));
+        let is_over = |index: &u32| {
+            let key = (*session, *batch, *index);
+            lives.get(&key).is_some_and(|it| it.ended) || suspended.contains(&key)
+        };
+        let open = (0..calls).filter(|index| !is_over(index));
         if traces.is_finished {
             found.extend(open.map(|index| format!("call {index} of batch {batch} of {session} has no end")));
         }
     }
     found
+}
+
+/// The calls that a drain has suspended: they have no end.
+fn suspended<'a>(traces: &Traces<'a>) -> impl Iterator<Item = Key<'a>> {
+    traces.entries.iter().filter_map(|entry| match &entry.fact {
+        Fact::Event(event) if matches!(event.kind, EventKind::Suspended { .. }) => key_of(event),
+        _ => None,
+    })
 }
 
 /// What is wrong with the records of a batch, and how many calls it has.

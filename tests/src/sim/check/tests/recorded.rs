@@ -1,17 +1,18 @@
 //! Tests of the checks on records.
 
-use super::{ASKED, READ, SERIAL, UNKNOWN, breaks, find, program};
+use super::{ASKED, READ, SERIAL, UNKNOWN, breaks, event, find, program};
 use crate::sim::{
     Entry, Fact, Program,
-    program::{DispatchMode, RecorderPlan},
+    program::{Act, DispatchMode, Order, RecorderPlan},
 };
 use std::time::Duration;
-use toolyard::{MemoryRecord, Pace};
+use toolyard::{EventKind, MemoryRecord, Pace};
 
 /// A read, a write and a question, with a recorder that takes a millisecond or two.
 fn recorded() -> Program {
     let mut program = program(1, &[&[READ, SERIAL, ASKED]]);
-    program.recorder = Some(RecorderPlan { seed: 1, most_ms: 2, reads_wait: true, fails: 0, late: 0 });
+    program.recorder =
+        Some(RecorderPlan { seed: 1, most_ms: 2, reads_wait: true, fails: 0, late: 0, durable: false });
     program
 }
 
@@ -103,4 +104,45 @@ fn a_record_that_comes_twice_or_never_is_found() {
     for kind in ["pushed", "closed"] {
         breaks("SM-4", &streamed, twice(kind));
     }
+}
+
+/// A write that runs when the engine is drained, and one behind it, which is suspended.
+fn drained() -> Program {
+    let mut program = program(1, &[&[SERIAL, SERIAL]]);
+    program.recorder =
+        Some(RecorderPlan { seed: 1, most_ms: 0, reads_wait: true, fails: 0, late: 0, durable: true });
+    program.orders.push(Order { at_ms: 5, act: Act::Shutdown(30_000, 30_000) });
+    program
+}
+
+/// SM-10.
+#[test]
+fn a_suspension_that_must_not_be_is_found() {
+    let suspended =
+        |entries: &[Entry]| event(entries, "c1", |kind| matches!(kind, EventKind::Suspended { .. }));
+    breaks("SM-4", &drained(), |entries| {
+        let (at, shutdown) =
+            (suspended(entries), find(entries, |fact| matches!(fact, Fact::ShuttingDown(..))));
+        let event = entries.remove(at);
+        entries.insert(shutdown, event);
+    });
+    for kind in ["attempt", "ended"] {
+        breaks("SM-4", &drained(), |entries| {
+            let mut entry = entries[record(entries, kind, "c0")].clone();
+            if let Fact::Recorded(record, _) = &mut entry.fact
+                && let MemoryRecord::Attempt { call, .. } | MemoryRecord::Ended { call, .. } = &mut **record
+            {
+                (call.index, call.call_id) = (1, "c1".into());
+            }
+            let at = suspended(entries);
+            entries.insert(at, entry);
+        });
+    }
+    breaks("SM-4", &drained(), |entries| paced(entries, "batch", "", SLOW));
+}
+
+/// SM-10.
+#[test]
+fn a_call_without_an_end_that_was_not_suspended_is_found() {
+    breaks("SM-4", &drained(), |entries| drop(entries.remove(record(entries, "ended", "c0"))));
 }
