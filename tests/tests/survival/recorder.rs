@@ -585,3 +585,45 @@ async fn a_policy_that_changes_during_a_record_is_asked() {
     assert_eq!(kinds(&[outcome]), [Some(ErrorKind::PermissionDenied)]);
     assert!(yard.log.started().is_empty());
 }
+
+/// SM-4, SC-6: a handler that was given up and stops while the result of its call is being recorded keeps nothing until
+/// that is done.
+#[tokio::test(start_paused = true)]
+async fn a_zombie_that_stops_during_a_record_keeps_nothing() {
+    let recorder = MemoryRecorder::paced(|record| match record {
+        MemoryRecord::Ended { call, .. } if call.call_id.as_str() == "given up" => Pace::Fails(3600 * SECOND),
+        _ => Pace::After(Duration::ZERO),
+    });
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let (begin, begun) = tokio::sync::oneshot::channel::<()>();
+    let (begin, released) = (Arc::new(Mutex::new(Some(begin))), Arc::new(Mutex::new(released)));
+    let blocks =
+        tool_fn(ToolSpec::write("blocks").blocking().timeout(SECOND), move |(): (), _: ToolContext| {
+            let (begin, released) = (begin.lock().unwrap().take(), released.clone());
+            async move {
+                begin.into_iter().for_each(|begin| begin.send(()).unwrap());
+                let _ = released.lock().unwrap().recv();
+                Ok("too late")
+            }
+        });
+    let recording = recorder.clone();
+    let yard = yard(|builder, _| builder.tool(blocks).recorder(recording)).await;
+    let session = yard.engine.session("s");
+    let began = Instant::now();
+    let free = async {
+        begun.await.unwrap();
+        // Time stands still while a thread runs, unless it is moved.
+        for _ in 0..20 {
+            tokio::time::advance(SECOND / 10).await;
+        }
+        release.send(()).unwrap();
+        let outcome = session.call(call("next", "serial", 0, "ok")).await;
+        (outcome, began.elapsed())
+    };
+    let (given_up, (next, at)) =
+        no_hang(async { tokio::join!(session.call(Call::new("given up", "blocks", "{}")), free) }).await;
+    assert_eq!((kinds(&[given_up]), next.success()), (vec![Some(ErrorKind::Timeout)], true));
+    assert!(at < 10 * SECOND, "the next call waited for {at:?}");
+    let events = yard.events.events();
+    assert!(events.iter().any(|event| event.kind == EventKind::LateResult { ok: true }));
+}

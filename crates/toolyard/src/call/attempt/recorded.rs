@@ -11,7 +11,7 @@
 
 use crate::{
     call::{
-        attempt::{Attempt, Stage},
+        attempt::{Attempt, Stage, execute::HandlerStopped},
         ending::{Ending, Recorded},
         progress::Bid,
         refusals::Refusal,
@@ -21,7 +21,7 @@ use crate::{
     record::{AttemptRecord, RecordError},
 };
 use futures::future::BoxFuture;
-use std::future::poll_fn;
+use std::{future::poll_fn, pin::pin};
 use toolyard_core::{CallError, Confinement};
 
 /// What an attempt waits for.
@@ -132,20 +132,47 @@ impl Attempt {
 
     /// Waits until the result is durable, and keeps it under its key. The permits have been released. If the task is
     /// dropped meanwhile, `Drop` writes the result.
-    pub(super) async fn record_end(&mut self, mut ending: Ending, no_side_effect: bool) -> Ending {
+    ///
+    /// Returns, for a handler that was `still_running` and has stopped meanwhile, whether it had an output: what it kept
+    /// has been given back then, and it does not run any more.
+    pub(super) async fn record_end(
+        &mut self,
+        mut ending: Ending,
+        no_side_effect: bool,
+        still_running: &mut Option<HandlerStopped>,
+    ) -> (Ending, Option<bool>) {
+        let mut late = None;
         let pending = self.give_result(&mut ending);
         if let Some(pending) = pending {
             let zombie = self.take_zombie();
             self.stage = Stage::Recording { zombie, ending: Box::new(ending), no_side_effect };
             let until = self.engine().clock.now() + RECORD_WAIT;
-            let is_durable = self.engine().recorded(pending, until).await;
+            let engine = self.call.batch.session.engine.clone();
+            let mut recorded = pin!(engine.recorded(pending, until));
+            // One that has dispatched calls of its own gives back what it kept once its call has ended.
+            let stopped = still_running.as_mut().filter(|_| self.at().parking().is_none());
+            let is_durable = match stopped {
+                None => recorded.await,
+                Some(stopped) => tokio::select! {
+                    biased;
+                    is_durable = &mut recorded => is_durable,
+                    ok = stopped => {
+                        late = Some(ok.unwrap_or(false));
+                        *still_running = None;
+                        if let Some(kept) = self.take_zombie() {
+                            engine.admission.zombie_gone(*kept);
+                        }
+                        recorded.await
+                    }
+                },
+            };
             ending = self.has_recorded().0;
             if !is_durable {
                 ending.recorded = Recorded::Failed;
             }
         }
         self.keep(&ending, no_side_effect);
-        ending
+        (ending, late)
     }
 
     /// Takes the result out of an attempt that waits for its record, and whether it declares no side effect.

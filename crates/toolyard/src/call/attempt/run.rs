@@ -102,17 +102,21 @@ impl Attempt {
     async fn finish_later(
         &mut self,
         mut ending: Ending,
-        still_running: Option<HandlerStopped>,
+        mut still_running: Option<HandlerStopped>,
         no_side_effect: bool,
     ) {
+        let mut late = None;
         if self.engine().recorder.is_some() {
-            ending = self.record_end(ending, no_side_effect).await;
+            (ending, late) = self.record_end(ending, no_side_effect, &mut still_running).await;
         }
         // For a detached call the hook has already run.
         if self.engine().hooks.is_some() && !self.at().is_detached() {
             ending = self.run_end_hook(ending).await;
         }
         self.finish(ending, still_running);
+        if let Some(ok) = late {
+            self.at().emit(Some(self.number()), || EventKind::LateResult { ok });
+        }
     }
 
     /// Ends the attempt: counts it, releases its permits and decides on a retry. Returns the end of the call; `None`
