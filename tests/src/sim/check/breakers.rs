@@ -208,6 +208,8 @@ impl<'a> BreakerTrace<'a> {
                         recording.insert(call.call_id.clone());
                     }
                 }
+                // One that reuses the id of another is refused as invalid.
+                Fact::Event(event) if matches!(event.kind, EventKind::InputInvalid(_)) => {}
                 Fact::Event(event)
                     if at < place && (event.kind == EventKind::Attempt || event.kind.is_terminal()) =>
                 {

@@ -22,6 +22,7 @@ use crate::{
 };
 use futures::future::BoxFuture;
 use std::{future::poll_fn, pin::pin};
+use toolyard_admission::Held;
 use toolyard_core::{CallError, Confinement};
 
 /// What an attempt waits for.
@@ -149,9 +150,7 @@ impl Attempt {
             let until = self.engine().clock.now() + RECORD_WAIT;
             let engine = self.call.batch.session.engine.clone();
             let mut recorded = pin!(engine.recorded(pending, until));
-            // One that has dispatched calls of its own gives back what it kept once its call has ended.
-            let stopped = still_running.as_mut().filter(|_| self.at().parking().is_none());
-            let is_durable = match stopped {
+            let is_durable = match still_running.as_mut() {
                 None => recorded.await,
                 Some(stopped) => tokio::select! {
                     biased;
@@ -160,7 +159,7 @@ impl Attempt {
                         late = Some(ok.unwrap_or(false));
                         *still_running = None;
                         if let Some(kept) = self.take_zombie() {
-                            engine.admission.zombie_gone(*kept);
+                            self.give_back_kept(*kept);
                         }
                         recorded.await
                     }
@@ -173,6 +172,17 @@ impl Attempt {
         }
         self.keep(&ending, no_side_effect);
         (ending, late)
+    }
+
+    /// Gives back what a handler kept that had been given up, and has stopped before its call ends.
+    fn give_back_kept(&self, kept: Held) {
+        match self.at().parking() {
+            None => self.engine().admission.zombie_gone(kept),
+            Some(_) => {
+                let report = self.call.zombie_stopped(kept);
+                report.into_iter().for_each(|report| self.at().report_up(report));
+            }
+        }
     }
 
     /// Takes the result out of an attempt that waits for its record, and whether it declares no side effect.

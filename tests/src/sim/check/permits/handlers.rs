@@ -52,6 +52,8 @@ impl PermitCheck {
                     self.recording.extend(number_of(call.call_id.as_str()));
                 }
             }
+            // One that reuses the id of another is refused as invalid.
+            Fact::Event(event) if matches!(event.kind, EventKind::InputInvalid(_)) => {}
             Fact::Event(event) if event.kind == EventKind::Attempt || event.kind.is_terminal() => {
                 let number = event.call_id.as_ref().and_then(|id| number_of(id.as_str()));
                 number.iter().for_each(|number| _ = self.recording.remove(number));
