@@ -437,6 +437,7 @@ fn arguments_are_changed_in_the_editor() {
     assert_eq!(asked.reads("new.txt"), None);
     asked.terminal.types("a\n");
     asked.terminal.until("changed arguments hold for this call alone");
+    asked.terminal.until("left: ");
     asked.terminal.types("y\n");
     let done = asked.end();
     assert_eq!(codes(&done), ["ok"]);

@@ -7,7 +7,7 @@ use super::{
     policies::START_US,
     recording_us,
     remembered::{Pattern, RememberedAnswer, RememberedAnswers},
-    traces::CallTrace,
+    traces::{AttemptTrace, CallTrace},
 };
 use crate::sim::{
     Fact,
@@ -146,11 +146,13 @@ impl CallApproval<'_> {
         if !is_given {
             broken("I14", "ran on an approval that nobody gave");
         }
-        // The yes was given under this policy: no attempt starts under one that has another digest.
-        let mut later = (version + 1..).map_while(|next| Some((next, self.in_force.version(next)?)));
-        let other = later.find(|(next, _)| Some(self.digest(*next, edit.unwrap_or(&sent))) != digest);
-        let over_us = other.map_or(u64::MAX, |(_, next)| next.at_us + START_US);
-        if self.trace.attempts.iter().any(|it| it.at_us > over_us) {
+        // No attempt starts while every policy in force has another digest than the one that was approved.
+        let is_approved = |version| Some(self.digest(version, edit.unwrap_or(&sent))) == digest;
+        let is_stale = |it: &AttemptTrace| {
+            let from_us = it.at_us.saturating_sub(START_US);
+            !self.in_force.versions_between(from_us, it.place).any(is_approved)
+        };
+        if self.trace.attempts.iter().any(is_stale) {
             broken("I14", "started on an approval given under a replaced policy");
         }
     }

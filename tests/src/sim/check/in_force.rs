@@ -55,8 +55,14 @@ impl<'p> InForce<'p> {
 
     /// The policies in force at any time from `from_us` up to position `to`, including the one in force just before.
     pub(super) fn between(&self, from_us: u64, to: usize) -> impl Iterator<Item = &PolicyPeriod<'p>> {
+        self.versions_between(from_us, to).filter_map(|version| self.version(version))
+    }
+
+    /// Their versions.
+    pub(super) fn versions_between(&self, from_us: u64, to: usize) -> impl Iterator<Item = u64> {
         let first = self.since.iter().rposition(|since| since.at_us < from_us).unwrap_or(0);
-        self.since[first..].iter().filter(move |since| since.place <= to)
+        let until = self.since.iter().rposition(|since| since.place <= to).unwrap_or(0);
+        (first..=until).map(|at| at as u64 + 1)
     }
 
     /// The policies that came into force during the life of a call, after its first check.
