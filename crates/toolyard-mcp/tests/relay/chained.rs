@@ -48,7 +48,7 @@ async fn each_client_is_asked_about_its_own_call() {
     for (n, client) in all.iter_mut().enumerate() {
         let question = client.received("elicitation/create").await;
         let shown = question["params"]["message"].as_str().unwrap();
-        assert!(shown.contains(&format!(r#"run with {{"amount":{n}}}"#)), "{n}: {shown}");
+        assert!(shown.contains(&format!(r#""amount": {n}"#)), "{n}: {shown}");
         asked.push(question["id"].clone());
     }
     let yes = json!({"action": "accept", "content": {"answer": "yes"}});
