@@ -104,7 +104,8 @@ impl Dispatch<'_> {
             let is_sequential = self.order == Order::OneByOne;
             let arrival = match earlier {
                 None => {
-                    let may_be_resumed = self.can_be_resumed && self.session.may_be_resumed();
+                    let is_outside = matches!(self.origin, Origin::Outside);
+                    let may_be_resumed = is_outside && self.can_be_resumed && self.session.may_be_resumed();
                     Arrival::Whole { request, is_sequential, may_be_resumed }
                 }
                 Some(earlier) => {

@@ -106,7 +106,7 @@ impl OpenBatch {
             turn,
             allowance: session.turn_allowance(),
             number,
-            may_be_resumed: session.may_be_resumed(),
+            may_be_resumed: matches!(caller, Ok(None)) && session.may_be_resumed(),
             foundation: session.record_stream(turn, number, order == Order::OneByOne, caller.as_ref().ok()),
             order,
             span: span::here(caller.as_ref().ok().and_then(Option::as_ref)),

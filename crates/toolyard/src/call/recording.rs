@@ -58,8 +58,7 @@ impl BatchState {
             }
         };
         let (Arrival::Whole { may_be_resumed, .. } | Arrival::Pushed { may_be_resumed, .. }) = arrival;
-        let may_be_resumed = *may_be_resumed && self.nested.is_none();
-        let _ = self.records.set(Box::new(BatchRecords::on(foundation, may_be_resumed)));
+        let _ = self.records.set(Box::new(BatchRecords::on(foundation, *may_be_resumed)));
     }
 
     /// Whether its calls that have not started can go on in another life of the engine, if this one ends: the recorder

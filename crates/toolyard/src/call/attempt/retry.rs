@@ -129,9 +129,10 @@ impl Attempt {
             return;
         }
         let bucket = &self.call.at().work().entry.guard().bucket;
-        match self.progress.take() {
+        match &mut self.progress {
             None => bucket.first_success(),
-            Some(progress) => bucket.refund(progress.paid),
+            // The rest of it still says which attempt this is.
+            Some(progress) => bucket.refund(std::mem::take(&mut progress.paid)),
         }
     }
 }

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use toolyard_core::ErrorKind;
 
 /// What one retry took from a [`Bucket`]. Refunded if the retry succeeds and lost otherwise, so that a tool that
-/// stays down is not called again and again.
-#[derive(Debug, PartialEq, Eq)]
+/// stays down is not called again and again. The default is nothing.
+#[derive(Debug, Default, PartialEq, Eq)]
 #[must_use = "a retry that succeeds returns its tokens"]
 pub(crate) struct Paid(u32);
 
