@@ -65,9 +65,9 @@ impl CallApproval<'_> {
         }
         // An answer given at the same moment may be to a question that was asked before it.
         let known = |given: &&RememberedAnswer| {
-            given.is_taken
+            given.is_taken()
                 && given.at_us + START_US + recording_us(self.index) < checked_us(self.index, at_us)
-                && !self.remembered.is_forgotten(given, place, u64::MAX)
+                && !self.remembered.may_be_forgotten(given, place)
         };
         if self.remembered.before(self.pattern(), place).any(|given| known(&given)) {
             broken("PO-3", "asked for approval although a remembered answer covers it");
@@ -199,7 +199,7 @@ impl CallApproval<'_> {
         given.any(|given| {
             let came_later = given.place < received;
             let at_once = given.at_us + START_US + recording_us(self.index) >= resolved_us;
-            at_once || (came_later && !self.remembered.is_forgotten(given, received, u64::MAX))
+            at_once || (came_later && !self.remembered.must_be_forgotten(given, received, u64::MAX))
         })
     }
 
@@ -209,7 +209,7 @@ impl CallApproval<'_> {
             self.trace.events.first().map_or((0, 0), |(place, at_us, _)| (*place, *at_us));
         let checked_us = checked_us(self.index, at_us);
         let mut given = self.remembered.before(self.pattern(), received).filter(|given| given.allows);
-        given.any(|given| !self.remembered.is_forgotten(given, received, checked_us))
+        given.any(|given| !self.remembered.must_be_forgotten(given, received, checked_us))
     }
 
     fn asks(&self) -> bool {

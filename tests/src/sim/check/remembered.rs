@@ -5,6 +5,7 @@ use crate::sim::{
     Fact,
     program::{Consent, Index, Node},
 };
+use std::ops::Range;
 use toolyard::{Decision, Receipt};
 
 /// The calls for which one answer holds: those with the same root session, tool and significant arguments.
@@ -28,18 +29,25 @@ pub(super) struct RememberedAnswer {
     pub(super) at_us: u64,
     pub(super) place: usize,
     pub(super) allows: bool,
-    /// Whether the engine took it (SM-6); it remembers no other.
-    pub(super) is_taken: bool,
+    /// Where its giver was told that the engine took it (SM-6), if it did; it remembers no other.
+    taken: Option<usize>,
     pattern: Pattern,
 }
 
-/// Whether the engine took the answer that was given here about this call.
-fn is_taken(traces: &Traces<'_>, place: usize, node: u32) -> bool {
-    let mut receipts = traces.entries[place..].iter().filter_map(|entry| match &entry.fact {
-        Fact::Receipt(of, receipt) if *of == node => Some(receipt),
+impl RememberedAnswer {
+    /// Whether the engine took it.
+    pub(super) fn is_taken(&self) -> bool {
+        self.taken.is_some()
+    }
+}
+
+/// Where the giver of the answer that was given here about this call was told that the engine took it, if it did.
+fn taken(traces: &Traces<'_>, place: usize, node: u32) -> Option<usize> {
+    let mut receipts = (place..).zip(&traces.entries[place..]).filter_map(|(at, entry)| match &entry.fact {
+        Fact::Receipt(of, receipt) if *of == node => Some((at, receipt)),
         _ => None,
     });
-    receipts.next() == Some(&Receipt::Taken)
+    receipts.next().filter(|(_, receipt)| **receipt == Receipt::Taken).map(|(at, _)| at)
 }
 
 /// All remembered answers, and when they are forgotten.
@@ -66,7 +74,7 @@ impl RememberedAnswers {
                             at_us,
                             place,
                             allows: answer.allows(),
-                            is_taken: is_taken(traces, place, node.call.node),
+                            taken: taken(traces, place, node.call.node),
                             pattern: Pattern::of(index, node),
                         });
                     }
@@ -82,10 +90,20 @@ impl RememberedAnswers {
         self.given.iter().filter(move |given| given.pattern == pattern && given.place < place)
     }
 
-    /// Whether an answer was forgotten before this position and no later than this time.
-    pub(super) fn is_forgotten(&self, given: &RememberedAnswer, place: usize, at_us: u64) -> bool {
-        let forgets = |(forgot, forgot_us, root): &(usize, u64, usize)| {
-            *root == given.pattern.root && (given.place..place).contains(forgot) && *forgot_us <= at_us
+    /// Whether an answer may have been forgotten before this position.
+    pub(super) fn may_be_forgotten(&self, given: &RememberedAnswer, place: usize) -> bool {
+        self.is_forgotten(given.pattern, given.place..place, u64::MAX)
+    }
+
+    /// Whether an answer was forgotten, after the engine had taken it, before this position and no later than this time.
+    /// It takes an answer when that is recorded (SM-4), and forgets what it has taken.
+    pub(super) fn must_be_forgotten(&self, given: &RememberedAnswer, place: usize, at_us: u64) -> bool {
+        self.is_forgotten(given.pattern, given.taken.unwrap_or(given.place)..place, at_us)
+    }
+
+    fn is_forgotten(&self, pattern: Pattern, places: Range<usize>, until_us: u64) -> bool {
+        let forgets = |(place, at_us, root): &(usize, u64, usize)| {
+            *root == pattern.root && places.contains(place) && *at_us <= until_us
         };
         self.forgotten.iter().any(forgets)
     }
