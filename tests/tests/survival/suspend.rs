@@ -8,8 +8,8 @@ use std::{
 use tokio::time::sleep;
 use toolyard::{
     Answer, ApprovalRequest, Approver, Batch, Call, ConfirmationMode, Confirmations, Drain, Effect,
-    ErrorKind, EventKind, MemoryRecord, MemoryRecorder, Outcome, Pace, Receipt, SessionOptions, ToolContext,
-    ToolSpec, async_trait, tool_fn,
+    ErrorKind, EventKind, ForkPolicy, MemoryRecord, MemoryRecorder, Outcome, Pace, Receipt, SessionOptions,
+    SubAgents, ToolContext, ToolSpec, async_trait, tool_fn,
 };
 use toolyard_tests::{Yard, call, event_faults, kinds, tries, yard};
 
@@ -228,4 +228,30 @@ async fn a_cancel_ends_a_suspended_turn() {
     assert!(matches!(&last, Some(MemoryRecord::Cancelled { what, .. }) if what == "Turn(1)"), "{last:?}");
     let answered = |kind: &EventKind| matches!(kind, EventKind::ConfirmationResolved { .. });
     assert!(!yard.events.events().iter().any(|event| answered(&event.kind)));
+}
+
+/// SM-10, CL-7: not those of an open batch whose handler is gone: nobody can resume it.
+#[tokio::test(start_paused = true)]
+async fn calls_below_a_handler_that_has_ended_are_not_suspended() {
+    let recorder = MemoryRecorder::default().durable_in_name();
+    let kept = Arc::new(Mutex::new(None));
+    let (recording, keeps) = (recorder.clone(), kept.clone());
+    let keeps = tool_fn(ToolSpec::read("keeps"), move |(): (), cx: ToolContext| {
+        let agent = cx.fork(ForkPolicy::default());
+        *keeps.lock().unwrap() = Some(agent.unwrap());
+        async { Ok("kept") }
+    });
+    let yard = yard(|builder, _| builder.tool(keeps).recorder(recording)).await;
+    let session = yard.engine.session("s");
+    assert!(session.call(Call::new("above", "keeps", "{}")).await.success());
+    let agent = kept.lock().unwrap().take().unwrap();
+    let batch = agent.open_batch();
+    let late = async {
+        sleep(Duration::from_millis(60)).await;
+        batch.push(call("late", "serial", 0, "ok"));
+        batch.finish().await
+    };
+    let runs = session.call(call("runs", "concurrent", 500, "ok"));
+    let (_, outcomes) = drained(&yard, async { tokio::join!(runs, late) }).await;
+    assert_eq!((suspended(&outcomes[0]), has_end(&recorder, "late")), (None, true));
 }

@@ -1,0 +1,129 @@
+//! A call starts when the record of its attempt is durable (SM-4).
+
+use super::*;
+
+/// SM-4: no handler starts before the record of its attempt, and that of its batch, is durable. It waits with its
+/// permits, and its timeout counts from its start.
+#[tokio::test(start_paused = true)]
+async fn a_handler_starts_when_its_attempt_is_durable() {
+    let recorder = slow([("batch", after(2)), ("attempt", after(5))]);
+    let yard = recorded(&recorder).await;
+    let timed = call("a", "serial", 9_000, "ok").timeout(10 * SECOND);
+    let outcomes =
+        no_hang(yard.engine.session("s").dispatch(vec![timed, call("b", "serial", 0, "ok")])).await;
+    assert_eq!(shape(&outcomes), "a ok, b ok");
+    assert_eq!(yard.log.spans(), ["a 5000..14000", "b 19000..19000"]);
+}
+
+/// SM-4: what cannot be recorded does not start; calls that need not wait go on.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_cannot_be_recorded_does_not_start() {
+    let recorder = MemoryRecorder::paced(|record| match record {
+        MemoryRecord::Attempt { must_wait: false, .. } | MemoryRecord::Ended { must_wait: false, .. } => {
+            Pace::Nothing
+        }
+        MemoryRecord::Attempt { .. } => FAILS,
+        _ => Pace::After(Duration::ZERO),
+    });
+    let yard = recorded(&recorder).await;
+    let calls = vec![call("a", "serial", 0, "ok"), call("b", "read", 0, "ok"), keyed("c", 0, "ok")];
+    let outcomes = no_hang(yard.engine.session("s").dispatch(calls)).await;
+    assert!(is_unrecorded(&outcomes[0]) && is_unrecorded(&outcomes[2]), "{}", shape(&outcomes));
+    assert_eq!(yard.log.started(), ["b"]);
+    assert!(outcomes.iter().all(|outcome| outcome.recorded));
+    let called = |kind: &EventKind| matches!(kind, EventKind::Called { .. } | EventKind::Attempt);
+    assert_eq!(yard.events.events().iter().filter(|event| called(&event.kind)).count(), 2);
+}
+
+/// SM-4: a batch whose record fails starts nothing that has to wait.
+#[tokio::test(start_paused = true)]
+async fn nothing_of_an_unrecorded_batch_starts() {
+    let recorder = slow([("batch", FAILS)]);
+    let yard = recorded(&recorder).await;
+    let outcome = no_hang(yard.engine.session("s").call(call("a", "serial", 0, "ok"))).await;
+    assert!(is_unrecorded(&outcome), "{outcome:?}");
+    assert!(yard.log.started().is_empty());
+}
+
+/// SM-4: a record that is late ends its call after 30 s, not started, and its permits go to the next one.
+#[tokio::test(start_paused = true)]
+async fn a_late_record_ends_its_call_after_thirty_seconds() {
+    let late = Mutex::new(true);
+    let recorder = MemoryRecorder::paced(move |record| match record {
+        MemoryRecord::Attempt { .. } if std::mem::take(&mut *late.lock().unwrap()) => {
+            Pace::Fails(3600 * SECOND)
+        }
+        _ => Pace::After(Duration::ZERO),
+    });
+    let yard = recorded(&recorder).await;
+    let (calls, began) = (vec![call("a", "serial", 0, "ok"), call("b", "serial", 0, "ok")], Instant::now());
+    let outcomes = no_hang(yard.engine.session("s").dispatch(calls)).await;
+    assert!(is_unrecorded(&outcomes[0]), "{}", shape(&outcomes));
+    assert_eq!((kinds(&outcomes)[1], began.elapsed()), (None, 30 * SECOND));
+    assert_eq!(yard.log.spans(), ["b 30000..30000"]);
+}
+
+/// SM-4, SC-4: a call that is cancelled while its attempt is being recorded ends at once, not started; so does one whose
+/// deadline passes.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waits_for_its_record_can_be_cancelled() {
+    let recorder = slow([("attempt", after(20))]);
+    let yard = recorded(&recorder).await;
+    let session = yard.engine.session("s");
+    let cancel = async {
+        sleep(SECOND).await;
+        assert!(session.cancel_call("a"));
+    };
+    let late = call("late", "concurrent", 0, "ok").deadline(3 * SECOND);
+    let began = Instant::now();
+    let (a, late, ()) = no_hang(async {
+        tokio::join!(session.call(call("a", "concurrent", 0, "ok")), session.call(late), cancel)
+    })
+    .await;
+    let of = |outcome: &Outcome| {
+        let error = outcome.error().unwrap();
+        (error.kind, error.effect, outcome.attempts)
+    };
+    assert_eq!(of(&a), (ErrorKind::Cancelled, Effect::NotStarted, 0));
+    assert_eq!(of(&late), (ErrorKind::DeadlineExceeded, Effect::NotStarted, 0));
+    assert_eq!(began.elapsed(), 20 * SECOND); // the records of their ends come after those of their starts
+    assert!(yard.log.started().is_empty());
+    let status = yard.engine.status().await.unwrap();
+    assert!(status.pools.iter().all(|pool| pool.running == 0), "{status:?}");
+}
+
+/// SM-4, ID-3: if the leader of a key is cancelled while its attempt is being recorded, its oldest follower leads.
+#[tokio::test(start_paused = true)]
+async fn a_follower_takes_over_from_a_leader_that_was_not_recorded() {
+    let recorder = slow([("attempt", after(5))]);
+    let yard = recorded(&recorder).await;
+    let session = yard.engine.session("s");
+    let cancel = async {
+        sleep(SECOND).await;
+        assert!(session.cancel_call("leads"));
+    };
+    let follow = async {
+        sleep(Duration::from_millis(10)).await;
+        session.call(keyed("follows", 0, "ok")).await
+    };
+    let (leads, follows, ()) =
+        no_hang(async { tokio::join!(session.call(keyed("leads", 0, "ok")), follow, cancel) }).await;
+    assert_eq!(kinds(&[leads, follows]), [Some(ErrorKind::Cancelled), None]);
+    assert_eq!(yard.log.started(), ["follows"]);
+}
+
+/// SM-4: when the policy denies a call while its start is being recorded, it does not start.
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_changes_during_a_record_is_asked() {
+    let recorder = slow([("attempt", after(5))]);
+    let yard = recorded(&recorder).await;
+    let session = yard.engine.session("s");
+    let change = async {
+        sleep(SECOND).await;
+        yard.engine.set_policy(toolyard::PolicyRules::new(toolyard::Rule::Deny));
+    };
+    let (outcome, ()) =
+        no_hang(async { tokio::join!(session.call(call("a", "serial", 0, "ok")), change) }).await;
+    assert_eq!(kinds(&[outcome]), [Some(ErrorKind::PermissionDenied)]);
+    assert!(yard.log.started().is_empty());
+}
