@@ -25,6 +25,8 @@ const WORDS: &[&str] = &[
     "retry_after_ms",
     "reason",
     "retry_stopped",
+    "suspended",
+    "recorded",
     "validation_errors",
     "pointer",
     "message",
@@ -145,19 +147,25 @@ fn output() -> impl Strategy<Value = ToolOutput> {
 /// An error with everything that an error may have, but a source.
 pub(crate) fn error() -> impl Strategy<Value = CallError> {
     let effect = select(vec![Effect::NotStarted, Effect::Failed, Effect::Unknown]);
-    let reason =
-        option::of(select(vec![Reason::Zombie, Reason::WouldDeadlock, Reason::Sink, Reason::ResultBudget]));
+    let reason = option::of(select(vec![
+        Reason::Zombie,
+        Reason::WouldDeadlock,
+        Reason::ResultBudget,
+        Reason::Journal,
+    ]));
     let stopped = option::of(select(vec![RetryStopped::Attempts, RetryStopped::Hint, RetryStopped::Zombie]));
     let place = (any::<String>(), any::<String>());
     let places = vec(place.prop_map(|(pointer, message)| ValidationError { pointer, message }), 0..3);
     let first =
         (select(ErrorKind::ALL), any::<String>(), any::<u32>(), effect, any::<bool>(), any::<String>());
-    let rest = (option::of(any::<u64>()), reason, stopped, places, any::<bool>(), option::of(output()));
+    let turn = option::of(any::<u64>());
+    let rest = (option::of(any::<u64>()), reason, stopped, turn, places, any::<bool>(), option::of(output()));
     let one = (first, rest).prop_map(|((kind, message, attempts, effect, retryable, advice), rest)| {
-        let (after, reason, stopped, places, visible, output) = rest;
+        let (after, reason, stopped, turn, places, visible, output) = rest;
         let mut error = CallError::new(kind, message).after_attempts(attempts).with_advice(advice);
         (error.effect, error.retryable, error.reason) = (effect, retryable, reason);
         (error.retry_stopped, error.user_visible) = (stopped, visible);
+        error.suspended = turn;
         error.retry_after = after.map(Duration::from_millis);
         error.validation_errors = places;
         output.into_iter().fold(error, CallError::with_output)
@@ -174,12 +182,13 @@ pub(crate) fn outcome() -> impl Strategy<Value = Outcome> {
     let routing = select(vec![Routing::ShortCircuit, Routing::Read, Routing::Serial, Routing::Concurrent]);
     let dedupe = select(vec![Dedupe::Fresh, Dedupe::Joined, Dedupe::Replayed]);
     let times = (0..=crate::bounds::ELAPSED_MS_MAX, 0..=crate::bounds::ELAPSED_MS_MAX);
-    let facts = (routing, dedupe, select(Sandbox::ALL.to_vec()), times, any::<u32>(), any::<bool>());
+    let flags = (any::<bool>(), any::<bool>());
+    let facts = (routing, dedupe, select(Sandbox::ALL.to_vec()), times, any::<u32>(), flags);
     (call, status, facts, option::of(value())).prop_map(|((id, tool, arguments), status, facts, edited)| {
-        let (routing, dedupe, sandbox, (queued, ran), run, cancel_requested) = facts;
+        let (routing, dedupe, sandbox, (queued, ran), run, (cancel_requested, recorded)) = facts;
         let mut outcome = Outcome::new(&Call::new(id, tool, arguments), routing, status);
         (outcome.dedupe, outcome.sandbox, outcome.run) = (dedupe, sandbox, run);
-        outcome.cancel_requested = cancel_requested;
+        (outcome.cancel_requested, outcome.recorded) = (cancel_requested, recorded);
         let time = |millis| Duration::from_millis(millis).into();
         outcome.set_times(time(queued), time(ran));
         outcome.set_edited(edited.map(Into::into));

@@ -16,9 +16,9 @@ mod values;
 
 pub use call::CallMeta;
 pub use failure::FailureMeta;
-pub(crate) use failure::{CODES, EFFECTS, REASONS, RETRY_STOPS, validation_error};
+pub(crate) use failure::{CODES, EFFECTS, REASONS, RETRY_STOPS, TURN, validation_error};
 pub use result::ResultMeta;
-pub(crate) use result::{DEDUPES, SANDBOXES};
+pub(crate) use result::{DEDUPES, RECORDED, SANDBOXES};
 pub(crate) use times::Times;
 
 /// What precedes our names in an object that others use too, as in `_meta` of MCP.

@@ -15,7 +15,7 @@ pub(crate) use output::{facts, parts};
 use crate::{
     FieldError, arguments,
     fields::Reader,
-    meta::{DEDUPES, SANDBOXES, Times},
+    meta::{DEDUPES, RECORDED, SANDBOXES, Times},
 };
 use serde_json::{Map, Value, json};
 use std::{sync::Arc, time::Duration};
@@ -37,6 +37,7 @@ const ROUTINGS: &str = "short_circuit, read, serial, concurrent";
 /// | `error` | of a failure: [`error_to_json`] |
 /// | `routing`, `run` | how the call was routed, and in which run of its batch |
 /// | `attempts`, `dedupe`, `queued_ms`, `ran_ms`, `duration_ms`, `sandbox` | as in [`ResultMeta`](crate::ResultMeta) |
+/// | `recorded` | false if the result could not be made durable (SM-4); else left out |
 /// | `edited` | the arguments with which it ran, if whoever approved it has changed them (SM-5) |
 /// | `cancel_requested` | true if a cancel had reached the call; else left out |
 ///
@@ -76,6 +77,9 @@ pub fn outcome_to_json(outcome: &Outcome) -> Value {
     }
     if let Some(edited) = outcome.edited() {
         put("edited", edited.clone());
+    }
+    if !outcome.recorded {
+        put(RECORDED, false.into());
     }
     put("routing", outcome.routing.as_str().into());
     put("run", outcome.run.into());
@@ -132,6 +136,7 @@ fn take_facts(outcome: &mut Outcome, reader: &mut Reader) -> Result<(), FieldErr
     outcome.dedupe = reader.word("dedupe", DEDUPES)?.unwrap_or_default();
     outcome.run = reader.count("run")?.unwrap_or_default();
     outcome.cancel_requested = reader.flag("cancel_requested")?.unwrap_or_default();
+    outcome.recorded = reader.flag(RECORDED)?.unwrap_or(true);
     outcome.set_edited(reader.value("edited").map(Arc::new));
     let Times { queued_ms, ran_ms } = Times::take(reader)?;
     let time = |millis| Duration::from_millis(millis).into();

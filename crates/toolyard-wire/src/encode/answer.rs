@@ -79,6 +79,11 @@ impl<'a> Answer<'a> {
         self.outcome?.edited()
     }
 
+    /// Whether the result is durable, or need not be (SM-4).
+    pub(super) fn is_recorded(&self) -> bool {
+        self.outcome.is_none_or(|outcome| outcome.recorded)
+    }
+
     /// What the model has to be told beside the result.
     pub(super) fn note(&self) -> Option<String> {
         self.outcome?.note()

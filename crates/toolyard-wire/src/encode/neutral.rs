@@ -20,6 +20,9 @@ pub(super) fn result(answer: &Answer<'_>) -> Value {
     if let Some(edited) = answer.edited() {
         put("edited", edited.clone());
     }
+    if !answer.is_recorded() {
+        put("recorded", false.into());
+    }
     put("content", content(answer));
     if let Some(value) = answer.output().and_then(ToolOutput::structured) {
         put("structured", value.into_owned());

@@ -316,3 +316,21 @@ fn changed_arguments_are_told_before_the_result() {
     assert_eq!(*response, json!({"error": format!("{note}\nno")}));
     assert_eq!(result(NEUTRAL, Format::OpenAiChat, refused)[0]["content"], format!("{note}\nno"));
 }
+
+/// SM-4, SM-10: the neutral form says of a result that it is not durable, and of a suspended call which turn to resume.
+#[test]
+fn what_a_recorder_made_of_a_result_is_told() {
+    let suspended = |call: &Call| {
+        failed(call, CallError::new(ErrorKind::ShuttingDown, "the engine is shutting down").suspended_in(7))
+    };
+    let neutral = result(NEUTRAL, Format::Neutral, suspended);
+    let neutral = &neutral["results"][0];
+    assert_eq!((&neutral["error"]["suspended"], &neutral["error"]["retryable"]), (&json!(7), &json!(false)));
+    assert_eq!(neutral.get("recorded"), None);
+    let unrecorded = |call: &Call| {
+        let mut outcome = ok(call, "done");
+        outcome.recorded = false;
+        outcome
+    };
+    assert_eq!(result(NEUTRAL, Format::Neutral, unrecorded)["results"][0]["recorded"], json!(false));
+}

@@ -16,9 +16,10 @@ pub(super) const ERROR: &str = "error";
 pub(super) const ATTEMPTS: &str = "attempts";
 
 pub(crate) const EFFECTS: &str = "not_started, failed, unknown";
-pub(crate) const REASONS: &str = "zombie, would_deadlock, predecessor, sink, result_budget";
+pub(crate) const REASONS: &str = "zombie, would_deadlock, predecessor, sink, result_budget, journal";
 pub(crate) const RETRY_STOPS: &str = "attempts, hint, deadline, budget, zombie";
 pub(crate) const CODES: &str = "the error codes";
+pub(crate) const TURN: &str = "the number of a turn";
 
 /// What programs read of a failure: a [`CallError`] without its texts for the model (SM-11, V5).
 ///
@@ -30,6 +31,7 @@ pub(crate) const CODES: &str = "the error codes";
 /// | `retryable` | whether the caller may send the call again |
 /// | `retry_after_ms` | how long to wait before that, in milliseconds; if known |
 /// | `reason`, `retry_stopped` | the specific cause, and why it was not retried; if there is one |
+/// | `suspended` | the turn to resume, if a drain has suspended the call: it has not ended (SM-10) |
 /// | `validation_errors` | where the arguments do not match the schema: `{pointer, message}`; if that is why |
 ///
 /// # Examples
@@ -59,6 +61,8 @@ pub struct FailureMeta {
     pub reason: Option<Reason>,
     /// Why the call was not retried, where it could have been.
     pub retry_stopped: Option<RetryStopped>,
+    /// The turn with which the call goes on in another life of the engine, if a drain has suspended it (SM-10).
+    pub suspended: Option<u64>,
     /// Where the arguments do not match the schema; the first [`VALIDATION_ERRORS_MAX`] places.
     pub validation_errors: Vec<ValidationError>,
 }
@@ -75,6 +79,7 @@ impl FailureMeta {
             retry_after_ms: after,
             reason: error.reason,
             retry_stopped: error.retry_stopped,
+            suspended: error.suspended,
             validation_errors: error.validation_errors.iter().take(VALIDATION_ERRORS_MAX).cloned().collect(),
         }
     }
@@ -106,6 +111,9 @@ impl FailureMeta {
         if let Some(why) = self.retry_stopped {
             put("retry_stopped", json!(why));
         }
+        if let Some(turn) = self.suspended {
+            put("suspended", turn.into());
+        }
         if !self.validation_errors.is_empty() {
             put("validation_errors", json!(self.validation_errors));
         }
@@ -136,6 +144,7 @@ impl FailureMeta {
             reader.whole("retry_after_ms", 0..=u64::MAX, "a whole number of milliseconds")?;
         let reason = reader.word("reason", REASONS)?;
         let retry_stopped = reader.word("retry_stopped", RETRY_STOPS)?;
+        let suspended = reader.whole("suspended", 0..=u64::MAX, TURN)?;
         let validation_errors = reader.list("validation_errors", VALIDATION_ERRORS_MAX, |name, value| {
             validation_error(name, value, META_TEXT_BYTES_MAX)
         })?;
@@ -146,6 +155,7 @@ impl FailureMeta {
                 ("retry_after_ms", retry_after_ms.is_some()),
                 ("reason", reason.is_some()),
                 ("retry_stopped", retry_stopped.is_some()),
+                ("suspended", suspended.is_some()),
                 ("validation_errors", validation_errors.is_some()),
             ];
             let stray = stray.into_iter().find(|(_, is_there)| *is_there);
@@ -159,6 +169,7 @@ impl FailureMeta {
             retry_after_ms,
             reason,
             retry_stopped,
+            suspended,
             validation_errors: validation_errors.unwrap_or_default(),
         }))
     }

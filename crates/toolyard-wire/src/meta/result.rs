@@ -20,6 +20,7 @@ use toolyard_core::{Arguments, Dedupe, Outcome, Sandbox, edited as edited_in};
 const CALL: &str = "call";
 
 const EDITED: &str = "edited";
+pub(crate) const RECORDED: &str = "recorded";
 
 pub(crate) const SANDBOXES: &str = "host, process, wasm, micro_vm, remote";
 pub(crate) const DEDUPES: &str = "fresh, joined, replayed";
@@ -33,6 +34,7 @@ pub(crate) const DEDUPES: &str = "fresh, joined, replayed";
 /// | `dedupe` | whether the call ran: `fresh`, or shares another one's run: `joined`, `replayed` (ID-3) |
 /// | `queued_ms`, `ran_ms`, `duration_ms` | how long it waited for its permits, ran from then on, and both |
 /// | `sandbox` | where it ran: `host`, `process`, `wasm`, `micro_vm`, `remote` |
+/// | `recorded` | false if the result could not be made durable (SM-4); else left out |
 /// | `edited` | the arguments with which it ran, if whoever approved it has changed them (SM-5) |
 ///
 /// Times are whole milliseconds; `ran_ms` is `duration_ms` less `queued_ms`. In an object of its own all fields stand
@@ -64,6 +66,7 @@ pub struct ResultMeta {
     dedupe: Dedupe,
     times: Times,
     sandbox: Sandbox,
+    recorded: bool,
     edited: Option<Arc<Value>>,
 }
 
@@ -76,6 +79,7 @@ impl ResultMeta {
             dedupe: Dedupe::Fresh,
             times: Times::default(),
             sandbox: Sandbox::Host,
+            recorded: true,
             edited: None,
         }
     }
@@ -98,6 +102,7 @@ impl ResultMeta {
         meta.with_dedupe(outcome.dedupe)
             .with_times(outcome.queued(), outcome.ran())
             .with_sandbox(outcome.sandbox)
+            .with_recorded(outcome.recorded)
     }
 
     /// Sets whether the call shares another one's run.
@@ -119,6 +124,13 @@ impl ResultMeta {
     #[must_use]
     pub fn with_sandbox(mut self, sandbox: Sandbox) -> Self {
         self.sandbox = sandbox;
+        self
+    }
+
+    /// Sets whether the result is durable, or need not be.
+    #[must_use]
+    pub fn with_recorded(mut self, recorded: bool) -> Self {
+        self.recorded = recorded;
         self
     }
 
@@ -157,6 +169,11 @@ impl ResultMeta {
     /// Where the call ran.
     pub fn sandbox(&self) -> Sandbox {
         self.sandbox
+    }
+
+    /// `false` if the result could not be made durable: after a crash nobody would know of it (SM-4).
+    pub fn recorded(&self) -> bool {
+        self.recorded
     }
 
     /// The arguments with which the call ran, if whoever approved it has changed them.
@@ -223,6 +240,7 @@ impl ResultMeta {
             dedupe: reader.word("dedupe", DEDUPES)?.unwrap_or_default(),
             times: Times::take(reader)?,
             sandbox: reader.required("sandbox", sandbox)?,
+            recorded: reader.flag(RECORDED)?.unwrap_or(true),
             edited: edited(reader)?,
         })
     }
@@ -233,6 +251,9 @@ impl ResultMeta {
         fields.insert("dedupe".to_owned(), json!(self.dedupe));
         self.times.write(fields);
         fields.insert("sandbox".to_owned(), self.sandbox.as_str().into());
+        if !self.recorded {
+            fields.insert(RECORDED.to_owned(), false.into());
+        }
         if let Some(edited) = &self.edited {
             fields.insert(EDITED.to_owned(), edited.as_ref().clone());
         }

@@ -34,6 +34,7 @@ fn full_result(meta: ResultMeta) -> ResultMeta {
     meta.with_dedupe(Dedupe::Joined)
         .with_times(Duration::from_micros(1_600), Duration::from_micros(2_600))
         .with_sandbox(Sandbox::MicroVm)
+        .with_recorded(false)
         .with_edited(json!({"path": "b"}))
 }
 
@@ -276,7 +277,7 @@ fn every_word_that_is_named_is_read() {
     }
     assert_eq!(read::<Sandbox>(SANDBOXES), Sandbox::ALL.len());
     assert_eq!((read::<Effect>(EFFECTS), read::<Dedupe>(DEDUPES)), (3, 3));
-    assert_eq!((read::<Reason>(REASONS), read::<RetryStopped>(RETRY_STOPS)), (5, 5));
+    assert_eq!((read::<Reason>(REASONS), read::<RetryStopped>(RETRY_STOPS)), (6, 5));
 }
 
 /// V4: a meta can say every code.

@@ -5,7 +5,7 @@ use crate::{
     FieldError,
     bounds::LAST_ERRORS_MAX,
     fields::Reader,
-    meta::{CODES, EFFECTS, REASONS, RETRY_STOPS, validation_error},
+    meta::{CODES, EFFECTS, REASONS, RETRY_STOPS, TURN, validation_error},
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use toolyard_core::{
 
 /// Writes the error of a call as it stands in the neutral format and in an outcome (SM-11): the fields of [`CallError`]
 /// (`code`, `message`, `attempts`, `outcome`, `retryable`, `advice` and, where there is something to say,
-/// `retry_after_ms`, `reason`, `retry_stopped`, `last_error`, `validation_errors`, the tool's `content` …), and then what
+/// `retry_after_ms`, `reason`, `retry_stopped`, `suspended`, `last_error`, `validation_errors`, the tool's `content` …), and then what
 /// other vocabularies call its code: `kind`, `class` and `slug` of V6, and `jsonrpc_code`.
 ///
 /// # Examples
@@ -56,6 +56,7 @@ pub(super) fn take(reader: &mut Reader, depth: usize) -> Result<CallError, Field
     error.advice = reader.text("advice", 0..=usize::MAX)?.unwrap_or_default().into();
     error.reason = reader.word("reason", REASONS)?;
     error.retry_stopped = reader.word("retry_stopped", RETRY_STOPS)?;
+    error.suspended = reader.whole("suspended", 0..=u64::MAX, TURN)?;
     error.last_error = last(reader, depth)?;
     let places = reader
         .list("validation_errors", usize::MAX, |name, value| validation_error(name, value, usize::MAX))?;

@@ -30,7 +30,7 @@ fn full_error() -> CallError {
         .with_reason(Reason::Zombie)
         .with_retry_stopped(Some(RetryStopped::Budget))
         .with_output(full_output());
-    error.retry_after = Some(Duration::from_millis(1500));
+    (error.retry_after, error.suspended) = (Some(Duration::from_millis(1500)), Some(7));
     error.validation_errors = vec![ValidationError { pointer: "/a".into(), message: "no".into() }];
     error
 }
@@ -38,7 +38,7 @@ fn full_error() -> CallError {
 fn full(status: Result<ToolOutput, CallError>) -> Outcome {
     let mut outcome = of(status);
     (outcome.run, outcome.dedupe, outcome.sandbox) = (3, Dedupe::Replayed, Sandbox::Remote);
-    (outcome.attempts, outcome.cancel_requested) = (2, true);
+    (outcome.attempts, outcome.cancel_requested, outcome.recorded) = (2, true, false);
     outcome.set_times(Duration::from_millis(5).into(), Duration::from_millis(7).into());
     outcome.set_edited(Some(json!({"a": 2}).into()));
     outcome
