@@ -372,15 +372,15 @@ impl Disturbances {
             tool.is_some_and(|tool| tool.placement == Placement::Blocking)
         });
         found.extend(blocking.filter_map(|(node, trace)| {
-            let since_us = trace.end?.at_us.saturating_sub(SLACK_US);
+            let since_us = trace.over?.0.saturating_sub(SLACK_US);
             Some((since_us, Reach::Below(*node), cancelled()))
         }));
         // When the last caller waiting for a handler leaves, the handler is cancelled.
-        let late = traces.calls.iter().filter_map(|(node, trace)| Some((*node, trace.end?)));
-        let late = late.filter(|(_, end)| end.code == Some(ErrorKind::DeadlineExceeded));
+        let late = traces.calls.iter().filter_map(|(node, trace)| Some((*node, trace.end?, trace.over?.0)));
+        let late = late.filter(|(_, end, _)| end.code == Some(ErrorKind::DeadlineExceeded));
         found.extend(
-            late.filter(|(node, _)| index.peers(*node).len() > 1)
-                .map(|(node, end)| (end.at_us, Reach::Call(node), cancelled())),
+            late.filter(|(node, ..)| index.peers(*node).len() > 1)
+                .map(|(node, _, over_us)| (over_us, Reach::Call(node), cancelled())),
         );
         if index.program.recorder.is_some_and(|recorder| recorder.fails + recorder.late > 0) {
             found.push((0, Reach::All, vec![Some(ErrorKind::Internal)]));
@@ -409,13 +409,13 @@ impl Disturbances {
 /// being quiescent (CL-3); or from that of a handler which stopped at once, if they waited for both.
 fn zombies(index: &Index<'_>, traces: &Traces<'_>) -> impl Iterator<Item = u64> {
     const WAIT_US: u64 = 29_000_000;
-    let ended = |node: u32| Some(traces.calls.get(&node)?.end?.at_us);
+    let ended = |node: u32| Some(traces.calls.get(&node)?.over?.0);
     let given_up = |(node, trace): (&u32, &CallTrace)| {
-        let place = trace.events.iter().find(|(_, _, event)| event.kind.is_terminal())?.0;
+        let (over_us, place) = trace.over?;
         let attempt = trace.attempts.last().filter(|attempt| attempt.started.is_some())?;
         let stopped = attempt.stopped.filter(|stopped| stopped.1 <= place);
         let first_us = index.lineage(*node).filter_map(ended).min()?;
-        stopped.is_none().then_some((first_us, attempt.stopped.map(|stopped| stopped.0), trace.end?.at_us))
+        stopped.is_none().then_some((first_us, attempt.stopped.map(|stopped| stopped.0), over_us))
     };
     let given_up: Vec<_> = traces.calls.iter().filter_map(given_up).collect();
     let first_us = given_up.iter().map(|it| it.0).min().unwrap_or(0);

@@ -1,6 +1,6 @@
 //! The handlers running at each moment, reconstructed from what the scripted tools report.
 
-use super::Traces;
+use super::{Traces, traces::ended};
 use crate::sim::{
     Fact, HandlerStep,
     program::{Index, Node},
@@ -82,10 +82,12 @@ impl Handlers {
 
     /// Notes that a call has ended, if this is the event of that.
     pub(super) fn follow(&mut self, fact: &Fact) {
-        let Fact::Event(event) = fact else { return };
-        if event.kind.is_terminal()
-            && let Some(node) = node_of(event)
-        {
+        let node = match fact {
+            Fact::Event(event) if event.kind.is_terminal() => node_of(event),
+            Fact::Recorded(record, _) => ended(record),
+            _ => None,
+        };
+        if let Some(node) = node {
             self.change(node, |it| {
                 (it.over, it.keeps_nothing) = (true, it.keeps_nothing || !it.is_active());
             });

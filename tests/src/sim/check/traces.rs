@@ -5,7 +5,7 @@ use crate::sim::{
     program::{End, Index},
 };
 use std::collections::{BTreeMap, BTreeSet};
-use toolyard::{ErrorKind, Event, EventKind, event::Failure};
+use toolyard::{ErrorKind, Event, EventKind, MemoryRecord, event::Failure};
 
 /// The journal of a run, sorted by call. A *place* is a position in the journal.
 #[derive(Debug)]
@@ -33,6 +33,8 @@ pub struct CallTrace<'a> {
     pub steps: Vec<(u64, HandlerStep)>,
     /// When and how it ended.
     pub end: Option<CallEnd>,
+    /// When the engine ended it, with the place: that is told when it is recorded (SM-4).
+    pub over: Option<(u64, usize)>,
     /// Its attempts, in order.
     pub attempts: Vec<AttemptTrace>,
 }
@@ -107,6 +109,11 @@ impl<'a> Traces<'a> {
                         .results
                         .extend(calls.iter().zip(results).map(|(call, result)| (call.node, result)));
                 }
+                Fact::Recorded(record, _) => {
+                    if let Some(node) = ended(record) {
+                        traces.calls.entry(node).or_default().ended(*at_us, place);
+                    }
+                }
                 Fact::Event(event) => {
                     let (Some(number), Some(at)) = (event.batch, event.index) else { continue };
                     let key = (event.session.as_str(), event.agent.as_str(), number);
@@ -152,10 +159,7 @@ impl<'a> Traces<'a> {
                 let last = trace.attempts.last_mut().into_iter();
                 last.for_each(|it| (it.retry, it.closed) = (Some((*delay_ms, *code)), Some((at_us, place))));
             }
-            (kind, _) if kind.is_terminal() => {
-                let last = trace.attempts.last_mut().filter(|it| it.closed.is_none()).into_iter();
-                last.for_each(|it| it.closed = Some((at_us, place)));
-            }
+            (kind, _) if kind.is_terminal() => trace.ended(at_us, place),
             _ => {}
         }
         if event.kind.is_terminal() {
@@ -186,7 +190,24 @@ impl AttemptTrace {
     }
 }
 
+/// The call whose end this records. One that reuses the id of another is refused as invalid.
+pub(super) fn ended(record: &MemoryRecord) -> Option<u32> {
+    match record {
+        MemoryRecord::Ended { call, code, .. } if *code != Some(ErrorKind::InvalidInput) => {
+            call.call_id.as_str().strip_prefix('c')?.parse().ok()
+        }
+        _ => None,
+    }
+}
+
 impl CallTrace<'_> {
+    /// Notes that the engine has ended it, now at the latest.
+    fn ended(&mut self, at_us: u64, place: usize) {
+        self.over.get_or_insert((at_us, place));
+        let last = self.attempts.last_mut().filter(|it| it.closed.is_none()).into_iter();
+        last.for_each(|it| it.closed = Some((at_us, place)));
+    }
+
     /// When the call was ready for its first permits, computed from its `called` event, to the millisecond.
     pub fn ready_us(&self) -> Option<u64> {
         self.events.iter().find_map(|(_, at_us, event)| match &event.kind {
