@@ -22,6 +22,7 @@ mod rates;
 mod reach;
 mod receipts;
 mod recorded;
+mod recording;
 mod remembered;
 mod results;
 mod retries;
@@ -75,6 +76,14 @@ const SLACK_US: u64 = 300_000;
 /// virtual microseconds.
 fn recording_us(index: &Index<'_>) -> u64 {
     index.program.recorder.map_or(0, |recorder| 3_000 * recorder.most_ms)
+}
+
+/// The longest time that the record of one result is waited for: 30 seconds, where one may be that late.
+fn recorded_within_us(index: &Index<'_>) -> u64 {
+    match index.program.recorder {
+        Some(recorder) if recorder.late > 0 => 30_000_000,
+        _ => recording_us(index),
+    }
 }
 
 /// Returns every violation of a rule in the journal `entries` of a run of this program.

@@ -18,7 +18,7 @@ pub(super) use turns::Agent;
 
 use super::{
     journal::{Fact, HandlerStep, Journal},
-    program::{BatchPlan, CallPlan, Consent, Placement, Program, ToolPlan},
+    program::{BatchPlan, CallPlan, Consent, Placement, Program, ToolPlan, node_of_id},
     shake::{Shaker, Tasks, Threads},
 };
 use calls_back::{OnDrop, Reachable};
@@ -113,8 +113,7 @@ impl Stage {
 
     /// The plan of the call with this id. A call that reuses another's id never gets here.
     fn plan(&self, id: &CallId) -> Arc<CallPlan> {
-        let node = id.as_str().strip_prefix('c').and_then(|node| node.parse().ok());
-        node.and_then(|node: u32| self.calls.get(&node)).expect("unknown call id").clone()
+        node_of_id(id).and_then(|node| self.calls.get(&node)).expect("unknown call id").clone()
     }
 
     /// Records that a handler has started.

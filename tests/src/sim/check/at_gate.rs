@@ -2,6 +2,7 @@
 //! answers, and breakers. Such a call is answered right after it was received. The routing of one that was refused
 //! bypasses the pools; one that found a breaker open keeps its own (CL-2).
 
+use super::handlers::node_of;
 use crate::sim::{Entry, Fact, program::AtGate};
 use std::collections::{BTreeMap, BTreeSet};
 use toolyard::{ErrorKind, Event, EventKind};
@@ -35,9 +36,4 @@ fn answer(received: &Event, next: &Event) -> Option<AtGate> {
         ErrorKind::CircuitOpen => Some(AtGate::BreakerOpen),
         _ => None,
     }
-}
-
-/// The number of an event's call. Twins come after the call whose id they share.
-fn node_of(event: &Event) -> Option<u32> {
-    event.call_id.as_ref()?.as_str().strip_prefix('c')?.parse().ok()
 }

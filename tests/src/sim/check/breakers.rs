@@ -1,13 +1,12 @@
 //! I8: breakers make legal moves for a reason, nothing starts while one is open, and only one probe at a time runs
 //! while it is half-open (CB-2 to CB-10).
 
-use super::{SLACK_US, Traces, Violation, recording_us, traces::AttemptTrace};
+use super::{SLACK_US, Traces, Violation, recording::Recording, recording_us, traces::AttemptTrace};
 use crate::sim::{
     Fact, HandlerEnd,
     program::{BreakerOwner, End, Guards, Index, Placement},
 };
-use std::collections::BTreeSet;
-use toolyard::{BreakerOf, BreakerPolicy, BreakerState, CallId, ErrorKind, EventKind, MemoryRecord, Reason};
+use toolyard::{BreakerOf, BreakerPolicy, BreakerState, ErrorKind, EventKind, Reason};
 
 /// The event of an attempt may come this long after its breaker admitted it.
 const EVENT_LAG_US: u64 = 50_000;
@@ -196,30 +195,16 @@ impl<'a> BreakerTrace<'a> {
     /// Whether some call that passes this breaker waits here for the record of its attempt, or is about to: it may be the
     /// probe (SM-4).
     fn is_recording(&self, place: usize) -> bool {
-        let mut recording = BTreeSet::new();
+        let mut recording = Recording::default();
         let until_us = self.traces.entries[place].at_us + SLACK_US;
-        for (at, entry) in self.traces.entries.iter().enumerate() {
-            if entry.at_us > until_us {
-                break;
-            }
-            match &entry.fact {
-                Fact::Recorded(record, _) => {
-                    if let MemoryRecord::Attempt { call, .. } = &**record {
-                        recording.insert(call.call_id.clone());
-                    }
-                }
-                // One that reuses the id of another is refused as invalid.
-                Fact::Event(event) if matches!(event.kind, EventKind::InputInvalid(_)) => {}
-                Fact::Event(event)
-                    if at < place && (event.kind == EventKind::Attempt || event.kind.is_terminal()) =>
-                {
-                    event.call_id.iter().for_each(|id| _ = recording.remove(id));
-                }
-                _ => {}
+        let near = self.traces.entries.iter().take_while(|entry| entry.at_us <= until_us);
+        for (at, entry) in near.enumerate() {
+            recording.begins(&entry.fact);
+            if at < place {
+                recording.ends(&entry.fact);
             }
         }
-        let number = |id: &CallId| id.as_str().strip_prefix('c')?.parse::<u32>().ok();
-        let mut calls = recording.iter().filter_map(|id| self.index.nodes.get(&number(id)?));
+        let mut calls = recording.calls().filter_map(|number| self.index.nodes.get(&number));
         calls.any(|node| node.tool.is_some_and(|tool| self.owner.covers(node.call.tool, tool)))
     }
 

@@ -5,7 +5,9 @@ use super::{
     cancels::Reach,
     code_name,
     gate::{Gate, answer},
-    traces::{CallEnd, CallTrace},
+    handlers::node_of,
+    recording::{self, Recording},
+    traces::CallTrace,
 };
 use crate::sim::{
     Fact,
@@ -38,7 +40,7 @@ pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
         if node.class().is_some() {
             may_be.extend(shared_codes(index, &disturbances, &gate, node, end.at_us));
         }
-        if let Some(late_us) = overrun_us(index, node, trace, end).filter(|_| is_free) {
+        if let Some(late_us) = overrun_us(index, node, trace).filter(|_| is_free) {
             violations.push(Violation::new("V3", format!("c{number} ended {late_us} us after its deadline")));
         }
         if !may_be.contains(&end.code) {
@@ -206,13 +208,13 @@ fn deadline_ms(index: &Index<'_>, node: &Node<'_>) -> Option<u64> {
 }
 
 /// By how much a call that ran has overrun its deadline, counted from when it was ready; `None` if it has not.
-fn overrun_us(index: &Index<'_>, node: &Node<'_>, trace: &CallTrace<'_>, end: CallEnd) -> Option<u64> {
+fn overrun_us(index: &Index<'_>, node: &Node<'_>, trace: &CallTrace<'_>) -> Option<u64> {
     let within_us = 1000 * deadline_ms(index, node)?;
     let ready_us = trace.events.iter().find_map(|(_, at_us, event)| match event.kind {
         EventKind::Called { queue_ms, .. } => Some(at_us.saturating_sub(queue_ms * 1000)),
         _ => None,
     })?;
-    end.at_us.checked_sub(ready_us + within_us + SLACK_US)
+    trace.over?.0.checked_sub(ready_us + within_us + SLACK_US)
 }
 
 /// Whether a call may not wait for its serial scope (CC-8): the scope is neither that of its nearest ancestor with
@@ -337,7 +339,14 @@ impl Disturbances {
         // A cancelled handler may still end its own way.
         let cancelled = || vec![Some(ErrorKind::Cancelled), None];
         let mut found = Vec::new();
+        let mut recording = Recording::default();
         for entry in traces.entries {
+            recording.follow(&entry.fact);
+            if matches!(entry.fact, Fact::SetPolicy(_)) {
+                // What a call may use was recorded before another policy granted it something else (SM-4).
+                let denied = |call| (entry.at_us, Reach::Call(call), vec![Some(ErrorKind::PermissionDenied)]);
+                found.extend(recording.calls().map(denied));
+            }
             found.push(match &entry.fact {
                 Fact::CancelTurn(batch) | Fact::Drop(batch) => {
                     (entry.at_us, Reach::Batch(*batch), cancelled())
@@ -349,10 +358,6 @@ impl Disturbances {
                 Fact::ShuttingDown(..) => {
                     let codes = vec![Some(ErrorKind::ShuttingDown), Some(ErrorKind::Cancelled), None];
                     (entry.at_us, Reach::All, codes)
-                }
-                // What a call may use was recorded before another policy granted it something else (SM-4).
-                Fact::SetPolicy(_) if index.program.recorder.is_some() => {
-                    (entry.at_us, Reach::All, vec![Some(ErrorKind::PermissionDenied)])
                 }
                 Fact::Event(event) if index.program.skip_rest => match skipped_batch(index, event) {
                     Some(batch) => (entry.at_us, Reach::Batch(batch), vec![Some(ErrorKind::Cancelled)]),
@@ -382,9 +387,10 @@ impl Disturbances {
             late.filter(|(node, ..)| index.peers(*node).len() > 1)
                 .map(|(node, _, over_us)| (over_us, Reach::Call(node), cancelled())),
         );
-        if index.program.recorder.is_some_and(|recorder| recorder.fails + recorder.late > 0) {
-            found.push((0, Reach::All, vec![Some(ErrorKind::Internal)]));
-        }
+        let failures = recording::failures(traces.entries);
+        found.extend(
+            failures.into_iter().map(|(since_us, reach)| (since_us, reach, vec![Some(ErrorKind::Internal)])),
+        );
         if index.program.queue_max.is_some() {
             found.push((0, Reach::All, vec![Some(ErrorKind::Overloaded)]));
         }
@@ -427,7 +433,7 @@ fn zombies(index: &Index<'_>, traces: &Traces<'_>) -> impl Iterator<Item = u64> 
 /// The batch whose remaining calls are skipped because this event is the failure of a serial call.
 fn skipped_batch(index: &Index<'_>, event: &toolyard::Event) -> Option<u32> {
     let failed = matches!(event.kind, EventKind::Failed(_) | EventKind::Denied(_));
-    let node = event.call_id.as_ref()?.as_str().strip_prefix('c')?.parse().ok()?;
+    let node = node_of(event)?;
     let node = index.nodes.get(&node)?;
     // A breaker is checked before the approver is asked, so a call of a forbidden tool may be routed by its class.
     let is_serial = node.class() == Some(ToolClass::Serial)

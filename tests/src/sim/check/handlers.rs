@@ -3,7 +3,7 @@
 use super::{Traces, traces::ended};
 use crate::sim::{
     Fact, HandlerStep,
-    program::{Index, Node},
+    program::{Index, Node, node_of_id},
 };
 use std::collections::BTreeMap;
 use toolyard::Event;
@@ -148,5 +148,5 @@ impl Parks {
 
 /// The call of an event, by its id. Twins share an id, but are answered before anything runs and do not matter.
 pub(super) fn node_of(event: &Event) -> Option<u32> {
-    event.call_id.as_ref()?.as_str().strip_prefix('c')?.parse().ok()
+    node_of_id(event.call_id.as_ref()?)
 }

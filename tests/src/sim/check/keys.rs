@@ -2,7 +2,7 @@
 //! says so, and no call waits for a flight that may wait for it.
 
 use super::{
-    SLACK_US, Traces, Violation,
+    SLACK_US, Traces, Violation, recorded_within_us,
     traces::{AttemptTrace, CallTrace},
 };
 use crate::sim::{
@@ -13,9 +13,6 @@ use toolyard::{Dedupe, Effect, ErrorKind, EventKind, ToolClass, error::Ran};
 
 /// Times in events are truncated to milliseconds.
 const ROUNDING_US: u64 = 1_000;
-
-/// The longest time that the record of a result is waited for.
-const RECORD_WAIT_US: u64 = 30_000_000;
 
 pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
     let mut violations = Vec::new();
@@ -115,7 +112,7 @@ impl Caller<'_> {
             (Some(source), Dedupe::Joined) => {
                 let ended_us = self.trace.end.map_or(0, |end| end.at_us);
                 // The record of a result is waited for before others of its key are given it (SM-4).
-                let recorded_us = self.index.program.recorder.map_or(0, |_| RECORD_WAIT_US);
+                let recorded_us = recorded_within_us(self.index);
                 if let Some((produced_us, _)) = source.end
                     && ended_us > produced_us + SLACK_US + recorded_us
                     && result.code != Some(ErrorKind::Timeout)

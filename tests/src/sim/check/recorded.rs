@@ -55,14 +55,14 @@ pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
         return Vec::new();
     }
     let records = Records::of(traces.entries);
-    let mut found: Vec<String> = order::check(&records, traces);
+    let (mut found, mut of_suspended) = (order::check(&records, traces), Vec::new());
     // A drain that gives up waits no longer.
     let mut is_draining = false;
     for (place, Entry { at_us, fact }) in traces.entries.iter().enumerate() {
         match fact {
             Fact::ShuttingDown(..) => is_draining = true,
             Fact::Event(event) if matches!(event.kind, EventKind::Suspended { .. }) => {
-                found.extend(suspended::fault_of_event(&records, index, event, is_draining));
+                of_suspended.extend(suspended::fault_of_event(&records, index, event, is_draining));
             }
             Fact::Event(event) => found.extend(records.fault_of_event(place, *at_us, event)),
             Fact::Results(batch, results) => {
@@ -71,21 +71,22 @@ pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
                     let first = traces.calls.get(&call.node).and_then(|trace| trace.events.first());
                     let key = first.and_then(|(_, _, event)| key_of(event));
                     let is_nested = index.batches.get(batch).is_some_and(|placed| placed.parent.is_some());
-                    let fault = |key| match is_nested {
+                    let Some(key) = key else { continue };
+                    match is_nested {
                         _ if result.suspended.is_some() => {
-                            suspended::fault_of_result(&records, key, *at_us, result)
+                            of_suspended.extend(suspended::fault_of_result(&records, key, *at_us, result));
                         }
-                        true => records.fault_of_nested(key, result),
-                        false => records.fault_of_result(key, *at_us, result, is_draining),
-                    };
-                    found.extend(key.and_then(fault));
+                        true => found.extend(records.fault_of_nested(key, result)),
+                        false => found.extend(records.fault_of_result(key, *at_us, result, is_draining)),
+                    }
                 }
             }
             _ => {}
         }
     }
     found.extend(early_ends(traces, &records));
-    found.into_iter().map(|what| Violation::new("SM-4", what)).collect()
+    let found = found.into_iter().map(|what| Violation::new("SM-4", what));
+    found.chain(of_suspended.into_iter().map(|what| Violation::new("SM-10", what))).collect()
 }
 
 /// The calls that were announced to have ended with a result of their own before that was durable.

@@ -2,6 +2,7 @@
 
 use super::{
     Traces, Violation,
+    handlers::node_of,
     traces::{AttemptTrace, CallTrace},
 };
 use crate::sim::{
@@ -187,8 +188,7 @@ fn check_bucket(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
                 *tokens = (*tokens + back).min(100);
             }
             Fact::Event(event) => {
-                let node = event.call_id.as_ref().and_then(|id| id.as_str().strip_prefix('c')?.parse().ok());
-                let Some(it) = node.and_then(|node: u32| index.nodes.get(&node)) else { continue };
+                let Some(it) = node_of(event).and_then(|node| index.nodes.get(&node)) else { continue };
                 let code = match event.kind {
                     EventKind::Retry { code, .. } => code,
                     EventKind::Attempt => {

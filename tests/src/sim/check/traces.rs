@@ -1,8 +1,9 @@
 //! The journal of a run, sorted by call.
 
+use super::handlers::node_of;
 use crate::sim::{
     Entry, Fact, HandlerEnd, HandlerStep, ResultView,
-    program::{End, Index},
+    program::{End, Index, node_of_id},
 };
 use std::collections::{BTreeMap, BTreeSet};
 use toolyard::{ErrorKind, Event, EventKind, MemoryRecord, event::Failure};
@@ -117,8 +118,7 @@ impl<'a> Traces<'a> {
                 Fact::Event(event) => {
                     let (Some(number), Some(at)) = (event.batch, event.index) else { continue };
                     let key = (event.session.as_str(), event.agent.as_str(), number);
-                    if let (EventKind::Received { .. }, 0, Some(first)) = (&event.kind, at, first_call(event))
-                    {
+                    if let (EventKind::Received { .. }, 0, Some(first)) = (&event.kind, at, node_of(event)) {
                         let batch = index.nodes.get(&first).map(|node| node.batch);
                         let is_resent = batch.is_some_and(|batch| !known.insert(batch));
                         batches.insert(key, (first, is_resent));
@@ -194,7 +194,7 @@ impl AttemptTrace {
 pub(super) fn ended(record: &MemoryRecord) -> Option<u32> {
     match record {
         MemoryRecord::Ended { call, code, .. } if *code != Some(ErrorKind::InvalidInput) => {
-            call.call_id.as_str().strip_prefix('c')?.parse().ok()
+            node_of_id(&call.call_id)
         }
         _ => None,
     }
@@ -225,9 +225,4 @@ impl CallTrace<'_> {
     pub fn first_time(&self, step: HandlerStep) -> Option<u64> {
         self.steps.iter().find(|(_, did)| *did == step).map(|(at, _)| *at)
     }
-}
-
-/// The number of an event's call. The first call of a batch always has its own id.
-fn first_call(event: &Event) -> Option<u32> {
-    event.call_id.as_ref()?.as_str().strip_prefix('c')?.parse().ok()
 }

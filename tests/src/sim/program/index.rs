@@ -4,7 +4,7 @@ use super::{
     BatchPlan, CallPlan, Consent, DispatchMode, End, ForkPlan, HookPlan, Program, Step, ToolPlan, TurnPlan,
 };
 use std::collections::BTreeMap;
-use toolyard::{Routing, ToolClass};
+use toolyard::{CallId, Routing, ToolClass};
 
 /// An index over a program. A batch is identified by the number of its first call.
 #[derive(Debug)]
@@ -296,6 +296,11 @@ impl Node<'_> {
 /// The id of the call with this number.
 pub(crate) fn call_id(node: u32) -> String {
     format!("c{node}")
+}
+
+/// The number of the call with this id. Twins have the id of the call before them.
+pub(crate) fn node_of_id(id: &CallId) -> Option<u32> {
+    id.as_str().strip_prefix('c')?.parse().ok()
 }
 
 impl BatchPlan {

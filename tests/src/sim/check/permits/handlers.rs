@@ -3,11 +3,10 @@
 use super::{Table, table::EntryState};
 use crate::sim::{
     Entry, Fact,
-    check::{Violation, handlers::Handlers},
+    check::{Violation, handlers::Handlers, recording::Recording},
     program::{Index, Placement},
 };
-use std::collections::BTreeSet;
-use toolyard::{EventKind, MemoryRecord, Pace, ToolClass};
+use toolyard::ToolClass;
 
 /// A handler starts a little after its grant, and its permit returns a little after its end. Within this time the two
 /// counts agree at least once.
@@ -18,7 +17,7 @@ const LAG_US: u64 = 2_000_000;
 pub(super) struct PermitCheck {
     handlers: Handlers,
     /// The calls that wait with their permits for the record of their attempt (SM-4).
-    recording: BTreeSet<u32>,
+    recording: Recording,
     /// For each class, since when more permits are in use than handlers may hold.
     over_since: [Option<u64>; ToolClass::ALL.len()],
 }
@@ -30,7 +29,7 @@ impl PermitCheck {
             self.handlers.apply(node, step);
         }
         self.handlers.follow(&entry.fact);
-        self.follow_records(&entry.fact);
+        self.recording.follow(&entry.fact);
         let may_differ = match &entry.fact {
             Fact::Handler(..) | Fact::Permits(_) | Fact::Recorded(..) => true,
             Fact::Event(event) => event.kind.is_terminal(),
@@ -43,23 +42,6 @@ impl PermitCheck {
             .into_iter()
             .filter_map(|class| self.of_class(index, table, entry.at_us, class))
             .collect()
-    }
-
-    fn follow_records(&mut self, fact: &Fact) {
-        match fact {
-            Fact::Recorded(record, pace) if *pace != Pace::Nothing => {
-                if let MemoryRecord::Attempt { call, .. } = &**record {
-                    self.recording.extend(number_of(call.call_id.as_str()));
-                }
-            }
-            // One that reuses the id of another is refused as invalid.
-            Fact::Event(event) if matches!(event.kind, EventKind::InputInvalid(_)) => {}
-            Fact::Event(event) if event.kind == EventKind::Attempt || event.kind.is_terminal() => {
-                let number = event.call_id.as_ref().and_then(|id| number_of(id.as_str()));
-                number.iter().for_each(|number| _ = self.recording.remove(number));
-            }
-            _ => {}
-        }
     }
 
     fn of_class(
@@ -79,7 +61,7 @@ impl PermitCheck {
             // A handler that was parked when its call ended keeps its lease, if it cannot be dropped.
             at_most += usize::from(!state.is_parked() || state.over);
         }
-        let recording = self.recording.iter().filter_map(|number| index.nodes.get(number));
+        let recording = self.recording.calls().filter_map(|number| index.nodes.get(&number));
         at_most += recording.filter(|node| node.class() == Some(class)).count();
         let since = &mut self.over_since[class.index()];
         match (in_use > at_most, *since) {
@@ -99,11 +81,6 @@ impl PermitCheck {
             Violation::new("I3", what)
         })
     }
-}
-
-/// The number of the call with this id.
-fn number_of(id: &str) -> Option<u32> {
-    id.strip_prefix('c')?.parse().ok()
 }
 
 /// How many permits of a class are in use.

@@ -120,14 +120,14 @@ fn drained() -> Program {
 fn a_suspension_that_must_not_be_is_found() {
     let suspended =
         |entries: &[Entry]| event(entries, "c1", |kind| matches!(kind, EventKind::Suspended { .. }));
-    breaks("SM-4", &drained(), |entries| {
+    breaks("SM-10", &drained(), |entries| {
         let (at, shutdown) =
             (suspended(entries), find(entries, |fact| matches!(fact, Fact::ShuttingDown(..))));
         let event = entries.remove(at);
         entries.insert(shutdown, event);
     });
     for kind in ["attempt", "ended"] {
-        breaks("SM-4", &drained(), |entries| {
+        breaks("SM-10", &drained(), |entries| {
             let mut entry = entries[record(entries, kind, "c0")].clone();
             if let Fact::Recorded(record, _) = &mut entry.fact
                 && let MemoryRecord::Attempt { call, .. } | MemoryRecord::Ended { call, .. } = &mut **record
@@ -138,7 +138,7 @@ fn a_suspension_that_must_not_be_is_found() {
             entries.insert(at, entry);
         });
     }
-    breaks("SM-4", &drained(), |entries| paced(entries, "batch", "", SLOW));
+    breaks("SM-10", &drained(), |entries| paced(entries, "batch", "", SLOW));
 }
 
 /// SM-10.
