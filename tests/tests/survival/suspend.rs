@@ -168,6 +168,20 @@ async fn what_nobody_can_resume_is_not_suspended() {
     assert!(!recorder.given().is_empty() && has_end(&recorder, "inner 2"));
 }
 
+/// SM-10: nor are those of a batch that comes while the pools are still being told of the drain.
+#[tokio::test(start_paused = true)]
+async fn a_batch_that_comes_as_the_drain_begins_is_not_suspended() {
+    let recorder = MemoryRecorder::default().durable_in_name();
+    let yard = yard_with(&recorder).await;
+    let session = yard.engine.session("s");
+    let calls = vec![call("runs", "serial", 500, "ok"), call("later", "serial", 0, "ok")];
+    // Polled in this order: the batch comes when the drain waits for the first time.
+    let drained = async { tokio::join!(yard.engine.shutdown(Drain::default()), session.dispatch(calls)) };
+    let (_, outcomes) = no_hang(drained).await;
+    assert_eq!(kinds(&outcomes), [None, Some(ErrorKind::ShuttingDown)]);
+    assert_eq!((suspended(&outcomes[1]), has_end(&recorder, "later")), (None, true));
+}
+
 /// SM-10: a call whose attempt was recorded has begun: it ends, not started, so that nobody takes it for interrupted.
 #[tokio::test(start_paused = true)]
 async fn a_call_whose_start_was_recorded_is_not_suspended() {

@@ -16,7 +16,7 @@ use std::{
     ops::Deref,
     sync::{
         Arc, Weak,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 use toolyard_core::SessionId;
@@ -28,6 +28,8 @@ pub(crate) struct EngineCore {
     pub(crate) runners: Arc<Runners<Attempt>>,
     pub(crate) batch_ends: BatchEnds,
     sessions: Mutex<Sessions>,
+    /// Whether a drain has begun, of which no session need know yet.
+    draining: AtomicBool,
     opened: AtomicU64,
     /// How many sessions were opened that nobody had named.
     unnamed: AtomicU64,
@@ -76,6 +78,7 @@ impl EngineCore {
             runners,
             batch_ends: BatchEnds::default(),
             sessions: Mutex::default(),
+            draining: AtomicBool::new(false),
             opened: AtomicU64::new(0),
             unnamed: AtomicU64::new(0),
         }
@@ -150,6 +153,16 @@ impl EngineCore {
     /// The live batches of all open sessions; some may have finished.
     pub(crate) fn batches(&self) -> Vec<Arc<BatchState>> {
         self.open_sessions().iter().flat_map(|session| session.batches()).collect()
+    }
+
+    /// A drain begins: what arrives from now on ends with it (SM-10). Set before anything is refused.
+    pub(crate) fn begin_drain(&self) {
+        self.draining.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether a drain has begun.
+    pub(super) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::SeqCst)
     }
 
     /// Stops every batch, current and future.

@@ -23,7 +23,9 @@ impl SessionCore {
     /// Whether a batch that arrives now can be resumed in another life of the engine: its callers can do that, and no
     /// drain has begun (SM-10).
     pub(crate) fn may_be_resumed(&self) -> bool {
-        self.records.as_ref().is_some_and(|records| records.is_resumed) && self.stopped().is_none()
+        self.records.as_ref().is_some_and(|records| records.is_resumed)
+            && !self.engine.is_draining()
+            && self.stopped().is_none()
     }
 
     /// Makes sure that its record is given.

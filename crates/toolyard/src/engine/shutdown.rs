@@ -27,6 +27,7 @@ const FLUSH_WITHIN: Duration = Duration::from_secs(10);
 pub(super) async fn shutdown(engine: &EngineCore, pools: &Pools, drain: Drain) -> DrainReport {
     let step = |step| engine.emit(EventKind::EngineDrain { step });
     let abandoned_before = engine.abandoned.load(Ordering::Relaxed);
+    engine.begin_drain();
     step(DrainStep::Refuse);
     pools.drain().await;
     step(DrainStep::ClearQueue);
