@@ -1,5 +1,6 @@
 //! The calls that a model asks for.
 
+use crate::canonical_json;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::{
@@ -81,6 +82,24 @@ impl Arguments {
                 serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.as_ref().to_owned()))
             }
             Self::Json(value) => value.as_ref().clone(),
+        }
+    }
+
+    /// Whether they are these arguments, in whatever [spelling](crate::canonical_json). Text that is no JSON is none.
+    ///
+    /// # Examples
+    /// ```
+    /// use serde_json::json;
+    /// use toolyard_core::Arguments;
+    /// let args = json!({"depth": 1, "path": "a"});
+    /// assert!(Arguments::from(r#"{"path": "a", "depth": 1.0}"#).is(&args));
+    /// assert!(!Arguments::from(r#"{"path": "a"}"#).is(&args) && !Arguments::from("a").is(&json!("a")));
+    /// ```
+    pub fn is(&self, args: &Value) -> bool {
+        match self {
+            Self::Json(value) => canonical_json(value) == canonical_json(args),
+            Self::Text(text) => serde_json::from_str::<Value>(text)
+                .is_ok_and(|value| canonical_json(&value) == canonical_json(args)),
         }
     }
 }
@@ -320,5 +339,25 @@ impl IntoIterator for Batch {
 
     fn into_iter(self) -> Self::IntoIter {
         self.calls.into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// SM-5: arguments that say the same in another spelling are the same. Text that is no JSON is not even the text that
+    /// it looks like.
+    #[test]
+    fn another_spelling_is_the_same() {
+        let args = json!({"a": 1, "b": [true]});
+        for same in [Arguments::from(r#"{"b":[true], "a":1.0}"#), json!({"b": [true], "a": 1.0}).into()] {
+            assert!(same.is(&args), "{same}");
+        }
+        for other in [Arguments::from("{\"a\":1}"), Arguments::from("{"), json!(null).into()] {
+            assert!(!other.is(&args), "{other}");
+        }
+        assert!(Arguments::from(json!("b")).is(&json!("b")) && !Arguments::from("b").is(&json!("b")));
     }
 }

@@ -1,7 +1,7 @@
 //! The request that an approver is asked to answer.
 
 use super::{ApprovalPattern, EditRefused, RequestId, Showing};
-use crate::{AgentPath, CallDigest, CallId, SessionId, SideEffects};
+use crate::{AgentPath, Arguments, CallDigest, CallId, SessionId, SideEffects};
 use async_trait::async_trait;
 use serde_json::Value;
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
@@ -132,6 +132,12 @@ impl ApprovalRequest {
     /// a secret may be the very thing to decide about.
     pub fn arguments(&self) -> &Arc<Value> {
         &self.parts.arguments
+    }
+
+    /// Whether these arguments are others than those that are asked about. Only such are an [edit](super::Answer::edit),
+    /// which holds for this call alone (SM-5). The same in another spelling are none, and text that is no JSON is one.
+    pub fn is_changed_by(&self, arguments: &Arguments) -> bool {
+        !arguments.is(self.arguments())
     }
 
     /// The paths in the arguments that go through links, and where each leads. If one leads elsewhere when the call is

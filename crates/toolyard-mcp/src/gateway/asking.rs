@@ -11,10 +11,9 @@ use rmcp::{
     },
     service::{OriginatingRequestId, Peer, PeerRequestOptions, ServiceError},
 };
-use serde_json::Value;
 use std::iter;
 use toolyard::{
-    Answer, ApprovalRequest, Approver, EditRefused, ErrorKind,
+    Answer, ApprovalRequest, Approver, Arguments, EditRefused, ErrorKind,
     sheet::{Label, Sheet},
 };
 
@@ -61,7 +60,7 @@ async fn elicit(client: &Client, approval: &ApprovalRequest, during: Option<Requ
         let sent = send(&client.peer, request(form(question, editable.as_deref())), during.clone());
         match sent.await {
             Ok(ClientResult::ElicitResult(result)) => {
-                match read(&result, &client.name, editable.as_deref()) {
+                match read(&result, &client.name, editable.is_some().then_some(&approval)) {
                     Some(answer) => return answer,
                     None => {
                         let refused = EditRefused::new(ErrorKind::InvalidInput, NOT_ALWAYS);
@@ -163,15 +162,18 @@ fn form(message: String, editable: Option<&str>) -> ElicitRequestParams {
     ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema }
 }
 
-/// The answer of a client of this name; `None` if it would allow changed arguments for good.
-fn read(result: &ElicitResult, who: &str, editable: Option<&str>) -> Option<Answer> {
+/// The answer of a client of this name; `None` if it would allow changed arguments for good. `editable` is the question
+/// whose arguments were in the form.
+fn read(result: &ElicitResult, who: &str, editable: Option<&ApprovalRequest>) -> Option<Answer> {
     if result.action != ElicitationAction::Accept {
         return Some(Answer::deny(who));
     }
     let field = |name| result.content.as_ref()?.get(name)?.as_str();
     // A client may send the field as it was, in another spelling, or empty.
-    let is_other = |text: &&str| !text.trim().is_empty() && Some(parsed(text)) != editable.map(parsed);
-    let edited = field(ARGUMENTS).filter(|_| editable.is_some()).filter(is_other);
+    let is_change = |text: &&str| {
+        !text.trim().is_empty() && editable.is_some_and(|asked| asked.is_changed_by(&Arguments::from(*text)))
+    };
+    let edited = field(ARGUMENTS).filter(is_change);
     let answer = match (field(FIELD), edited) {
         (Some("yes"), None) => Answer::allow(who),
         (Some("yes"), Some(edited)) => Answer::edit(who, edited),
@@ -182,20 +184,37 @@ fn read(result: &ElicitResult, who: &str, editable: Option<&str>) -> Option<Answ
     Some(answer.because(field(REASON).unwrap_or_default()))
 }
 
-/// The JSON of a text; a text that is none is itself.
-fn parsed(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|_| text.into())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
-    use toolyard::Decision;
+    use std::{sync::Arc, time::Duration};
+    use toolyard::{
+        AgentPath, ApprovalParts, ApprovalPattern, CallDigest, Decision, RequestId, SessionId, SideEffects,
+        ToolSpec,
+    };
+
+    fn asked() -> ApprovalRequest {
+        let (session, args) = (SessionId::from("s"), json!({"path": "a", "depth": 1}));
+        let parts = ApprovalParts {
+            id: RequestId::new(0, 1, 0),
+            agent: AgentPath::root(),
+            turn: 1,
+            call_id: "c".into(),
+            tool: "read".into(),
+            links: Vec::new(),
+            side_effects: SideEffects::None,
+            pattern: ApprovalPattern::of(&ToolSpec::pure("read"), &args, &session),
+            digest: CallDigest::of_text("read", &args.to_string(), &session),
+            expires_in: Duration::from_secs(300),
+            arguments: Arc::new(args),
+            session,
+        };
+        ApprovalRequest::new(parts, None)
+    }
 
     fn answer(action: ElicitationAction, content: serde_json::Value) -> Answer {
-        let read =
-            read(&ElicitResult::new(action).with_content(content), "a client", Some(r#"{"path":"a"}"#));
+        let read = read(&ElicitResult::new(action).with_content(content), "a client", Some(&asked()));
         read.expect("it changes nothing for good")
     }
 
@@ -203,7 +222,7 @@ mod tests {
     #[test]
     fn a_user_may_change_the_arguments() {
         let of = |content| answer(ElicitationAction::Accept, content);
-        for same in [r#"{"path":"a"}"#, r#"{ "path": "a" }"#, "", " "] {
+        for same in [r#"{"path":"a","depth":1}"#, r#"{ "depth": 1.0, "path": "a" }"#, "", " "] {
             let yes = of(json!({"answer": "yes", "arguments": same}));
             assert_eq!(yes, Answer::allow("a client"), "{same}");
         }
@@ -213,7 +232,7 @@ mod tests {
             assert_eq!(of(json!({"answer": "no", "arguments": other})), Answer::deny("a client"));
             let always = ElicitResult::new(ElicitationAction::Accept)
                 .with_content(json!({"answer": "always", "arguments": other}));
-            assert_eq!(read(&always, "a client", Some(r#"{"path":"a"}"#)), None);
+            assert_eq!(read(&always, "a client", Some(&asked())), None);
             // A field that was not offered says nothing.
             assert_eq!(read(&always, "a client", None), Some(Answer::always("a client")));
         }

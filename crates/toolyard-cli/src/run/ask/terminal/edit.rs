@@ -16,6 +16,7 @@ use std::{
     process::{self, Command, ExitStatus},
     sync::Arc,
 };
+use toolyard::Arguments;
 
 /// The most bytes that are read back. The engine takes less.
 const BYTES_MAX: u64 = 1 << 20;
@@ -66,13 +67,14 @@ impl Question {
                 Err(over) => return Ok(Err(over)),
             },
         };
-        match serde_json::from_str::<Value>(&text) {
+        match serde_json::from_str::<Value>(&text).map(Arc::new) {
             Err(error) => {
                 tty.write_all(format!("    not JSON: {error}; type e to go on with it\n").as_bytes())?;
             }
-            Ok(arguments) if arguments == **self.request.arguments() => draft.edited = None,
+            Ok(arguments) if !self.request.is_changed_by(&Arguments::Json(arguments.clone())) => {
+                draft.edited = None;
+            }
             Ok(arguments) => {
-                let arguments = Arc::new(arguments);
                 let page = Page::edited(&self.request, arguments.clone());
                 draft.edited = Some(Edited { arguments, page });
             }
