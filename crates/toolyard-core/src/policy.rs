@@ -1,5 +1,6 @@
 //! Whether a call may run, and where.
 
+mod agent_path;
 mod form;
 mod rules;
 
@@ -48,24 +49,6 @@ name_type! {
     /// The position of an agent in its session tree: `root`, `root/1`, `root/1/2`, or `root/researcher` for a sub-agent
     /// that was given a name. Cheap to clone.
     AgentPath
-}
-
-impl AgentPath {
-    /// The agent that a session is opened for.
-    pub fn root() -> Self {
-        Self::from("root")
-    }
-
-    /// The name of the agent among those of its parent: the last part of its position.
-    ///
-    /// # Examples
-    /// ```
-    /// use toolyard_core::AgentPath;
-    /// assert_eq!(AgentPath::from("root/researcher/2").name(), "2");
-    /// ```
-    pub fn name(&self) -> &str {
-        self.0.rsplit('/').next().unwrap_or(&self.0)
-    }
 }
 
 /// The agent that makes a call.

@@ -16,10 +16,6 @@ pub const PARTIAL_DEPTH_MAX: usize = 100;
 /// The most bytes of a call's id in a [`CallMeta`](crate::CallMeta).
 pub const CALL_ID_BYTES_MAX: usize = 1024;
 
-/// The most bytes of an agent's path in a [`CallMeta`](crate::CallMeta): eight sub-agents deep, each with the longest
-/// name.
-pub const AGENT_BYTES_MAX: usize = "root".len() + 8 * 129;
-
 /// The most bytes of one text in a [`ResultMeta`](crate::ResultMeta), and of the arguments in it: what the engine takes
 /// as the arguments of a call.
 pub const META_TEXT_BYTES_MAX: usize = 256 << 10;

@@ -1,7 +1,7 @@
 //! The engine's settings, as valid values.
 
 use std::{num::NonZeroUsize, time::Duration};
-use toolyard_core::{Batch, Budget, SideEffects, ToolSettings, ToolSpec};
+use toolyard_core::{AgentPath, Batch, Budget, SideEffects, ToolSettings, ToolSpec};
 
 /// The limits of calls that do not bring their own.
 #[derive(Debug, Clone, Copy, Default)]
@@ -22,7 +22,7 @@ pub(crate) const RECORD_WAIT: Duration = Duration::from_secs(30);
 pub(crate) const RECORD_WAIT_AT_LAST: Duration = Duration::from_secs(5);
 
 /// How deep forks can nest (CL-7).
-pub const FORK_DEPTH_MAX: u8 = 8;
+pub const FORK_DEPTH_MAX: u8 = AgentPath::DEPTH_MAX;
 
 /// The engine's bounds (CC-4). A call that exceeds one is answered at once; nothing grows without limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

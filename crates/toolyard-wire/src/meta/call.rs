@@ -2,7 +2,7 @@
 
 use super::{
     META_PREFIX,
-    values::{agent, is_agent, key, millis, no_agent, to_millis},
+    values::{agent, key, millis, no_agent, to_millis},
 };
 use crate::{FieldError, bounds::CALL_ID_BYTES_MAX, fields::Reader, json::Fields};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -205,7 +205,7 @@ impl CallMeta {
     /// [`FieldError`] if it is not the path of an agent.
     pub fn with_agent(mut self, agent: impl Into<AgentPath>) -> Result<Self, FieldError> {
         let agent = agent.into();
-        if !is_agent(agent.as_str()) {
+        if AgentPath::parse(agent.as_str()).is_none() {
             return Err(no_agent(AGENT.to_owned(), &agent.as_str().into()));
         }
         self.agent = Some(agent);

@@ -2,14 +2,14 @@ use super::*;
 use crate::{
     FieldError,
     arbitrary::{check_golden, damaged, error, outcome, value},
-    bounds::{AGENT_BYTES_MAX, CALL_ID_BYTES_MAX, META_TEXT_BYTES_MAX, VALIDATION_ERRORS_MAX},
+    bounds::{CALL_ID_BYTES_MAX, META_TEXT_BYTES_MAX, VALIDATION_ERRORS_MAX},
 };
 use proptest::{option, prelude::*};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 use toolyard_core::{
-    Call, CallError, CallTimeout, Dedupe, Effect, ErrorKind, IdempotencyKey, Outcome, Reason, RetryStopped,
-    Routing, Sandbox, TimeoutScope, ToolOutput, ValidationError,
+    AgentPath, Call, CallError, CallTimeout, Dedupe, Effect, ErrorKind, IdempotencyKey, Outcome, Reason,
+    RetryStopped, Routing, Sandbox, TimeoutScope, ToolOutput, ValidationError,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -186,12 +186,13 @@ fn a_wrong_field_of_a_result_is_named() {
 #[test]
 fn everything_is_bounded() {
     let taken = |key: &str, value: Value| CallMeta::read(&json!({ key: value })).is_ok();
-    let name = "n".repeat(128);
-    let deepest = format!("root{}", format!("/{name}").repeat(8));
-    assert_eq!(deepest.len(), AGENT_BYTES_MAX);
+    let name = "n".repeat(AgentPath::NAME_BYTES_MAX);
+    let deepest = format!("root{}", format!("/{name}").repeat(AgentPath::DEPTH_MAX.into()));
     assert!(taken("agent", json!(deepest)) && !taken("agent", json!(format!("{deepest}/1"))));
     assert!(taken("agent", json!("root/1")) && !taken("agent", json!(format!("root/{name}n"))));
-    assert!(!taken("agent", json!("root/a b")) && !taken("agent", json!("root//a")));
+    for no_agent in ["root/a b", "root//a", "root/..", "root/-x", "root/_x", "root/1x", "rooted", ""] {
+        assert!(!taken("agent", json!(no_agent)), "{no_agent}");
+    }
     let id = "é".repeat(CALL_ID_BYTES_MAX / 2);
     assert!(taken("call_id", json!(id)) && !taken("call_id", json!(format!("{id}x"))));
     let key = "k".repeat(IdempotencyKey::LENGTH_MAX);

@@ -2,7 +2,6 @@
 
 use crate::{
     FieldError,
-    bounds::AGENT_BYTES_MAX,
     fields::{Reader, wrong},
 };
 use serde_json::Value;
@@ -37,25 +36,14 @@ pub(super) fn to_millis(time: Duration) -> NonZeroU64 {
 /// Takes the path of an agent.
 pub(super) fn agent(reader: &mut Reader, name: &str) -> Result<Option<AgentPath>, FieldError> {
     let field = reader.name(name);
-    match reader.value(name) {
-        None => Ok(None),
-        Some(Value::String(path)) if is_agent(&path) => Ok(Some(AgentPath::from(path))),
-        Some(other) => Err(no_agent(field, &other)),
+    let Some(value) = reader.value(name) else { return Ok(None) };
+    match value.as_str().and_then(AgentPath::parse) {
+        None => Err(no_agent(field, &value)),
+        path => Ok(path),
     }
 }
 
 /// The error of what is not the path of an agent.
 pub(super) fn no_agent(field: String, found: &Value) -> FieldError {
     wrong(field, "root, or root and the names of sub-agents, such as root/researcher", found)
-}
-
-/// Whether it is the path of an agent: `root`, and names or numbers under it (SM-8).
-pub(super) fn is_agent(path: &str) -> bool {
-    const NAME_MAX: usize = 128;
-    let letters =
-        |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
-    let mut names = path.split('/');
-    path.len() <= AGENT_BYTES_MAX
-        && names.next() == Some("root")
-        && names.all(|name| (1..=NAME_MAX).contains(&name.len()) && letters(name))
 }

@@ -44,14 +44,10 @@ settings_of_both! {
     max_in_flight;
 }
 
-/// The longest name that a sub-agent may have, in bytes.
-const NAME_MAX: usize = 128;
-
 impl ForkPolicy {
     /// Names it: the agent of `root` with the name `researcher` is `root/researcher` in events, questions and policies,
-    /// where without a name it would be `root/1`. By that name its parent [finds](Session::sub_agent) it. A name begins
-    /// with a letter, which tells it from a number, and goes on with letters, digits, `.`, `_` and `-` of ASCII, at most
-    /// 128 in all. It is free again when the sub-agent has ended (SM-8).
+    /// where without a name it would be `root/1`. By that name its parent [finds](Session::sub_agent) it. It must be a
+    /// [name](AgentPath::is_name), and is free again when the sub-agent has ended (SM-8).
     ///
     /// # Examples
     /// ```
@@ -73,14 +69,7 @@ impl ForkPolicy {
 
     /// Whether its name may be one.
     fn has_good_name(&self) -> bool {
-        let letters =
-            |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
-        let good = |name: &Arc<str>| {
-            name.starts_with(|first: char| first.is_ascii_alphabetic())
-                && letters(name)
-                && name.len() <= NAME_MAX
-        };
-        self.0.name.as_ref().is_none_or(good)
+        self.0.name.as_deref().is_none_or(AgentPath::is_name)
     }
 
     /// Makes it share its parent's concurrent pool, so that one bound holds for both.
@@ -125,7 +114,8 @@ impl std::fmt::Display for ForkError {
             Self::BadName => write!(
                 f,
                 "the name of a sub-agent must be a letter and then letters, digits, '.', '_' or '-', at most \
-                 {NAME_MAX} in all"
+                 {} in all",
+                AgentPath::NAME_BYTES_MAX
             ),
         }
     }
