@@ -6,7 +6,7 @@ pub(crate) mod contention;
 pub(crate) mod decoders;
 pub(crate) mod depths;
 pub(crate) mod formats;
-pub(crate) mod record;
+pub(crate) mod listeners;
 pub(crate) mod sizes;
 pub(crate) mod spans;
 pub(crate) mod stages;

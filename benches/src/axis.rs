@@ -42,7 +42,7 @@ pub const AXES: &[Axis] = &[
     WAYS,
     axes::sizes::AXIS,
     axes::stages::AXIS,
-    axes::record::AXIS,
+    axes::listeners::AXIS,
     axes::waits::YIELDS,
     axes::waits::SLEEPS,
     axes::classes::AXIS,

@@ -12,8 +12,7 @@ use crate::{
 };
 use std::{io, sync::Arc, time::Duration};
 use toolyard::{
-    BreakerPolicy, Engine, EngineBuilder, Event, EventWriter, Hooks, Redactor, RetryPolicy, ToolSpec,
-    async_trait,
+    BreakerPolicy, Engine, EngineBuilder, Event, EventWriter, NoHooks, Redactor, RetryPolicy, ToolSpec,
 };
 
 pub(crate) const AXIS: Axis = Axis {
@@ -69,14 +68,10 @@ fn bare() -> ToolSpec {
     spec.retry(RetryPolicy::NONE).breaker(BreakerPolicy::DISABLED)
 }
 
-fn see(event: &Event) {
+/// A sink that looks at no event.
+pub(super) fn see(event: &Event) {
     std::hint::black_box(event);
 }
-
-struct NoHooks;
-
-#[async_trait]
-impl Hooks for NoHooks {}
 
 struct NullWriter;
 

@@ -1,5 +1,6 @@
-//! What it costs to be told of a call: the engine with its defaults, and with somebody who records or follows calls.
+//! What it costs to be told of a call: the engine with its defaults, and with somebody who follows or records calls.
 
+use super::stages::see;
 use crate::{
     axis::{Axis, Building, Unit},
     contender::Contenders,
@@ -10,11 +11,11 @@ use crate::{
 };
 use parking_lot::Mutex;
 use std::{collections::VecDeque, sync::Arc};
-use toolyard::{Engine, EngineBuilder, Event, EventSink, Hooks, async_trait};
+use toolyard::{Engine, EngineBuilder, Event, EventSink, NoHooks, Recorder};
 
 pub(crate) const AXIS: Axis = Axis {
-    name: "record",
-    about: "the engine with its defaults, and with somebody who records or follows calls",
+    name: "listeners",
+    about: "the engine with its defaults, and with somebody who follows or records calls",
     sizes: &[1, 40],
     rounds: 101,
     calls_per_sample: 2000,
@@ -30,6 +31,7 @@ fn build() -> Building {
         all.push(Arc::new(yard("a sink", full().events(see)).await?));
         all.push(Arc::new(yard("a sink that keeps events", full().events(Kept::default())).await?));
         all.push(Arc::new(yard("hooks", full().hooks(NoHooks)).await?));
+        all.push(Arc::new(yard("a recorder", full().recorder(Unread)).await?));
         all.push(Arc::new(yard("a key", full()).await?.keyed()));
         all.push(Arc::new(Listened::new(yard("a subscriber", full()).await?)));
         Ok(all)
@@ -38,10 +40,6 @@ fn build() -> Building {
 
 async fn yard(name: &'static str, builder: EngineBuilder) -> Result<Yard, String> {
     Yard::new(name, builder, spec("nothing"), Handler::Ready).await
-}
-
-fn see(event: &Event) {
-    std::hint::black_box(event);
 }
 
 /// Keeps the last events.
@@ -61,7 +59,7 @@ impl EventSink for Kept {
     }
 }
 
-struct NoHooks;
+/// Takes every record, and lets nobody wait.
+struct Unread;
 
-#[async_trait]
-impl Hooks for NoHooks {}
+impl Recorder for Unread {}
