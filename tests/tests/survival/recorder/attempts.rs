@@ -127,3 +127,26 @@ async fn a_policy_that_changes_during_a_record_is_asked() {
     assert_eq!(kinds(&[outcome]), [Some(ErrorKind::PermissionDenied)]);
     assert!(yard.log.started().is_empty());
 }
+
+/// SM-4, V1: what is recorded is what the policy in force grants, also if it changed after the call had its permits.
+#[tokio::test(start_paused = true)]
+async fn a_start_is_recorded_under_the_policy_in_force() {
+    let recorder = slow([("attempt", after(5))]);
+    let yard = recorded(&recorder).await;
+    let session = yard.engine.session("s");
+    let change = async {
+        // The call has its permits, and its task has not begun.
+        let mut limits = toolyard::ResourceLimits::unlimited();
+        limits.wall_time = Some(60 * SECOND);
+        let grant = toolyard::Grant { limits, ..toolyard::Grant::own_form() };
+        yard.engine.set_policy(toolyard::PolicyRules::new(toolyard::Rule::Allow(grant)));
+        assert_eq!(
+            recorder.given().iter().filter(|it| matches!(it, MemoryRecord::Attempt { .. })).count(),
+            0
+        );
+    };
+    let (outcome, ()) =
+        no_hang(async { tokio::join!(session.call(call("a", "serial", 0, "ok")), change) }).await;
+    assert!(outcome.success(), "{outcome:?}");
+    assert_eq!(yard.log.started(), ["a"]);
+}

@@ -28,22 +28,38 @@ use toolyard_core::{CallError, Confinement};
 /// What an attempt waits for.
 type Durable = BoxFuture<'static, Result<(), RecordError>>;
 
+impl Stage {
+    /// The handler has not been started, although its attempt has its permits.
+    fn not_started(&mut self) {
+        if let Self::Running(slots) = std::mem::replace(self, Self::Done) {
+            *self = Self::Unstarted(slots);
+        }
+    }
+
+    /// The handler is started now.
+    fn starts(&mut self) {
+        if let Self::Unstarted(slots) = std::mem::replace(self, Self::Done) {
+            *self = Self::Running(slots);
+        }
+    }
+}
+
 impl Attempt {
     /// Waits until the attempt may start. Returns `false` if its call has ended instead, or goes on elsewhere.
     pub(super) async fn may_start(&mut self) -> bool {
+        // What the policy in force grants is what is recorded.
+        if let Err(error) = self.at().may_still_run() {
+            self.stage.not_started();
+            self.does_not_start(*error);
+            return false;
+        }
         let Some(durable) = self.give_start() else { return true };
-        self.stage = match std::mem::replace(&mut self.stage, Stage::Done) {
-            Stage::Running(slots) => Stage::Unstarted(slots),
-            other => other,
-        };
+        self.stage.not_started();
         let confinement = *self.confinement();
         let durable = self.until_durable(durable).await;
         match durable.and_then(|()| self.may_still_start(confinement)) {
             Ok(()) => {
-                self.stage = match std::mem::replace(&mut self.stage, Stage::Done) {
-                    Stage::Unstarted(slots) => Stage::Running(slots),
-                    other => other,
-                };
+                self.stage.starts();
                 // Its timeout counts from here.
                 self.granted_at = self.engine().clock.now();
                 true
