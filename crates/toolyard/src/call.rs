@@ -33,6 +33,7 @@ mod given;
 mod holding;
 mod ids;
 mod in_flight;
+mod leaving;
 mod life;
 mod nested;
 mod progress;

@@ -18,8 +18,11 @@ pub(crate) const ZOMBIE_WAIT: Duration = Duration::from_secs(30);
 /// How long a call waits for its record: before it starts, with its permits, and before its result is given (SM-4).
 pub(crate) const RECORD_WAIT: Duration = Duration::from_secs(30);
 
-/// How long the record of a result is waited for once a drain gives up.
+/// How long records of results are waited for once a drain gives up, all together.
 pub(crate) const RECORD_WAIT_AT_LAST: Duration = Duration::from_secs(5);
+
+/// How long a recorder may take to make everything durable at last.
+pub(crate) const RECORD_FLUSH_WAIT: Duration = Duration::from_secs(10);
 
 /// How deep forks can nest (CL-7).
 pub const FORK_DEPTH_MAX: u8 = AgentPath::DEPTH_MAX;

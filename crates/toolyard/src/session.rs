@@ -173,7 +173,8 @@ impl Session {
     /// it, its turns and its calls (SM-4). At once without a recorder.
     ///
     /// # Errors
-    /// [`RecordError`] if that failed, or is not done within 30 s.
+    /// [`RecordError`] if that failed, or is not done within 30 s. A failure is reported to those who wait for it, and
+    /// forgotten: a cancel that is repeated may be durable.
     ///
     /// # Cancel safety
     /// Dropping the future withdraws nothing.

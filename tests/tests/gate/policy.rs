@@ -4,8 +4,9 @@ use super::{message, no_hang};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use toolyard::{
-    Answer, ApprovalDesk, ApprovalRequest, Approver, Call, Caller, Denied, ErrorKind, EventKind, Grant,
-    PolicyRules, Redactor, ResourceLimits, Rule, RuntimePolicy, Sandbox, SideEffects, ToolSpec, async_trait,
+    Answer, AnswerError, ApprovalDesk, ApprovalRequest, Approver, Call, Caller, Denied, ErrorKind, EventKind,
+    Grant, PolicyRules, Redactor, ResourceLimits, Rule, RuntimePolicy, Sandbox, SideEffects, ToolSpec,
+    async_trait,
 };
 use toolyard_tests::{call, kinds, scripted, shape, yard};
 
@@ -235,6 +236,55 @@ async fn an_approval_does_not_outlive_its_policy() {
     assert_eq!(message(&outcomes[1]), "The policy changed after this call was approved.");
     assert!(outcomes[1].error().unwrap().retryable);
     yard.events.check();
+}
+
+/// V1: a call whose grant changes twice while it waits, by the policy or by what the person changes, does not run.
+#[tokio::test(start_paused = true)]
+async fn a_grant_may_change_once_while_a_call_waits() {
+    /// Grants the call so many seconds, and more if its arguments say so.
+    struct Seconds(u64);
+    impl RuntimePolicy for Seconds {
+        fn check(&self, _: &ToolSpec, args: &Value, _: &Caller<'_>) -> Result<Grant, Denied> {
+            let mut limits = ResourceLimits::unlimited();
+            limits.wall_time = Some(super::SECOND * (self.0 + args["more"].as_u64().unwrap_or(0)) as u32);
+            Ok(Grant { limits, ..Grant::own_form() })
+        }
+    }
+    const TWICE: &str = "What this call may do changed twice while it was waiting.";
+    for is_edited in [false, true] {
+        let desk = ApprovalDesk::default();
+        let yard = yard(|builder, _| {
+            let confirmations = toolyard::Confirmations::default();
+            builder.policy(Seconds(1)).confirmations(confirmations).approver(desk.clone())
+        })
+        .await;
+        let session = yard.engine.session("s");
+        let person = async {
+            desk.next().await.unwrap();
+            yard.engine.set_policy(Seconds(2));
+            let asked = desk.next().await.unwrap();
+            if is_edited {
+                let edit = Answer::edit("ada", json!({"more": 5}));
+                let refused = desk.answer(asked.id(), asked.digest(), edit).await.unwrap_err();
+                let AnswerError::Refused(_, refused) = refused else { panic!("{refused}") };
+                assert_eq!((refused.kind, refused.why.as_ref()), (ErrorKind::PermissionDenied, TWICE));
+                let asked = desk.next().await.unwrap();
+                desk.answer(asked.id(), asked.digest(), Answer::allow("ada")).await.unwrap();
+            } else {
+                yard.engine.set_policy(Seconds(3));
+            }
+        };
+        let (outcome, ()) =
+            no_hang(async { tokio::join!(session.call(call("a", "serial", 0, "ok")), person) }).await;
+        match is_edited {
+            true => assert!(outcome.success(), "{outcome:?}"),
+            false => assert_eq!(
+                (kinds(&[outcome.clone()])[0], message(&outcome)),
+                (Some(ErrorKind::PermissionDenied), TWICE)
+            ),
+        }
+        yard.events.check();
+    }
 }
 
 /// PO-1: the policy learns who the caller is. PO-6: if the policy panics, nothing runs.

@@ -2,6 +2,7 @@
 
 mod attempts;
 mod ends;
+mod leaving;
 mod order;
 mod questions;
 mod results;

@@ -16,7 +16,7 @@ use futures::future::{Either, select};
 use std::{
     num::NonZeroUsize,
     pin::pin,
-    sync::{Arc, atomic::AtomicUsize},
+    sync::{Arc, OnceLock, atomic::AtomicUsize},
     time::Duration,
 };
 use tokio::time::Instant;
@@ -72,6 +72,8 @@ pub(crate) struct Services {
     pub(crate) grace: Duration,
     /// Fires when a drain gives running handlers no more time to stop.
     pub(crate) abandon: CancellationToken,
+    /// When that was.
+    pub(crate) gave_up_at: OnceLock<Instant>,
     /// How many handlers were asked to stop and then abandoned.
     pub(crate) abandoned: AtomicUsize,
     pub(crate) max_in_flight: Option<NonZeroUsize>,
@@ -123,22 +125,36 @@ impl Services {
         self.bus.to_writers(event);
     }
 
-    /// Waits until a record is durable, until this instant, or a little while once a drain gives up. Returns whether it
-    /// is.
-    pub(crate) async fn recorded(&self, pending: Pending, until: Instant) -> bool {
+    /// A drain gives running handlers no more time to stop, and records a last while.
+    pub(crate) fn gives_up(&self) {
+        let _ = self.gave_up_at.set(self.clock.now());
+        self.abandon.cancel();
+    }
+
+    /// Waits until something is durable, until this instant, or a last while once a drain gives up.
+    pub(crate) async fn durable(
+        &self,
+        durable: impl Future<Output = Result<(), RecordError>>,
+        until: Instant,
+    ) -> Result<(), RecordError> {
         let gives_up = pin!(async {
             self.abandon.cancelled().await;
-            self.tasks.timeout(RECORD_WAIT_AT_LAST, std::future::pending::<()>()).await;
+            let at = self.gave_up_at.get().copied().unwrap_or_else(|| self.clock.now());
+            self.tasks.timeout_at(at + RECORD_WAIT_AT_LAST, std::future::pending::<()>()).await;
         });
-        let durable = self.tasks.timeout_at(until, select(pending, gives_up)).await;
-        match durable {
-            Some(Either::Left((Ok(()), _))) => return true,
-            Some(Either::Left((Err(error), _))) => self.log_unrecorded(NOT_RECORDED, &error),
-            Some(Either::Right(_)) | None => {
-                self.log_unrecorded(NOT_RECORDED, &RecordError::new("it takes too long"))
-            }
+        match self.tasks.timeout_at(until, select(pin!(durable), gives_up)).await {
+            Some(Either::Left((durable, _))) => durable,
+            Some(Either::Right(_)) | None => Err(RecordError::late()),
         }
-        false
+    }
+
+    /// Waits in this way for the record of a result. Returns whether it is durable.
+    pub(crate) async fn recorded(&self, pending: Pending, until: Instant) -> bool {
+        let durable = self.durable(pending, until).await;
+        if let Err(error) = &durable {
+            self.log_unrecorded(NOT_RECORDED, error);
+        }
+        durable.is_ok()
     }
 
     /// Logs why a record is not durable, and what comes of that.

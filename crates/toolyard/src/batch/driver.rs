@@ -7,7 +7,7 @@
 use super::intake::Dispatch;
 use crate::{
     call::{Attempt, BatchState, Job, Next, Stop, index},
-    config::{OnSerialFailure, ZOMBIE_WAIT},
+    config::{OnSerialFailure, RECORD_WAIT, ZOMBIE_WAIT},
 };
 use futures::{
     FutureExt,
@@ -36,9 +36,9 @@ impl Dispatch<'_> {
         }
         guard.disarm();
         drop(guard);
-        // What a handler dispatches is its own affair, until its own call ends.
-        if batch.session.engine.recorder.is_some() && batch.nested.is_none() {
-            Box::pin(batch.ends_recorded()).await;
+        if batch.session.engine.recorder.is_some() {
+            let until = batch.session.engine.clock.now() + RECORD_WAIT;
+            Box::pin(batch.ends_recorded(until)).await;
         }
         let turn_keeps = self.watch.is_some_and(|watch| watch.keeps(&batch));
         if turn_keeps { batch.copies() } else { BatchState::collect(batch) }

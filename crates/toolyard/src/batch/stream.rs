@@ -370,12 +370,11 @@ async fn play(stream: Arc<Stream>, mut calls: mpsc::UnboundedReceiver<Call>) {
             }
             let _ = to_player.send(stream.accept(piece, &mut earlier).await);
         }
-        stream.is_closed(earlier.calls)
+        stream.record_closed(earlier.calls)
     };
     let (closed, ()) = tokio::join!(intake, play_runs(&stream, pieces));
     stream.announce_end();
-    // As in `Dispatch::run`.
-    if stream.session.engine.recorder.is_some() && matches!(stream.caller, Ok(None)) {
+    if stream.session.engine.recorder.is_some() {
         stream.recorded(closed).await;
     }
 }
@@ -461,20 +460,24 @@ async fn quiescence(runs: &[Part]) -> Option<Stop> {
 
 impl Stream {
     /// Gives the record that all calls have been taken, unless the stream has been given up.
-    fn is_closed(&self, calls: u32) -> Option<Pending> {
+    fn record_closed(&self, calls: u32) -> Option<Pending> {
         let is_left = self.state().left;
         if is_left { None } else { self.session.record_closed(self.turn, self.number, calls) }
     }
 
-    /// Waits until the results may be given.
+    /// Waits until the results may be given, for a bounded time. What is not durable by then is marked in its result: if
+    /// the end of the batch is not, that is all of them.
     async fn recorded(&self, closed: Option<Pending>) {
+        let engine = &self.session.engine;
+        let until = engine.clock.now() + RECORD_WAIT;
         let pieces: Vec<_> = self.state().pieces.iter().map(|piece| piece.batch.clone()).collect();
-        for batch in pieces {
-            batch.ends_recorded().await;
+        for batch in &pieces {
+            batch.ends_recorded(until).await;
         }
-        if let Some(closed) = closed {
-            let engine = &self.session.engine;
-            engine.recorded(closed, engine.clock.now() + RECORD_WAIT).await;
+        if let Some(closed) = closed
+            && !engine.recorded(closed, until).await
+        {
+            pieces.iter().for_each(|batch| batch.mark_unrecorded());
         }
     }
 

@@ -2,18 +2,20 @@
 //!
 //! ```text
 //!   refused, or stopped while it waits ─┐
-//!   shares the result of another call ──┼─► End ─► span, event ─► result ─► budget ─► counted down ─► its flight goes on
+//!   shares the result of another call ──┼─► End ─► event ─► result ─► budget ─► counted down ─► its flight goes on
 //!   its attempt has ended ──────────────┘
 //! ```
 //!
 //! The event is emitted and the result written under the lock of the call's life: nothing of a call follows its
-//! terminal event, and nobody sees a result that has not been announced. What a call that has run leaves with a recorder
-//! it has left before (`attempt/recorded.rs`); any other does so here, and the reply of its batch waits for that.
+//! terminal event, and nobody sees a result that has not been announced. With a recorder, a call that has run is told of
+//! when its record is durable: its attempt has waited for that (`attempt/recorded.rs`), or the call does so before it
+//! ends (`leaving.rs`). The record of any other call is given with its end, and the reply of its batch waits for it.
 
 use crate::{
     call::{
-        ending::{Ending, Recorded},
+        ending::Ending,
         in_flight::InFlight,
+        leaving::Leaving,
         life::{Left, Life, Wait},
         progress::{Bid, Progress},
         run::Step,
@@ -39,21 +41,25 @@ pub(crate) enum End {
     Shared(Ending, Step),
     /// Its attempt has ended. Its permits have been released, or stay with its handler, which still runs.
     Ran(Ending, Step),
+    /// Its attempt goes on for other calls.
+    Detached(Ending),
 }
 
 /// What is left to do when a call has its result.
-struct Exit {
-    ending: Ending,
+pub(super) struct Exit {
+    pub(super) ending: Ending,
     step: Step,
     /// The failed attempts of a call that is not tried again.
     progress: Option<Box<Progress>>,
     /// A flight runs in its slot, for which another call may wait.
     runs_flight: bool,
+    /// It has run, and has no task that would tell the end hook of it.
+    owes_hook: bool,
 }
 
 impl Exit {
     fn with(ending: Ending, step: Step) -> Self {
-        Self { ending, step, progress: None, runs_flight: false }
+        Self { ending, step, progress: None, runs_flight: false, owes_hook: false }
     }
 }
 
@@ -61,10 +67,14 @@ impl InFlight<'_> {
     /// Ends the call. The caller has seen under the lock that it may.
     #[inline(always)]
     pub(crate) fn end(self, mut life: MutexGuard<'_, Life>, end: End) {
-        let Exit { mut ending, step, progress, runs_flight } = match end {
+        let exit = match end {
             End::Ran(ending, step) => {
                 self.stream_ends();
                 Exit::with(ending, step)
+            }
+            End::Detached(ending) => {
+                self.stream_ends();
+                Exit { owes_hook: true, ..Exit::with(ending, Step::Ended) }
             }
             End::Shared(ending, step) => self.shared(ending, step),
             End::Refused(error) => self.refused(life.leaves(), error, None),
@@ -76,6 +86,19 @@ impl InFlight<'_> {
                 self.ended_early(Left { was_asking: false, progress: bid.progress }, error, None)
             }
         };
+        if self.engine().recorder.is_some() && exit.ending.is_told_when_durable() {
+            return Leaving::wait(self, life, exit);
+        }
+        self.exit(life, exit);
+    }
+
+    /// Gives the call its result.
+    #[inline(always)]
+    pub(super) fn exit(self, mut life: MutexGuard<'_, Life>, exit: Exit) {
+        let Exit { mut ending, step, progress, runs_flight, owes_hook } = exit;
+        if owes_hook {
+            self.spawn_end_hook(&ending);
+        }
         self.emit(None, || self.terminal_event(&ending));
         let (ok, has_run) = (ending.status.is_ok(), ending.has_run());
         let to_be_recorded =
@@ -170,10 +193,10 @@ impl InFlight<'_> {
     #[cold]
     fn suspended(self, error: CallError) -> Exit {
         let error = self.batch.redacted_error(error.suspended_in(self.batch.turn));
-        let ending = Ending { recorded: Recorded::Suspended, ..Ending::unstarted(error.not_started()) };
+        let ending = Ending::unstarted(error.not_started());
         span::without_attempt(self, &ending);
         let runs_flight = self.flight_run_by().is_some();
-        Exit { ending, step: Step::EndedAndQuiescent, progress: None, runs_flight }
+        Exit { runs_flight, ..Exit::with(ending, Step::EndedAndQuiescent) }
     }
 
     /// The exit of a call that ends without an attempt, or without another one.
@@ -204,12 +227,9 @@ impl InFlight<'_> {
             }
             _ => span::without_attempt(self, &ending),
         }
-        if progress.is_some() {
-            self.spawn_end_hook(&ending);
-        }
         // A call that has run for a flight becomes quiescent with the flight.
         let step = if runs_flight && progress.is_some() { Step::Ended } else { Step::EndedAndQuiescent };
-        Exit { ending, step, progress, runs_flight }
+        Exit { ending, step, runs_flight, owes_hook: progress.is_some(), progress }
     }
 
     /// The exit of a call that shares a result.
@@ -221,7 +241,7 @@ impl InFlight<'_> {
 
     /// Runs the end hook of a call that has run and ends without a task of its own. The call's end does not wait for
     /// the hook.
-    pub(crate) fn spawn_end_hook(self, ending: &Ending) {
+    fn spawn_end_hook(self, ending: &Ending) {
         if self.engine().hooks.is_none() {
             return;
         }

@@ -16,8 +16,6 @@ pub(crate) enum Recorded {
     Given,
     /// It was given, and is not durable.
     Failed,
-    /// There is none: the call was suspended, and goes on in another life of the engine (SM-10).
-    Suspended,
 }
 
 /// How a call ended: its [`Outcome`] without the parts that its [`Call`] has already.
@@ -81,7 +79,13 @@ impl Ending {
 
     /// Whether the call was suspended (SM-10).
     pub(crate) fn is_suspended(&self) -> bool {
-        self.recorded == Recorded::Suspended
+        !self.has_run() && matches!(&self.status, Err(error) if error.suspended.is_some())
+    }
+
+    /// Whether it is told to nobody before its record is durable, which has not been given yet (SM-4): the call itself
+    /// has run.
+    pub(super) fn is_told_when_durable(&self) -> bool {
+        self.recorded == Recorded::NotYet && self.attempts > 0 && self.dedupe == Dedupe::Fresh
     }
 
     /// How much memory its result takes, in bytes, more or less.

@@ -7,7 +7,7 @@
 //!            ├─► queued ─────► waiting                      its permits are not free
 //!            └─► running ──┬─► backing off ──► waiting      it failed and is tried again
 //!                          └─► ended ──► taken
-//!   any of those above ──────► ended
+//!   any of those above ──────► ended, or recording its end ──► ended
 //! ```
 //!
 //! A call on its way from one wait to the next is *waiting*: whoever moves it there holds the lock of its slot until it
@@ -46,6 +46,8 @@ enum Phase {
     BackingOff(Box<Progress>),
     /// It has its permits; only its attempt ends it.
     Running(RunningCall),
+    /// It has run and ends, and is told of when its record is durable (SM-4). Nothing moves it any more.
+    RecordingEnd,
     /// It has its one result. Its handler may still run, as a zombie or for other calls of its flight.
     Ended(Ending),
     /// Its result has been moved out.
@@ -236,7 +238,7 @@ impl Life {
             Phase::Queued { ticket, .. } => Some(Wait::Queue(*ticket)),
             Phase::InLine { ticket, .. } => Some(Wait::Line(*ticket)),
             Phase::Following { ready_at } => Some(Wait::Flight(*ready_at)),
-            Phase::Running(_) | Phase::Ended(_) | Phase::Taken => None,
+            Phase::Running(_) | Phase::RecordingEnd | Phase::Ended(_) | Phase::Taken => None,
         }
     }
 
@@ -247,12 +249,21 @@ impl Life {
             Phase::BackingOff(progress) => Some(progress),
             Phase::Queued { bid, .. } | Phase::InLine { bid, .. } => bid.progress,
             Phase::Waiting | Phase::Asking { .. } | Phase::Following { .. } => None,
-            other @ (Phase::Running(_) | Phase::Ended(_) | Phase::Taken) => {
+            other @ (Phase::Running(_) | Phase::RecordingEnd | Phase::Ended(_) | Phase::Taken) => {
                 debug_assert!(false, "only its attempt ends a call that has started");
                 self.stays(other)
             }
         };
         Left { was_asking, progress }
+    }
+
+    /// It ends when its record is durable. Returns the waker of the task that drove it, to be dropped outside of the
+    /// lock.
+    pub(crate) fn records_end(&mut self) -> Option<Waker> {
+        debug_assert!(!self.is_ended(), "a call has one result");
+        let waker = self.waker();
+        self.0 = Phase::RecordingEnd;
+        waker
     }
 
     /// It ends: it has its one result. Returns the waker of the task that drove it, to be dropped outside of the lock.
@@ -273,8 +284,8 @@ impl Life {
         }
     }
 
-    /// Its result could not be recorded.
-    pub(crate) fn is_not_recorded(&mut self) {
+    /// Notes that its result could not be recorded.
+    pub(crate) fn mark_unrecorded(&mut self) {
         if let Phase::Ended(ending) = &mut self.0 {
             ending.recorded = Recorded::Failed;
         }

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   session, forks, batch ──► the foundation: attempts wait for it
-//!   call ends, has run ─────► its task waits, before anybody is told       (`attempt/recorded.rs`)
-//!   call ends otherwise ────► the reply of its batch waits, unless a handler has dispatched it
+//!   call ends, has run ─────► it waits, before anybody is told   (`attempt/recorded.rs`, `leaving.rs`)
+//!   call ends otherwise ────► the reply of its batch waits
 //! ```
 
 use crate::{
@@ -13,12 +13,12 @@ use crate::{
         in_flight::InFlight,
         records::BatchRecords,
     },
-    config::RECORD_WAIT,
     record::{
         AttemptEnd, BatchRecord, CallPlace, Cancelled, EndRecord, Foundation, Pending, PushRecord, Recording,
     },
 };
 use std::sync::Arc;
+use tokio::time::Instant;
 use toolyard_core::{CallError, ToolOutput};
 
 /// How a batch has arrived.
@@ -74,12 +74,11 @@ impl BatchState {
         self.records.get().map_or_else(Foundation::default, |records| records.foundation().clone())
     }
 
-    /// Waits until what calls have left that ended where nothing could wait is durable, for a bounded time. What is not
+    /// Waits until what calls have left that ended where nothing could wait is durable, until this instant. What is not
     /// by then is marked in its result.
-    pub(crate) async fn ends_recorded(&self) {
+    pub(crate) async fn ends_recorded(&self, until: Instant) {
         let Some(records) = self.records.get() else { return };
         let engine = &self.session.engine;
-        let until = engine.clock.now() + RECORD_WAIT;
         loop {
             let ends = records.take_ends();
             if ends.is_empty() {
@@ -87,10 +86,15 @@ impl BatchState {
             }
             for (index, pending) in ends {
                 if !engine.recorded(pending, until).await {
-                    self.at(index).slot().life().is_not_recorded();
+                    self.at(index).slot().life().mark_unrecorded();
                 }
             }
         }
+    }
+
+    /// Notes that no result of the batch is certain to be known in another life of the engine.
+    pub(crate) fn mark_unrecorded(&self) {
+        self.slots.iter().for_each(|slot| slot.life().mark_unrecorded());
     }
 
     /// Gives the record that the caller of the batch has left before its end.
@@ -119,11 +123,15 @@ impl<'a> InFlight<'a> {
     #[inline(never)]
     pub(super) fn to_be_recorded(self, ending: &mut Ending) -> Option<Box<Ending>> {
         if ending.is_suspended() {
+            // It has no end to record: it goes on in another life of the engine (SM-10).
             self.wait_for_foundation();
+            return None;
         }
         let is_open = ending.recorded == Recorded::NotYet;
-        ending.recorded = if is_open { Recorded::Given } else { ending.recorded };
-        is_open.then(|| Box::new(ending.clone()))
+        is_open.then(|| {
+            ending.recorded = Recorded::Given;
+            Box::new(ending.clone())
+        })
     }
 
     /// Makes the reply wait until what a suspended call goes on from is durable.

@@ -45,26 +45,36 @@ pub(super) struct SessionRecords {
     /// What its batches build on: its own record, and those of the agents above it.
     pub(super) foundation: OnceLock<Foundation>,
     /// The cancels that are not known to be durable.
-    told: Mutex<Foundation>,
+    cancels: Mutex<Foundation>,
 }
 
 impl SessionRecords {
     pub(super) fn new(terms: SessionTerms, is_named: bool, is_resumed: bool) -> Box<Self> {
-        Box::new(Self { terms, is_named, is_resumed, foundation: OnceLock::new(), told: Mutex::default() })
+        Box::new(Self { terms, is_named, is_resumed, foundation: OnceLock::new(), cancels: Mutex::default() })
     }
 
     /// Adds a cancel.
-    pub(super) fn tell(&self, pending: Pending) {
+    pub(super) fn add_cancel(&self, pending: Pending) {
         let before = {
-            let mut told = self.told.lock();
-            let now = told.and(Some(pending));
-            std::mem::replace(&mut *told, now)
+            let mut cancels = self.cancels.lock();
+            let now = cancels.and(Some(pending));
+            std::mem::replace(&mut *cancels, now)
         };
         drop(before); // outside of the lock, because it is the embedder's
     }
 
     /// The cancels that are not known to be durable.
-    pub(super) fn told(&self) -> Foundation {
-        self.told.lock().clone()
+    pub(super) fn cancels(&self) -> Foundation {
+        self.cancels.lock().clone()
+    }
+
+    /// Forgets those that are known to have failed: that has been reported.
+    pub(super) fn forget_failed_cancels(&self) {
+        let before = {
+            let mut cancels = self.cancels.lock();
+            let open = cancels.open();
+            std::mem::replace(&mut *cancels, open)
+        };
+        drop(before); // outside of the lock
     }
 }

@@ -47,8 +47,10 @@ pub(crate) enum Refusal {
     ResultsFull { whose: &'static str, max: usize },
     /// The policy changed after it was approved (V1).
     ChangedSinceApproval,
-    /// The policy changed twice while it waited, or after what it allows had been recorded (V1).
+    /// What it may do changed twice while it waited: by the policy, or by an edit that has another grant (V1, SM-5).
     ChangedTwice,
+    /// The policy changed what it may do while its start was recorded (SM-4).
+    ChangedAtStart,
     /// Its question ended with a panic of the approver.
     ApproverPanicked,
     /// Nobody answered its question in time.
@@ -107,7 +109,10 @@ impl Refusal {
             }
             Self::ResultsFull { whose, max } => results_full(whose, max),
             Self::ChangedSinceApproval => changed("The policy changed after this call was approved."),
-            Self::ChangedTwice => changed("The policy changed twice while this call was waiting."),
+            Self::ChangedTwice => changed("What this call may do changed twice while it was waiting."),
+            Self::ChangedAtStart => {
+                changed("The policy changed what this call may do when it was about to start.")
+            }
             Self::ApproverPanicked => new(ErrorKind::Internal, "the approver panicked"),
             Self::NotApproved => {
                 new(ErrorKind::ConfirmationTimeout, "Nobody approved this operation in time.")

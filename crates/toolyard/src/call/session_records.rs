@@ -92,7 +92,7 @@ impl SessionCore {
         let Some(records) = &self.records else { return };
         let record = CancelRecord { session: &self.id, agent: &self.path, what };
         if let Some(pending) = self.give(|recorder| recorder.cancelled(&record)) {
-            records.tell(pending);
+            records.add_cancel(pending);
         }
     }
 
@@ -103,12 +103,16 @@ impl SessionCore {
     /// Waits until the session and what it was told is durable, for a bounded time.
     pub(crate) async fn recorded(&self) -> Result<(), RecordError> {
         let Some(records) = &self.records else { return Ok(()) };
-        let (foundation, told) = (self.foundation(), records.told());
+        let (foundation, cancels) = (self.foundation(), records.cancels());
         let durable = async {
             foundation.durable().await?;
-            told.durable().await
+            cancels.durable().await
         };
         let durable = self.engine.tasks.timeout(RECORD_WAIT, durable).await;
-        durable.unwrap_or_else(|| Err(RecordError::new("the recorder takes too long")))
+        let durable = durable.unwrap_or_else(|| Err(RecordError::late()));
+        if durable.is_err() {
+            records.forget_failed_cancels();
+        }
+        durable
     }
 }

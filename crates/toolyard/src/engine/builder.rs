@@ -15,7 +15,7 @@ use crate::{
 use std::{
     collections::BTreeMap,
     num::NonZeroUsize,
-    sync::{Arc, Weak, atomic::AtomicUsize},
+    sync::{Arc, OnceLock, Weak, atomic::AtomicUsize},
     time::Duration,
 };
 use tokio::{runtime::Handle, time::sleep};
@@ -401,6 +401,7 @@ impl EngineBuilder {
             tasks: tasks.clone(),
             grace: self.grace.unwrap_or(Self::GRACE),
             abandon: CancellationToken::new(),
+            gave_up_at: OnceLock::new(),
             abandoned: AtomicUsize::new(0),
             max_in_flight: self.max_in_flight,
             tree_max_in_flight: self.tree_max_in_flight,

@@ -2,7 +2,7 @@
 
 use crate::{
     call::{EngineCore, Stop, unfinished},
-    config::{Drain, RECORD_WAIT_AT_LAST},
+    config::{Drain, RECORD_FLUSH_WAIT, RECORD_WAIT_AT_LAST},
     pool::Pools,
     record::RecordError,
 };
@@ -20,9 +20,6 @@ pub struct DrainReport {
 /// The time that calls still need after their handlers were abandoned, for the end hook (at most 5 s) and the last
 /// events.
 const WRAP_UP_TIME: Duration = Duration::from_secs(6);
-
-/// How long a recorder may take to make everything durable at last.
-const FLUSH_WITHIN: Duration = Duration::from_secs(10);
 
 pub(super) async fn shutdown(engine: &EngineCore, pools: &Pools, drain: Drain) -> DrainReport {
     let step = |step| engine.emit(EventKind::EngineDrain { step });
@@ -42,7 +39,7 @@ pub(super) async fn shutdown(engine: &EngineCore, pools: &Pools, drain: Drain) -
         cancel_running(engine);
         if last_longer_than(drain.grace).await {
             step(DrainStep::Abandon);
-            engine.abandon.cancel();
+            engine.gives_up();
             let records = if engine.recorder.is_some() { RECORD_WAIT_AT_LAST } else { Duration::ZERO };
             if last_longer_than(WRAP_UP_TIME + records).await {
                 let batches = unfinished(engine.batches()).count();
@@ -53,10 +50,9 @@ pub(super) async fn shutdown(engine: &EngineCore, pools: &Pools, drain: Drain) -
     let flushed = engine.recorder.as_ref().and_then(|recorder| recorder.give(|recorder| recorder.flush()));
     if let Some(flushed) = flushed {
         let what = "what was recorded could not be made durable before the engine has stopped";
-        match engine.tasks.timeout(FLUSH_WITHIN, flushed).await {
-            Some(Ok(())) => {}
-            Some(Err(error)) => engine.log_unrecorded(what, &error),
-            None => engine.log_unrecorded(what, &RecordError::new("it takes too long")),
+        let flushed = engine.tasks.timeout(RECORD_FLUSH_WAIT, flushed).await;
+        if let Err(error) = flushed.unwrap_or_else(|| Err(RecordError::late())) {
+            engine.log_unrecorded(what, &error);
         }
     }
     let written = engine.bus.written(&engine.tasks).await;

@@ -63,6 +63,11 @@ impl RecordError {
         Self { why: why.into(), source: None }
     }
 
+    /// The error for a record that is not durable in time.
+    pub(crate) fn late() -> Self {
+        Self::new("the recorder takes too long")
+    }
+
     /// Adds the cause.
     #[must_use]
     pub fn caused_by(mut self, source: impl Error + Send + Sync + 'static) -> Self {

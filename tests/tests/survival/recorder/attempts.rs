@@ -112,6 +112,42 @@ async fn a_follower_takes_over_from_a_leader_that_was_not_recorded() {
     assert_eq!(yard.log.started(), ["follows"]);
 }
 
+/// SM-4: the next attempt of a call waits for the record of the end of the last one, also where it need not wait for its
+/// own.
+#[tokio::test(start_paused = true)]
+async fn an_attempt_waits_for_the_end_of_the_one_before() {
+    for (pace, code) in [(after(5), None), (FAILS, Some(ErrorKind::Internal))] {
+        let recorder = slow([("attempt", Pace::Nothing), ("attempt_ended", pace)]);
+        let yard = recorded(&recorder).await;
+        let call = tries("a", "read", 0, &["transient", "ok"]);
+        let outcome = no_hang(yard.engine.session("s").call(call)).await;
+        assert_eq!(kinds(&[outcome]), [code]);
+        let spans: &[&str] = if code.is_none() { &["a 0..0", "a 5000..5000"] } else { &["a 0..0"] };
+        assert_eq!(yard.log.spans(), spans);
+    }
+}
+
+/// SM-4, V1: a call whose start is being recorded does not run with another grant than the one that was recorded.
+#[tokio::test(start_paused = true)]
+async fn a_grant_that_changes_during_a_record_ends_the_call() {
+    let recorder = slow([("attempt", after(5))]);
+    let yard = recorded(&recorder).await;
+    let session = yard.engine.session("s");
+    let change = async {
+        sleep(SECOND).await;
+        let mut limits = toolyard::ResourceLimits::unlimited();
+        limits.wall_time = Some(SECOND);
+        let grant = toolyard::Grant { limits, ..toolyard::Grant::own_form() };
+        yard.engine.set_policy(toolyard::PolicyRules::new(toolyard::Rule::Allow(grant)));
+    };
+    let (outcome, ()) =
+        no_hang(async { tokio::join!(session.call(call("a", "serial", 0, "ok")), change) }).await;
+    let error = outcome.error().unwrap();
+    assert_eq!((error.kind, error.retryable), (ErrorKind::PermissionDenied, true));
+    assert_eq!(error.message, "The policy changed what this call may do when it was about to start.");
+    assert!(yard.log.started().is_empty());
+}
+
 /// SM-4: when the policy denies a call while its start is being recorded, it does not start.
 #[tokio::test(start_paused = true)]
 async fn a_policy_that_changes_during_a_record_is_asked() {

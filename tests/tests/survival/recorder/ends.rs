@@ -29,6 +29,21 @@ async fn a_session_says_when_its_cancels_are_durable() {
     assert!(session.recorded().await.is_err());
 }
 
+/// SM-4: a cancel that could not be recorded is reported once; one that is repeated, and durable, may be acknowledged.
+#[tokio::test(start_paused = true)]
+async fn a_cancel_that_failed_is_reported_once() {
+    let fails = Mutex::new(true);
+    let recorder = MemoryRecorder::paced(move |record| match record {
+        MemoryRecord::Cancelled { .. } if std::mem::take(&mut *fails.lock().unwrap()) => FAILS,
+        _ => Pace::After(Duration::ZERO),
+    });
+    let session = recorded(&recorder).await.engine.session("s");
+    session.cancel_calls();
+    assert!(session.recorded().await.is_err());
+    session.cancel_calls();
+    session.recorded().await.unwrap();
+}
+
 /// SM-4: a dispatch whose future is dropped is recorded as cancelled, unless it had its results.
 #[tokio::test(start_paused = true)]
 async fn a_dropped_dispatch_is_recorded_as_cancelled() {

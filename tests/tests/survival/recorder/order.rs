@@ -59,6 +59,24 @@ async fn an_open_batch_records_each_call_and_its_end() {
     let Some(MemoryRecord::Closed { calls: 2, .. }) = records.last() else { panic!("{records:?}") };
 }
 
+/// SM-4, CL-5: if the end of an open batch cannot be recorded, its results are given and say so.
+#[tokio::test(start_paused = true)]
+async fn results_of_an_open_batch_whose_end_is_not_durable_say_so() {
+    for (pace, seconds) in [(FAILS, 0), (Pace::Fails(Duration::from_secs(3600)), 30)] {
+        let recorder = slow([("closed", pace)]);
+        let yard = recorded(&recorder).await;
+        let batch = yard.engine.session("s").open_batch();
+        batch.push(call("a", "serial", 0, "ok"));
+        sleep(Duration::from_millis(100)).await;
+        batch.push(call("b", "no such tool", 0, "ok"));
+        let began = Instant::now();
+        let outcomes = no_hang(batch.finish()).await;
+        assert_eq!(shape(&outcomes), "a ok, b not_found");
+        assert!(outcomes.iter().all(|outcome| !outcome.recorded), "{outcomes:?}");
+        assert_eq!(began.elapsed(), seconds * SECOND);
+    }
+}
+
 /// SM-4: an open batch that is dropped has not got all its calls: it is cancelled, and not closed.
 #[tokio::test(start_paused = true)]
 async fn a_dropped_open_batch_is_cancelled_and_not_closed() {

@@ -211,7 +211,9 @@ impl Attempt {
         let zombie = self.take_zombie();
         let ending = match std::mem::replace(&mut self.stage, Stage::Done) {
             Stage::InHook { outcome, .. } => Ending::of_outcome(*outcome),
-            Stage::Recording { ending, no_side_effect, .. } => {
+            Stage::Recording { mut ending, no_side_effect, .. } => {
+                // Nobody is left to wait for its record.
+                ending.recorded = Recorded::Failed;
                 self.stage = Stage::Released { zombie: None };
                 self.keep(&ending, no_side_effect);
                 *ending
@@ -219,8 +221,9 @@ impl Attempt {
             stage => {
                 let vanished = Ending::vanished(vanished_error(self.number()), self.queued());
                 let mut ending = vanished.with_edit(self.at().edited());
-                // Nobody is left to wait for it.
-                drop(self.give_result(&mut ending));
+                if self.give_result(&mut ending).is_some() {
+                    ending.recorded = Recorded::Failed;
+                }
                 if let Some(span) = self.at().forget_span() {
                     span::ended(&span, self.at(), &ending);
                 }

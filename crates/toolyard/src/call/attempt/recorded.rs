@@ -18,7 +18,7 @@ use crate::{
         stop::Stop,
     },
     config::RECORD_WAIT,
-    record::{AttemptRecord, RecordError},
+    record::{AttemptRecord, Foundation, RecordError},
 };
 use futures::future::BoxFuture;
 use std::{future::poll_fn, pin::pin};
@@ -76,7 +76,7 @@ impl Attempt {
         self.at().may_still_run().map_err(|error| *error)?;
         match *self.confinement() == recorded {
             true => Ok(()),
-            false => Err(Refusal::ChangedTwice.error()),
+            false => Err(Refusal::ChangedAtStart.error()),
         }
     }
 
@@ -96,14 +96,18 @@ impl Attempt {
             digest: call.digest(),
             timeout: self.bounds().timeout,
         };
-        let own = recording.give(|recorder| recorder.attempt(&record))?;
+        let own = recording.give(|recorder| recorder.attempt(&record));
+        let before = before.and_then(Foundation::pending);
+        if own.is_none() && before.is_none() {
+            return None;
+        }
         let foundation = self.batch().foundation();
         Some(Box::pin(async move {
             foundation.durable().await?;
-            if let Some(before) = before {
-                before.durable().await?;
+            for record in before.into_iter().chain(own) {
+                record.await?;
             }
-            own.await
+            Ok(())
         }))
     }
 

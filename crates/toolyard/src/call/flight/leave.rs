@@ -59,8 +59,7 @@ impl InFlight<'_> {
         }
         self.slot().make_rare().detach(self.started());
         let ending = ending();
-        self.spawn_end_hook(&ending);
-        self.end(self.slot().life(), End::Ran(ending, Step::Ended));
+        self.end(self.slot().life(), End::Detached(ending));
         true
     }
 }

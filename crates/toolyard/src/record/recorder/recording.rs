@@ -102,6 +102,11 @@ impl Foundation {
         Self(all)
     }
 
+    /// What of it is neither durable nor known to have failed.
+    pub(crate) fn open(&self) -> Self {
+        Self(self.0.iter().filter(|known| known.peek().is_none()).cloned().collect())
+    }
+
     /// All of it as one record; `None` if it is durable.
     pub(crate) fn pending(self) -> Option<Pending> {
         let durable = self.and(None);
