@@ -6,13 +6,16 @@ use super::{request_ids::RequestIds, result_capacity::ResultCapacity, scopes::Sc
 use crate::{
     chance::Chance,
     clock::Clock,
-    config::{Budgets, Limits, OnSerialFailure, RECORD_WAIT_AT_LAST, Waits},
+    config::{Budgets, Limits, OnSerialFailure, RECORD_WAIT, RECORD_WAIT_AT_LAST, Waits},
     pool::PoolLeases,
     record::{Content, EventBus, EventPlace, Pending, RecordError, Recording, Sequence},
     tasks::{Blocking, Contained, Tasks, caught, log_error},
     tool::{BreakerMove, Lengthy, MoveOf, Registry, RulesInForce, ToolEntry, Transition},
 };
-use futures::future::{Either, select};
+use futures::{
+    FutureExt,
+    future::{Either, select},
+};
 use std::{
     num::NonZeroUsize,
     pin::pin,
@@ -155,6 +158,21 @@ impl Services {
             self.log_unrecorded(NOT_RECORDED, error);
         }
         durable.is_ok()
+    }
+
+    /// How long the reply of a batch waits for records; `None` if it does not. What a handler has dispatched is its own
+    /// affair, and it has no time for that: all those calls have not run.
+    pub(crate) fn reply_until(&self, is_nested: bool) -> Option<Instant> {
+        (!is_nested).then(|| self.clock.now() + RECORD_WAIT)
+    }
+
+    /// Waits for the record of a call that has not run, or of the end of a batch, as long as its reply does. Returns
+    /// `false` if that is not durable then, or for a reply that does not wait, if it is known to have failed.
+    pub(crate) async fn recorded_for_reply(&self, pending: Pending, until: Option<Instant>) -> bool {
+        match until {
+            Some(until) => self.recorded(pending, until).await,
+            None => !matches!(pending.now_or_never(), Some(Err(_))),
+        }
     }
 
     /// Logs why a record is not durable, and what comes of that.

@@ -7,7 +7,7 @@
 use super::intake::Dispatch;
 use crate::{
     call::{Attempt, BatchState, Job, Next, Stop, index},
-    config::{OnSerialFailure, RECORD_WAIT, ZOMBIE_WAIT},
+    config::{OnSerialFailure, ZOMBIE_WAIT},
 };
 use futures::{
     FutureExt,
@@ -37,8 +37,7 @@ impl Dispatch<'_> {
         guard.disarm();
         drop(guard);
         if batch.session.engine.recorder.is_some() {
-            let until = batch.session.engine.clock.now() + RECORD_WAIT;
-            Box::pin(batch.ends_recorded(until)).await;
+            Box::pin(batch.ends_recorded(batch.session.engine.reply_until(batch.nested.is_some()))).await;
         }
         let turn_keeps = self.watch.is_some_and(|watch| watch.keeps(&batch));
         if turn_keeps { batch.copies() } else { BatchState::collect(batch) }

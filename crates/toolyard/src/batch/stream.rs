@@ -14,7 +14,6 @@ use super::intake::{Dispatch, Order, Origin, StreamPrefix};
 use crate::{
     budget::Allowance,
     call::{BatchState, CallGone, CallRef, Entered, SessionCore, Stop, TurnOf, index, span, vanished_error},
-    config::RECORD_WAIT,
     record::{Cancelled, EventPlace, Foundation, Pending},
 };
 use futures::future::{Either, select};
@@ -469,13 +468,13 @@ impl Stream {
     /// the end of the batch is not, that is all of them.
     async fn recorded(&self, closed: Option<Pending>) {
         let engine = &self.session.engine;
-        let until = engine.clock.now() + RECORD_WAIT;
+        let until = engine.reply_until(!matches!(self.caller, Ok(None)));
         let pieces: Vec<_> = self.state().pieces.iter().map(|piece| piece.batch.clone()).collect();
         for batch in &pieces {
             batch.ends_recorded(until).await;
         }
         if let Some(closed) = closed
-            && !engine.recorded(closed, until).await
+            && !engine.recorded_for_reply(closed, until).await
         {
             pieces.iter().for_each(|batch| batch.mark_unrecorded());
         }

@@ -3,7 +3,7 @@
 //! ```text
 //!   session, forks, batch ──► the foundation: attempts wait for it
 //!   call ends, has run ─────► it waits, before anybody is told   (`attempt/recorded.rs`, `leaving.rs`)
-//!   call ends otherwise ────► the reply of its batch waits
+//!   call ends otherwise ────► the reply of its batch waits, unless a handler has dispatched it
 //! ```
 
 use crate::{
@@ -74,9 +74,9 @@ impl BatchState {
         self.records.get().map_or_else(Foundation::default, |records| records.foundation().clone())
     }
 
-    /// Waits until what calls have left that ended where nothing could wait is durable, until this instant. What is not
-    /// by then is marked in its result.
-    pub(crate) async fn ends_recorded(&self, until: Instant) {
+    /// Waits until what calls have left that ended where nothing could wait is durable, as long as a reply
+    /// [does](crate::agent::Services::reply_until). What is not is marked in its result.
+    pub(crate) async fn ends_recorded(&self, until: Option<Instant>) {
         let Some(records) = self.records.get() else { return };
         let engine = &self.session.engine;
         loop {
@@ -85,7 +85,7 @@ impl BatchState {
                 return;
             }
             for (index, pending) in ends {
-                if !engine.recorded(pending, until).await {
+                if !engine.recorded_for_reply(pending, until).await {
                     self.at(index).slot().life().mark_unrecorded();
                 }
             }

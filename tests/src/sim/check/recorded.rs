@@ -7,7 +7,7 @@ mod suspended;
 use super::{Traces, Violation};
 use crate::sim::{Entry, Fact, ResultView, program::Index};
 use std::collections::BTreeMap;
-use toolyard::{Dedupe, ErrorKind, Event, EventKind, MemoryPlace, MemoryRecord, Pace};
+use toolyard::{Dedupe, Event, EventKind, MemoryPlace, MemoryRecord, Pace};
 
 /// How long a call waits for a record, in virtual microseconds.
 const WAIT_US: u64 = 30_000_000;
@@ -89,27 +89,20 @@ pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
     found.chain(of_suspended.into_iter().map(|what| Violation::new("SM-10", what))).collect()
 }
 
-/// The calls that were announced to have ended with a result of their own before that was durable.
+/// The calls that had run, and were announced to have ended before that was durable.
 fn early_ends(traces: &Traces<'_>, records: &Records<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for (node, trace) in &traces.calls {
-        let attempted = trace.events.iter().rev().find_map(|(_, _, event)| match event.kind {
-            EventKind::Attempt => Some(true),
-            EventKind::Retry { .. } => Some(false),
-            _ => None,
-        });
+        let has_run = trace.events.iter().any(|(_, _, event)| matches!(event.kind, EventKind::Attempt));
         let end = trace.events.iter().find(|(_, _, event)| event.kind.is_terminal());
-        let (Some(true), Some((place, at_us, event))) = (attempted, end) else { continue };
-        let (dedupe, code) = match &event.kind {
-            EventKind::Completed { dedupe, .. } => (*dedupe, None),
-            kind => kind.failure().map_or((Dedupe::Fresh, None), |it| (it.dedupe, Some(it.code))),
+        let (true, Some((place, at_us, event))) = (has_run, end) else { continue };
+        let dedupe = match &event.kind {
+            EventKind::Completed { dedupe, .. } => *dedupe,
+            kind => kind.failure().map_or(Dedupe::Fresh, |it| it.dedupe),
         };
-        // Its handler may go on for other calls of its key: then it ends where nothing waits.
-        let may_be_detached = matches!(code, Some(ErrorKind::Cancelled | ErrorKind::DeadlineExceeded));
         let Some(key) = key_of(event).filter(|_| dedupe == Dedupe::Fresh) else { continue };
         let is_end = |it: &&Given<'_>| it.place < *place && matches!(it.record, MemoryRecord::Ended { .. });
         match records.of_call(key).iter().find(is_end) {
-            None if may_be_detached => {}
             None => found.push(format!("c{node} was announced to have ended before that was recorded")),
             Some(it) => {
                 if let Fate::Durable(durable_us) = it.fate
@@ -223,11 +216,21 @@ impl<'a> Records<'a> {
             && batch.iter().filter(is_of).all(|it| it.lets_go_on(at_us))
     }
 
+    /// Whether the record that its open batch has all its calls fails.
+    fn closing_fails(&self, (session, batch, _): Key<'_>) -> bool {
+        let closed = self.batches.get(&(session, batch)).into_iter().flatten();
+        closed
+            .filter(|it| matches!(it.record, MemoryRecord::Closed { .. }))
+            .any(|it| matches!(it.fate, Fate::Fails(_)))
+    }
+
     /// What is wrong with a result that a handler was given. Of what has not run the record need not be durable then.
     fn fault_of_nested(&self, key: Key<'_>, result: &ResultView) -> Option<String> {
         match self.before(key, usize::MAX, |it| matches!(it, MemoryRecord::Ended { .. })) {
             None => Some(format!("{key:?} was answered, and that is not recorded")),
-            Some(end) if !result.recorded && !matches!(end.fate, Fate::Fails(_)) => {
+            Some(end)
+                if !result.recorded && !matches!(end.fate, Fate::Fails(_)) && !self.closing_fails(key) =>
+            {
                 Some(format!("{key:?} says that it is not durable, but {:?}", end.fate))
             }
             Some(_) => None,
@@ -246,6 +249,8 @@ impl<'a> Records<'a> {
         let Some(end) = end else { return Some(format!("{key:?} was answered, and that is not recorded")) };
         let says = if result.recorded { "says that it is durable" } else { "says that it is not durable" };
         let is_right = match end.fate {
+            // The end of an open batch that is not durable leaves no result that is.
+            _ if self.closing_fails(key) => !result.recorded,
             Fate::Nothing => result.recorded,
             Fate::Durable(durable_us) => result.recorded && durable_us <= at_us,
             Fate::Fails(fails_us) => {
