@@ -7,10 +7,11 @@ use super::{
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use toolyard::{
-    Abort, Answer, AnswerError, ApprovalDesk, ApprovalRequest, Batch, Call, CallDigest, Caller, Capabilities,
-    ConfirmationMode, Confirmations, Dedupe, Denied, Engine, EngineBuilder, ErrorKind, Event, EventKind,
-    FsGrant, FsMode, Grant, Hooks, Outcome, Redactor, RuntimePolicy, Session, SessionOptions, SideEffects,
-    Tool, ToolClass, ToolContext, ToolError, ToolFactory, ToolOutput, ToolSpec, async_trait, tool_fn,
+    Abort, Answer, AnswerError, AnswerRecord, ApprovalDesk, ApprovalRequest, Arguments, Batch, Call,
+    CallDigest, Caller, Capabilities, ConfirmationMode, Confirmations, Dedupe, Denied, Durable, Engine,
+    EngineBuilder, ErrorKind, Event, EventKind, FsGrant, FsMode, Grant, Hooks, Outcome, Redactor,
+    RuntimePolicy, Session, SessionOptions, SideEffects, Tool, ToolClass, ToolContext, ToolError,
+    ToolFactory, ToolOutput, ToolSpec, async_trait, tool_fn,
 };
 use toolyard_tests::{Recorder, shape};
 
@@ -339,6 +340,54 @@ async fn a_change_is_not_remembered() {
     assert_eq!(shape(&outcomes), "c ok");
     assert_eq!(yard.ran().len(), 3);
     yard.events.check();
+}
+
+/// Notes the answers that it is given: of which call, and the arguments in them.
+#[derive(Clone, Default)]
+struct Answers(Arc<Mutex<Vec<(String, Option<Arguments>)>>>);
+
+impl toolyard::Recorder for Answers {
+    fn answer(&self, record: &AnswerRecord<'_>) -> Durable {
+        let (call, arguments) = (record.call.call_id.to_string(), record.answer.arguments().cloned());
+        self.0.lock().unwrap().push((call, arguments));
+        Durable::Nothing
+    }
+}
+
+/// SM-5: an edit that changes nothing is a plain yes to the call as it is; nothing of it reaches the calls that it is
+/// remembered for or shared with, whose arguments may be others.
+#[tokio::test(start_paused = true)]
+async fn an_edit_that_changes_nothing_is_a_plain_yes() {
+    let once = Confirmations::default().side_effects(SideEffects::Write, ConfirmationMode::PromptOnce);
+    let answers = Answers::default();
+    let yard = Saving::new(|builder| builder.confirmations(once).recorder(answers.clone())).await;
+    let same = Answer::edit("ada", r#"{ "text": "1", "path": "a.md" }"#);
+    // One that shares the question, and one of its pattern with another text.
+    let other = Call::new("c", "save", json!({"path": "a.md", "text": "2"}));
+    let outcomes =
+        yard.run(vec![keyed(save("a", "a.md")), keyed(save("b", "a.md")), other], vec![same]).await;
+    assert_eq!(shape(&outcomes), "a ok, b ok, c ok");
+    let mut answers = std::mem::take(&mut *answers.0.lock().unwrap());
+    answers.sort_by(|(one, _), (other, _)| one.cmp(other));
+    assert_eq!(answers, ["a", "b", "c"].map(|call| (call.to_owned(), None)));
+    yard.events.check();
+}
+
+/// SM-5, CC-4: what is longer than arguments may be is not even compared with those of the call.
+#[tokio::test(start_paused = true)]
+async fn changed_arguments_are_bounded_before_they_are_read() {
+    let yard = Saving::new(|builder| builder).await;
+    let session = &yard.session;
+    let person = async {
+        let question = yard.desk.next().await.unwrap();
+        let long = format!(r#"{{"path": "a.md", "text": "1"}}{}"#, " ".repeat(16 << 20));
+        let long = yard.desk.answer(question.id(), question.digest(), Answer::edit("ada", long)).await;
+        let Err(AnswerError::Refused(_, why)) = long else { panic!("{long:?}") };
+        assert!(why.to_string().contains("more than the limit of"), "{why}");
+        yard.desk.answer(question.id(), question.digest(), Answer::allow("ada")).await.unwrap();
+    };
+    let (outcome, ()) = no_hang(async { tokio::join!(session.call(save("a", "a.md")), person) }).await;
+    assert!(outcome.success());
 }
 
 /// SM-5, PO-4: the paths that changed arguments name have to lead, when the call runs, where they led when they were

@@ -87,9 +87,16 @@ impl Answer {
     /// The engine checks them as those of the call: bounds, policy, schema, paths and hosts. If they may not run, the
     /// answer does not count and its giver is told why ([`Receipt::Refused`](super::Receipt::Refused)); the question
     /// stays open. Such a yes holds for this call alone: an "always" with changed arguments does not exist, since what
-    /// it would cover is what was asked.
+    /// it would cover is what was asked. The call's own arguments, in whatever spelling, make it a plain
+    /// [yes](Self::allow).
     pub fn edit(who: impl AsRef<str>, arguments: impl Into<Arguments>) -> Self {
         Self { arguments: Some(arguments.into()), ..Self::allow(who) }
+    }
+
+    /// The same answer to the call as it is, without the arguments that it [gave](Self::edit).
+    #[must_use]
+    pub fn without_edit(self) -> Self {
+        Self { arguments: None, ..self }
     }
 
     /// A yes to this call and to all others of its pattern, from somebody of this name.

@@ -205,7 +205,8 @@ impl Question {
                     Followed::Settled(Settled::Shared(answer))
                 }
                 Settlement::Answered(answer, digest) if digest == *self.request.digest() => {
-                    match self.weigh(&answer).await {
+                    let mut answer = answer;
+                    match self.weigh(&mut answer).await {
                         Weighed::Counts => Followed::Settled(Settled::Shared(answer)),
                         Weighed::Denied(error) => Followed::Settled(Settled::Refused(error)),
                         // What the answer changed may run for the other call, and not for this one.
@@ -232,7 +233,7 @@ impl Question {
             if let Err(error) = self.check_and_record().await {
                 return Settled::Refused(error);
             }
-            let settled = tokio::select! {
+            let mut settled = tokio::select! {
                 biased;
                 with = others.settled() => Settled::With(with),
                 // Before the change of policy: whoever gave an answer learns that it is about something else.
@@ -241,7 +242,7 @@ impl Question {
                 () = &mut over => Settled::Expired,
             };
             match settled {
-                Settled::Answered(ref answer) => {
+                Settled::Answered(ref mut answer) => {
                     let given = self.given();
                     match self.weigh(answer).await {
                         Weighed::Counts => {
@@ -271,8 +272,8 @@ impl Question {
         }
     }
 
-    /// Whether an answer counts, and what it changes.
-    async fn weigh(&mut self, answer: &Answer) -> Weighed {
+    /// Whether an answer counts, and what it changes. One that changes nothing is a plain yes from here on.
+    async fn weigh(&mut self, answer: &mut Answer) -> Weighed {
         if !answer.allows() {
             return Weighed::Counts;
         }
@@ -283,15 +284,17 @@ impl Question {
         if asked != *self.request.digest() {
             return Weighed::Outdated;
         }
-        match answer.arguments().filter(|edited| gate::changes(edited, self.at().args())) {
-            None => Weighed::Counts,
-            Some(edited) => match self.check_edit(edited).await {
-                Err(error) => Weighed::Refused(EditRefused::from(&error)),
-                Ok(edit) => {
-                    self.edit = Some(edit);
-                    Weighed::Counts
-                }
-            },
+        let Some(edited) = answer.arguments() else { return Weighed::Counts };
+        if !gate::changes(edited, self.at().args(), &self.at().engine().limits) {
+            *answer = answer.clone().without_edit();
+            return Weighed::Counts;
+        }
+        match self.check_edit(edited).await {
+            Err(error) => Weighed::Refused(EditRefused::from(&error)),
+            Ok(edit) => {
+                self.edit = Some(edit);
+                Weighed::Counts
+            }
         }
     }
 

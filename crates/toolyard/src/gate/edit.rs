@@ -12,7 +12,7 @@ use super::{
     capability_check::{self, NamedPath},
     digest,
 };
-use crate::agent::Agent;
+use crate::{agent::Agent, config::Limits};
 use serde_json::Value;
 use std::sync::Arc;
 use toolyard_core::{Arguments, Call, CallDigest, CallError, ErrorKind, ToolClass};
@@ -36,8 +36,9 @@ pub(crate) struct CheckedEdit {
 }
 
 /// Whether these arguments are others than those of the call, which an approver may have been shown without secrets.
-pub(crate) fn changes(edited: &Arguments, args: &Value) -> bool {
-    !edited.is(args)
+/// What is too long for arguments is not compared: the check refuses it.
+pub(crate) fn changes(edited: &Arguments, args: &Value, limits: &Limits) -> bool {
+    edited.size() > limits.arguments_bytes_max || !edited.is(args)
 }
 
 /// Checks edited arguments of a call that is asked about, as the gate checks those of a call.
