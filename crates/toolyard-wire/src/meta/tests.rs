@@ -323,7 +323,7 @@ proptest! {
         key in option::of("[!-~]{1,255}"),
         timeout in option::of(1u64..),
         deadline in option::of(1u64..),
-        agent in option::of("root(/[A-Za-z0-9._-]{1,20}){0,4}"),
+        agent in option::of("root(/([A-Za-z][A-Za-z0-9._-]{0,19}|[1-9][0-9]{0,3})){0,4}"),
     ) {
         let mut meta = CallMeta::default();
         if let Some(id) = id { meta = meta.with_call_id(id).unwrap(); }
