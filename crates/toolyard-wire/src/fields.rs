@@ -44,6 +44,11 @@ impl Reader {
         json::take(&mut self.fields, key)
     }
 
+    /// Takes any value.
+    pub(crate) fn any(&mut self, key: &str) -> Result<Option<Value>, FieldError> {
+        Ok(self.value(key))
+    }
+
     /// Takes a text of so many bytes.
     pub(crate) fn text(
         &mut self,
@@ -52,14 +57,17 @@ impl Reader {
     ) -> Result<Option<String>, FieldError> {
         match self.value(key) {
             None => Ok(None),
-            Some(Value::String(text)) if bytes.contains(&text.len()) => Ok(Some(text)),
-            Some(Value::String(text)) => Err(FieldError::Wrong {
-                field: self.name(key),
-                expected: format!("a text of {} to {} bytes", bytes.start(), bytes.end()),
-                found: format!("one of {}", text.len()),
-            }),
+            Some(Value::String(text)) => {
+                bound(|| self.name(key), &text, bytes)?;
+                Ok(Some(text))
+            }
             Some(other) => Err(wrong(self.name(key), "a string", &other)),
         }
+    }
+
+    /// Takes a text of any length.
+    pub(crate) fn any_text(&mut self, key: &str) -> Result<Option<String>, FieldError> {
+        self.text(key, 0..=usize::MAX)
     }
 
     /// Takes a whole number in these bounds, which `expected` describes.
@@ -123,9 +131,17 @@ impl Reader {
         }
     }
 
-    /// A value that has to be there.
-    pub(crate) fn required<T>(&self, key: &str, value: Option<T>) -> Result<T, FieldError> {
-        value.ok_or_else(|| FieldError::Missing { field: self.name(key) })
+    /// Takes a field that has to be there.
+    pub(crate) fn must<T>(
+        &mut self,
+        key: &str,
+        take: impl FnOnce(&mut Self, &str) -> Result<Option<T>, FieldError>,
+    ) -> Result<T, FieldError> {
+        take(self, key)?.ok_or_else(|| self.missing(key))
+    }
+
+    pub(crate) fn missing(&self, key: &str) -> FieldError {
+        FieldError::Missing { field: self.name(key) }
     }
 
     pub(crate) fn conflict(&self, key: &str, why: &'static str) -> FieldError {
@@ -146,6 +162,22 @@ impl Reader {
     /// The fields that are left.
     pub(crate) fn rest(self) -> Fields {
         self.fields
+    }
+}
+
+/// Refuses a text that has more or fewer bytes than these.
+pub(crate) fn bound(
+    field: impl FnOnce() -> String,
+    text: &str,
+    bytes: RangeInclusive<usize>,
+) -> Result<(), FieldError> {
+    match bytes.contains(&text.len()) {
+        true => Ok(()),
+        false => Err(FieldError::Wrong {
+            field: field(),
+            expected: format!("a text of {} to {} bytes", bytes.start(), bytes.end()),
+            found: format!("one of {}", text.len()),
+        }),
     }
 }
 

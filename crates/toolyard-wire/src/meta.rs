@@ -6,19 +6,22 @@
 //!   ResultMeta  ◄──► {"code":…,"attempts":…}                             {"toolyard/call":{…},"toolyard/error":{…}}
 //! ```
 //!
+//! `facts.rs` is what an outcome says in the same words.
+//!
 //! Owns names, units and bounds. Does not know what a wire carries beside: the tool, its arguments, its output.
 
 mod call;
+mod facts;
 mod failure;
 mod result;
 mod times;
 mod values;
 
 pub use call::CallMeta;
+pub(crate) use facts::Facts;
 pub use failure::FailureMeta;
-pub(crate) use failure::{CODES, EFFECTS, REASONS, RETRY_STOPS, TURN, validation_error};
+pub(crate) use result::EDITED;
 pub use result::ResultMeta;
-pub(crate) use result::{DEDUPES, RECORDED, SANDBOXES};
 pub(crate) use times::Times;
 
 /// What precedes our names in an object that others use too, as in `_meta` of MCP.

@@ -15,9 +15,9 @@ pub(crate) use output::{facts, parts};
 use crate::{
     FieldError, arguments,
     fields::Reader,
-    meta::{DEDUPES, RECORDED, SANDBOXES, Times},
+    meta::{EDITED, Facts, Times},
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::{sync::Arc, time::Duration};
 use toolyard_core::{Call, Outcome, Routing};
 
@@ -76,21 +76,28 @@ pub fn outcome_to_json(outcome: &Outcome) -> Value {
         }
     }
     if let Some(edited) = outcome.edited() {
-        put("edited", edited.clone());
+        put(EDITED, edited.clone());
     }
-    if !outcome.recorded {
-        put(RECORDED, false.into());
-    }
+    let facts = facts_of(outcome);
+    facts.write_recorded(&mut fields);
+    let mut put = |key: &str, value: Value| fields.insert(key.to_owned(), value);
     put("routing", outcome.routing.as_str().into());
     put("run", outcome.run.into());
     if outcome.cancel_requested {
         put("cancel_requested", true.into());
     }
-    put("attempts", outcome.attempts.into());
-    put("dedupe", json!(outcome.dedupe));
-    Times::of(outcome.queued(), outcome.ran()).write(&mut fields);
-    fields.insert("sandbox".to_owned(), outcome.sandbox.as_str().into());
+    facts.write(&mut fields);
     Value::Object(fields)
+}
+
+fn facts_of(outcome: &Outcome) -> Facts {
+    Facts {
+        attempts: outcome.attempts,
+        dedupe: outcome.dedupe,
+        times: Times::of(outcome.queued(), outcome.ran()),
+        sandbox: outcome.sandbox,
+        recorded: outcome.recorded,
+    }
 }
 
 /// Reads an outcome that [`outcome_to_json`] wrote. Names that it does not know are ignored, and so are fields that
@@ -103,19 +110,17 @@ pub fn outcome_to_json(outcome: &Outcome) -> Value {
 /// [`FieldError`] names the first field that is missing, or whose value is wrong.
 pub fn outcome_from_json(value: Value) -> Result<Outcome, FieldError> {
     let mut reader = Reader::of("outcome", "", value)?;
-    let call_id = text(&mut reader, "call_id")?;
-    let tool = text(&mut reader, "tool_name")?;
-    let arguments = reader.value("arguments");
-    let arguments = arguments::from_json(reader.required("arguments", arguments)?);
-    let success = reader.flag("success")?;
-    let success = reader.required("success", success)?;
+    let call_id = reader.must("call_id", Reader::any_text)?;
+    let tool = reader.must("tool_name", Reader::any_text)?;
+    let arguments = arguments::from_json(reader.must("arguments", Reader::any)?);
+    let success = reader.must("success", Reader::flag)?;
     let routing = reader.word("routing", ROUTINGS)?;
     let failure = reader.object("error")?;
     let status = match (success, failure) {
         (true, None) => Ok(output::take(&mut reader)?),
         (false, Some(mut failure)) => Err(error::take(&mut failure, 0)?),
         (true, Some(_)) => return Err(reader.conflict("error", "is there although 'success' is true")),
-        (false, None) => return Err(FieldError::Missing { field: "error".to_owned() }),
+        (false, None) => return Err(reader.missing("error")),
     };
     let routing = match routing {
         Some(routing) => routing,
@@ -127,27 +132,19 @@ pub fn outcome_from_json(value: Value) -> Result<Outcome, FieldError> {
     Ok(outcome)
 }
 
-/// Takes what a result's meta has too.
+/// Takes what surrounds the call and its status.
 fn take_facts(outcome: &mut Outcome, reader: &mut Reader) -> Result<(), FieldError> {
-    let attempts = reader.count("attempts")?;
-    outcome.attempts = reader.required("attempts", attempts)?;
-    let sandbox = reader.word("sandbox", SANDBOXES)?;
-    outcome.sandbox = reader.required("sandbox", sandbox)?;
-    outcome.dedupe = reader.word("dedupe", DEDUPES)?.unwrap_or_default();
+    let facts = Facts::take(reader)?;
+    outcome.attempts = facts.attempts;
+    outcome.sandbox = facts.sandbox;
+    outcome.dedupe = facts.dedupe;
+    outcome.recorded = facts.recorded;
+    let time = |millis| Duration::from_millis(millis).into();
+    outcome.set_times(time(facts.times.queued_ms), time(facts.times.ran_ms));
     outcome.run = reader.count("run")?.unwrap_or_default();
     outcome.cancel_requested = reader.flag("cancel_requested")?.unwrap_or_default();
-    outcome.recorded = reader.flag(RECORDED)?.unwrap_or(true);
-    outcome.set_edited(reader.value("edited").map(Arc::new));
-    let Times { queued_ms, ran_ms } = Times::take(reader)?;
-    let time = |millis| Duration::from_millis(millis).into();
-    outcome.set_times(time(queued_ms), time(ran_ms));
+    outcome.set_edited(reader.value(EDITED).map(Arc::new));
     Ok(())
-}
-
-/// Takes a text that has to be there.
-fn text(reader: &mut Reader, key: &str) -> Result<String, FieldError> {
-    let text = reader.text(key, 0..=usize::MAX)?;
-    reader.required(key, text)
 }
 
 #[cfg(test)]

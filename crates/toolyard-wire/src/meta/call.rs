@@ -4,8 +4,13 @@ use super::{
     META_PREFIX,
     values::{agent, key, millis, no_agent, to_millis},
 };
-use crate::{FieldError, bounds::CALL_ID_BYTES_MAX, fields::Reader, json::Fields};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use crate::{
+    FieldError,
+    bounds::CALL_ID_BYTES_MAX,
+    fields::{Reader, bound},
+    json::Fields,
+};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::{num::NonZeroU64, time::Duration};
 use toolyard_core::{AgentPath, Call, CallId, CallTimeout, IdempotencyKey, TimeoutScope};
@@ -50,7 +55,8 @@ const FIELDS: [&str; 5] = [CALL_ID, KEY, TIMEOUT, DEADLINE, AGENT];
 /// assert_eq!(CallMeta::read_shared(shared.as_object().unwrap())?.timeout(), meta.timeout());
 /// # Ok::<(), toolyard_wire::FieldError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(into = "Value", try_from = "Value")]
 pub struct CallMeta {
     call_id: Option<CallId>,
     key: Option<IdempotencyKey>,
@@ -171,8 +177,7 @@ impl CallMeta {
     /// [`FieldError`] if it is empty or longer than [`CALL_ID_BYTES_MAX`].
     pub fn with_call_id(mut self, id: impl Into<CallId>) -> Result<Self, FieldError> {
         let id = id.into();
-        let mut reader = Reader::new("", Map::from_iter([(CALL_ID.to_owned(), id.as_str().into())]));
-        reader.text(CALL_ID, 1..=CALL_ID_BYTES_MAX)?;
+        bound(|| CALL_ID.to_owned(), id.as_str(), 1..=CALL_ID_BYTES_MAX)?;
         self.call_id = Some(id);
         Ok(self)
     }
@@ -260,14 +265,16 @@ impl CallMeta {
     }
 }
 
-impl Serialize for CallMeta {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        self.to_json().serialize(to)
+impl From<CallMeta> for Value {
+    fn from(meta: CallMeta) -> Self {
+        meta.to_json()
     }
 }
 
-impl<'de> Deserialize<'de> for CallMeta {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Self::read(&Value::deserialize(from)?).map_err(de::Error::custom)
+impl TryFrom<Value> for CallMeta {
+    type Error = FieldError;
+
+    fn try_from(value: Value) -> Result<Self, FieldError> {
+        Self::read(&value)
     }
 }

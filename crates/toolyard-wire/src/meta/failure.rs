@@ -1,6 +1,6 @@
 //! What programs read of a failure.
 
-use super::META_PREFIX;
+use super::{META_PREFIX, facts::ATTEMPTS};
 use crate::{
     FieldError,
     bounds::{META_TEXT_BYTES_MAX, VALIDATION_ERRORS_MAX},
@@ -13,13 +13,11 @@ use toolyard_core::{CallError, Effect, ErrorKind, Reason, RetryStopped, Validati
 /// Where it stands in an object that others use too.
 pub(super) const ERROR: &str = "error";
 
-pub(super) const ATTEMPTS: &str = "attempts";
-
-pub(crate) const EFFECTS: &str = "not_started, failed, unknown";
-pub(crate) const REASONS: &str = "zombie, would_deadlock, predecessor, sink, result_budget, journal";
-pub(crate) const RETRY_STOPS: &str = "attempts, hint, deadline, budget, zombie";
-pub(crate) const CODES: &str = "the error codes";
-pub(crate) const TURN: &str = "the number of a turn";
+pub(super) const EFFECTS: &str = "not_started, failed, unknown";
+pub(super) const REASONS: &str = "zombie, would_deadlock, predecessor, sink, result_budget, journal";
+pub(super) const RETRY_STOPS: &str = "attempts, hint, deadline, budget, zombie";
+const CODES: &str = "the error codes";
+const TURN: &str = "the number of a turn";
 
 /// What programs read of a failure: a [`CallError`] without its texts for the model (SM-11, V5).
 ///
@@ -129,14 +127,31 @@ impl FailureMeta {
 
     /// Takes it out of an object of its own.
     pub(super) fn whole(reader: &mut Reader) -> Result<Self, FieldError> {
-        let attempts = reader.count(ATTEMPTS)?;
-        let attempts = reader.required(ATTEMPTS, attempts)?;
-        let failure = Self::take(reader, attempts)?;
-        reader.required("code", failure)
+        Self::within(reader, VALIDATION_ERRORS_MAX, META_TEXT_BYTES_MAX)
+    }
+
+    /// Takes it with at most so many validation errors, whose texts have at most so many bytes.
+    pub(crate) fn within(
+        reader: &mut Reader,
+        errors_max: usize,
+        bytes_max: usize,
+    ) -> Result<Self, FieldError> {
+        let attempts = reader.must(ATTEMPTS, Reader::count)?;
+        let failure = Self::take_within(reader, attempts, errors_max, bytes_max)?;
+        failure.ok_or_else(|| reader.missing("code"))
     }
 
     /// Takes it out of the fields of a result's meta; `None` if the call has not failed.
     pub(super) fn take(reader: &mut Reader, attempts: u32) -> Result<Option<Self>, FieldError> {
+        Self::take_within(reader, attempts, VALIDATION_ERRORS_MAX, META_TEXT_BYTES_MAX)
+    }
+
+    fn take_within(
+        reader: &mut Reader,
+        attempts: u32,
+        errors_max: usize,
+        bytes_max: usize,
+    ) -> Result<Option<Self>, FieldError> {
         let code = reader.word("code", CODES)?;
         let outcome = reader.word("outcome", EFFECTS)?;
         let retryable = reader.flag("retryable")?;
@@ -145,9 +160,8 @@ impl FailureMeta {
         let reason = reader.word("reason", REASONS)?;
         let retry_stopped = reader.word("retry_stopped", RETRY_STOPS)?;
         let suspended = reader.whole("suspended", 0..=u64::MAX, TURN)?;
-        let validation_errors = reader.list("validation_errors", VALIDATION_ERRORS_MAX, |name, value| {
-            validation_error(name, value, META_TEXT_BYTES_MAX)
-        })?;
+        let validation_errors = reader
+            .list("validation_errors", errors_max, |name, value| validation_error(name, value, bytes_max))?;
         let Some(code) = code else {
             let stray = [
                 ("outcome", outcome.is_some()),
@@ -163,9 +177,9 @@ impl FailureMeta {
         };
         Ok(Some(Self {
             code,
-            outcome: reader.required("outcome", outcome)?,
+            outcome: outcome.ok_or_else(|| reader.missing("outcome"))?,
             attempts,
-            retryable: reader.required("retryable", retryable)?,
+            retryable: retryable.ok_or_else(|| reader.missing("retryable"))?,
             retry_after_ms,
             reason,
             retry_stopped,
@@ -176,16 +190,8 @@ impl FailureMeta {
 }
 
 /// Reads one place where arguments do not match.
-pub(crate) fn validation_error(
-    name: String,
-    value: Value,
-    bytes_max: usize,
-) -> Result<ValidationError, FieldError> {
+fn validation_error(name: String, value: Value, bytes_max: usize) -> Result<ValidationError, FieldError> {
     let mut reader = Reader::of(&name, format!("{name}."), value)?;
-    let pointer = reader.text("pointer", 0..=bytes_max)?;
-    let message = reader.text("message", 0..=bytes_max)?;
-    Ok(ValidationError {
-        pointer: reader.required("pointer", pointer)?,
-        message: reader.required("message", message)?,
-    })
+    let text = |reader: &mut Reader, key: &str| reader.text(key, 0..=bytes_max);
+    Ok(ValidationError { pointer: reader.must("pointer", text)?, message: reader.must("message", text)? })
 }

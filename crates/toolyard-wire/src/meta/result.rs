@@ -1,9 +1,9 @@
 //! What comes with a result.
 
 use super::{
-    FailureMeta, META_PREFIX,
-    failure::{ATTEMPTS, ERROR},
-    times::Times,
+    FailureMeta, META_PREFIX, Times,
+    facts::{ATTEMPTS, Facts},
+    failure::ERROR,
 };
 use crate::{
     FieldError,
@@ -11,19 +11,15 @@ use crate::{
     fields::{Reader, wrong},
     json::Fields,
 };
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::{sync::Arc, time::Duration};
 use toolyard_core::{Arguments, Dedupe, Outcome, Sandbox, edited as edited_in};
 
 /// Where it stands in an object that others use too.
 const CALL: &str = "call";
 
-const EDITED: &str = "edited";
-pub(crate) const RECORDED: &str = "recorded";
-
-pub(crate) const SANDBOXES: &str = "host, process, wasm, micro_vm, remote";
-pub(crate) const DEDUPES: &str = "fresh, joined, replayed";
+pub(crate) const EDITED: &str = "edited";
 
 /// What comes with a call's result beside its output, the same on every wire (SM-11): what programs read.
 ///
@@ -35,7 +31,7 @@ pub(crate) const DEDUPES: &str = "fresh, joined, replayed";
 /// | `queued_ms`, `ran_ms`, `duration_ms` | how long it waited for its permits, ran from then on, and both |
 /// | `sandbox` | where it ran: `host`, `process`, `wasm`, `micro_vm`, `remote` |
 /// | `recorded` | false if the result could not be made durable (SM-4); else left out |
-/// | `edited` | the arguments with which it ran, if whoever approved it has changed them (SM-5) |
+/// | `edited` | the arguments with which it ran, if whoever approved it has changed them (SM-5), up to 256 KiB |
 ///
 /// Times are whole milliseconds; `ran_ms` is `duration_ms` less `queued_ms`. In an object of its own all fields stand
 /// together. In `_meta` of MCP, which others use too, they stand in two objects, as clients know them: `toolyard/call`,
@@ -59,44 +55,36 @@ pub(crate) const DEDUPES: &str = "fresh, joined, replayed";
 /// assert_eq!(ResultMeta::read(&meta.to_json())?, meta);
 /// # Ok::<(), toolyard_wire::FieldError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(into = "Value", try_from = "Value")]
 pub struct ResultMeta {
-    attempts: u32,
+    /// Their attempts are those of the failure, if there is one.
+    facts: Facts,
     failure: Option<FailureMeta>,
-    dedupe: Dedupe,
-    times: Times,
-    sandbox: Sandbox,
-    recorded: bool,
     edited: Option<Arc<Value>>,
 }
 
 impl ResultMeta {
     /// Of a call that succeeded at this attempt, ran here, and took no time.
     pub fn new(attempts: u32) -> Self {
-        Self {
-            attempts,
-            failure: None,
-            dedupe: Dedupe::Fresh,
-            times: Times::default(),
-            sandbox: Sandbox::Host,
-            recorded: true,
-            edited: None,
-        }
+        let (dedupe, times, sandbox) = (Dedupe::Fresh, Times::default(), Sandbox::Host);
+        let facts = Facts { attempts, dedupe, times, sandbox, recorded: true };
+        Self { facts, failure: None, edited: None }
     }
 
     /// The same of a call that failed.
     pub fn of_failure(failure: FailureMeta) -> Self {
-        Self { attempts: failure.attempts, failure: Some(failure), ..Self::new(0) }
+        let attempts = failure.attempts;
+        Self { failure: Some(failure), ..Self::new(attempts) }
     }
 
-    /// What comes with this outcome. The attempts of a failure are those that its error has.
+    /// What comes with this outcome. The attempts of a failure are those that its error has. Changed arguments of more
+    /// than [256 KiB](META_TEXT_BYTES_MAX) are left out: of these the model's text has the first 16 KiB.
     pub fn of(outcome: &Outcome) -> Self {
         let meta = match outcome.error() {
             Some(error) => Self::of_failure(FailureMeta::of(error)),
             None => Self::new(outcome.attempts),
         };
-        // Longer ones are in the text alone.
-        let fits = |args: &Arc<Value>| Arguments::Json(args.clone()).size() <= META_TEXT_BYTES_MAX;
         let edited = edited_in(&outcome.status).filter(|args| fits(args)).cloned();
         let meta = Self { edited, ..meta };
         meta.with_dedupe(outcome.dedupe)
@@ -108,7 +96,7 @@ impl ResultMeta {
     /// Sets whether the call shares another one's run.
     #[must_use]
     pub fn with_dedupe(mut self, dedupe: Dedupe) -> Self {
-        self.dedupe = dedupe;
+        self.facts.dedupe = dedupe;
         self
     }
 
@@ -116,29 +104,35 @@ impl ResultMeta {
     /// and of the wait, are kept.
     #[must_use]
     pub fn with_times(mut self, queued: Duration, ran: Duration) -> Self {
-        self.times = Times::of(queued, ran);
+        self.facts.times = Times::of(queued, ran);
         self
     }
 
     /// Sets where the call ran.
     #[must_use]
     pub fn with_sandbox(mut self, sandbox: Sandbox) -> Self {
-        self.sandbox = sandbox;
+        self.facts.sandbox = sandbox;
         self
     }
 
     /// Sets whether the result is durable, or need not be.
     #[must_use]
     pub fn with_recorded(mut self, recorded: bool) -> Self {
-        self.recorded = recorded;
+        self.facts.recorded = recorded;
         self
     }
 
     /// Sets the arguments with which the call ran, changed by whoever approved it.
-    #[must_use]
-    pub fn with_edited(mut self, arguments: impl Into<Arc<Value>>) -> Self {
-        self.edited = Some(arguments.into());
-        self
+    ///
+    /// # Errors
+    /// [`FieldError`] if they have more than [`META_TEXT_BYTES_MAX`] bytes.
+    pub fn with_edited(mut self, arguments: impl Into<Arc<Value>>) -> Result<Self, FieldError> {
+        let arguments = arguments.into();
+        if !fits(&arguments) {
+            return Err(too_long(EDITED.to_owned(), &arguments));
+        }
+        self.edited = Some(arguments);
+        Ok(self)
     }
 
     /// How the call failed, if it did.
@@ -148,32 +142,32 @@ impl ResultMeta {
 
     /// How often the handler was started.
     pub fn attempts(&self) -> u32 {
-        self.attempts
+        self.facts.attempts
     }
 
     /// Whether the call shares another one's run.
     pub fn dedupe(&self) -> Dedupe {
-        self.dedupe
+        self.facts.dedupe
     }
 
     /// How long the call waited for its permits.
     pub fn queued(&self) -> Duration {
-        Duration::from_millis(self.times.queued_ms)
+        Duration::from_millis(self.facts.times.queued_ms)
     }
 
     /// How long the call ran from its permits on.
     pub fn ran(&self) -> Duration {
-        Duration::from_millis(self.times.ran_ms)
+        Duration::from_millis(self.facts.times.ran_ms)
     }
 
     /// Where the call ran.
     pub fn sandbox(&self) -> Sandbox {
-        self.sandbox
+        self.facts.sandbox
     }
 
     /// `false` if the result could not be made durable: after a crash nobody would know of it (SM-4).
     pub fn recorded(&self) -> bool {
-        self.recorded
+        self.facts.recorded
     }
 
     /// The arguments with which the call ran, if whoever approved it has changed them.
@@ -225,60 +219,56 @@ impl ResultMeta {
             }
             let mut error = Reader::of(&error_name, format!("{error_name}."), error)?;
             let failure = FailureMeta::whole(&mut error)?;
-            (meta.attempts, meta.failure) = (failure.attempts, Some(failure));
+            if failure.attempts != meta.facts.attempts {
+                return Err(error.conflict(ATTEMPTS, "is not that of 'toolyard/call'"));
+            }
+            meta.failure = Some(failure);
         }
         Ok(Some(meta))
     }
 
     fn from_reader(reader: &mut Reader) -> Result<Self, FieldError> {
-        let attempts = reader.count(ATTEMPTS)?;
-        let attempts = reader.required(ATTEMPTS, attempts)?;
-        let sandbox = reader.word("sandbox", SANDBOXES)?;
-        Ok(Self {
-            attempts,
-            failure: FailureMeta::take(reader, attempts)?,
-            dedupe: reader.word("dedupe", DEDUPES)?.unwrap_or_default(),
-            times: Times::take(reader)?,
-            sandbox: reader.required("sandbox", sandbox)?,
-            recorded: reader.flag(RECORDED)?.unwrap_or(true),
-            edited: edited(reader)?,
-        })
+        let facts = Facts::take(reader)?;
+        let failure = FailureMeta::take(reader, facts.attempts)?;
+        Ok(Self { facts, failure, edited: edited(reader)? })
     }
 
     /// All but the failure.
     fn write(&self, fields: &mut Fields) {
-        fields.insert(ATTEMPTS.to_owned(), self.attempts.into());
-        fields.insert("dedupe".to_owned(), json!(self.dedupe));
-        self.times.write(fields);
-        fields.insert("sandbox".to_owned(), self.sandbox.as_str().into());
-        if !self.recorded {
-            fields.insert(RECORDED.to_owned(), false.into());
-        }
+        self.facts.write(fields);
+        self.facts.write_recorded(fields);
         if let Some(edited) = &self.edited {
             fields.insert(EDITED.to_owned(), edited.as_ref().clone());
         }
     }
 }
 
-impl Serialize for ResultMeta {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        self.to_json().serialize(to)
+impl From<ResultMeta> for Value {
+    fn from(meta: ResultMeta) -> Self {
+        meta.to_json()
     }
 }
 
-impl<'de> Deserialize<'de> for ResultMeta {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Self::read(&Value::deserialize(from)?).map_err(de::Error::custom)
+impl TryFrom<Value> for ResultMeta {
+    type Error = FieldError;
+
+    fn try_from(value: Value) -> Result<Self, FieldError> {
+        Self::read(&value)
     }
 }
 
 /// Takes the arguments with which a call ran.
 fn edited(reader: &mut Reader) -> Result<Option<Arc<Value>>, FieldError> {
-    let Some(value) = reader.value(EDITED) else { return Ok(None) };
-    let edited = Arc::new(value);
-    if Arguments::Json(edited.clone()).size() > META_TEXT_BYTES_MAX {
-        let expected = format!("arguments of at most {META_TEXT_BYTES_MAX} bytes");
-        return Err(wrong(reader.name(EDITED), &expected, &edited));
+    match reader.value(EDITED).map(Arc::new) {
+        Some(edited) if !fits(&edited) => Err(too_long(reader.name(EDITED), &edited)),
+        edited => Ok(edited),
     }
-    Ok(Some(edited))
+}
+
+fn fits(arguments: &Arc<Value>) -> bool {
+    Arguments::Json(arguments.clone()).size() <= META_TEXT_BYTES_MAX
+}
+
+fn too_long(field: String, arguments: &Value) -> FieldError {
+    wrong(field, &format!("arguments of at most {META_TEXT_BYTES_MAX} bytes"), arguments)
 }

@@ -1,4 +1,8 @@
-use super::*;
+use super::{
+    facts::{DEDUPES, SANDBOXES},
+    failure::{EFFECTS, REASONS, RETRY_STOPS},
+    *,
+};
 use crate::{
     FieldError,
     arbitrary::{check_golden, damaged, error, outcome, value},
@@ -6,7 +10,7 @@ use crate::{
 };
 use proptest::{option, prelude::*};
 use serde_json::{Map, Value, json};
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 use toolyard_core::{
     AgentPath, Call, CallError, CallTimeout, Dedupe, Effect, ErrorKind, IdempotencyKey, Outcome, Reason,
     RetryStopped, Routing, Sandbox, TimeoutScope, ToolOutput, ValidationError,
@@ -36,6 +40,7 @@ fn full_result(meta: ResultMeta) -> ResultMeta {
         .with_sandbox(Sandbox::MicroVm)
         .with_recorded(false)
         .with_edited(json!({"path": "b"}))
+        .unwrap()
 }
 
 /// SM-11: the exact bytes of each case.
@@ -177,6 +182,10 @@ fn a_wrong_field_of_a_result_is_named() {
     let shared = |call: Value| {
         Map::from_iter([("toolyard/call".to_owned(), call), ("toolyard/error".to_owned(), json!({}))])
     };
+    let mut other = full_result(ResultMeta::of_failure(full_failure())).to_shared();
+    other["toolyard/call"]["attempts"] = json!(3);
+    let error = ResultMeta::read_shared(&other).unwrap_err();
+    assert_eq!(error.to_string(), "'toolyard/error.attempts' is not that of 'toolyard/call'");
     let error = ResultMeta::read_shared(&shared(ResultMeta::new(1).to_json())).unwrap_err();
     assert_eq!(error.field(), "toolyard/error.attempts");
     assert_eq!(ResultMeta::read_shared(&shared(good)).unwrap_err().field(), "toolyard/call.code");
@@ -209,6 +218,8 @@ fn everything_is_bounded() {
     };
     let long = "x".repeat(META_TEXT_BYTES_MAX);
     assert!(taken("edited", json!(long[2..])) && !taken("edited", json!(long[1..])));
+    assert!(ResultMeta::new(1).with_edited(json!(long[2..])).is_ok());
+    assert_eq!(ResultMeta::new(1).with_edited(json!(long[1..])).unwrap_err().field(), "edited");
     let places = |count: usize, pointer: &str| vec![json!({"pointer": pointer, "message": ""}); count];
     assert!(taken("validation_errors", json!(places(VALIDATION_ERRORS_MAX, ""))));
     assert!(!taken("validation_errors", json!(places(VALIDATION_ERRORS_MAX + 1, ""))));
@@ -218,6 +229,18 @@ fn everything_is_bounded() {
     let place = ValidationError { pointer: String::new(), message: String::new() };
     error.validation_errors = vec![place; VALIDATION_ERRORS_MAX + 1];
     assert_eq!(FailureMeta::of(&error).validation_errors.len(), VALIDATION_ERRORS_MAX);
+}
+
+/// SM-11, SM-5: of an outcome whose changed arguments are too long for a meta, all the rest is there.
+#[test]
+fn changed_arguments_that_are_too_long_are_left_out() {
+    let mut outcome = Outcome::new(&Call::new("c", "t", "{}"), Routing::Read, Ok(ToolOutput::text("")));
+    for (bytes, is_there) in [(META_TEXT_BYTES_MAX - 2, true), (META_TEXT_BYTES_MAX - 1, false)] {
+        outcome.set_edited(Some(Arc::new(json!("x".repeat(bytes)))));
+        let meta = ResultMeta::of(&outcome);
+        assert_eq!(meta.edited().is_some(), is_there);
+        assert_eq!(ResultMeta::read(&meta.to_json()), Ok(meta));
+    }
 }
 
 /// SM-11, V3: times are rounded up to whole milliseconds, and none becomes zero, which no engine would run.
@@ -339,7 +362,7 @@ proptest! {
     #[test]
     fn a_result_meta_survives_the_round_trip(outcome in outcome(), edited in option::of(value())) {
         let mut meta = ResultMeta::of(&outcome);
-        if let Some(edited) = edited { meta = meta.with_edited(edited); }
+        if let Some(edited) = edited { meta = meta.with_edited(edited).unwrap(); }
         prop_assert_eq!(ResultMeta::read(&meta.to_json()), Ok(meta.clone()));
         prop_assert_eq!(ResultMeta::read_shared(&meta.to_shared()), Ok(Some(meta)));
     }

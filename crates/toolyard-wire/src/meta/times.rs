@@ -32,8 +32,8 @@ impl Times {
         let expected = "a whole number of milliseconds, at most 136 years";
         let queued_ms = reader.whole("queued_ms", 0..=ELAPSED_MS_MAX, expected)?.unwrap_or_default();
         let ran_ms = reader.whole("ran_ms", 0..=ELAPSED_MS_MAX, expected)?;
-        let duration_ms = reader.whole("duration_ms", 0..=2 * ELAPSED_MS_MAX, expected)?;
-        let duration_ms = reader.required("duration_ms", duration_ms)?;
+        let duration_ms =
+            reader.must("duration_ms", |reader, key| reader.whole(key, 0..=2 * ELAPSED_MS_MAX, expected))?;
         let rest = duration_ms.checked_sub(queued_ms).filter(|rest| *rest <= ELAPSED_MS_MAX);
         match rest {
             Some(rest) if ran_ms.is_none_or(|ran_ms| ran_ms == rest) => Ok(Self { queued_ms, ran_ms: rest }),

@@ -1,16 +1,11 @@
 //! The error of a call as one JSON object.
 
 use super::output;
-use crate::{
-    FieldError,
-    bounds::LAST_ERRORS_MAX,
-    fields::Reader,
-    meta::{CODES, EFFECTS, REASONS, RETRY_STOPS, TURN, validation_error},
-};
+use crate::{FieldError, bounds::LAST_ERRORS_MAX, fields::Reader, meta::FailureMeta};
 use serde_json::{Value, json};
 use std::time::Duration;
 use toolyard_core::{
-    CallError, ErrorKind,
+    CallError,
     error::{OldClass, OldKind, Slug},
 };
 
@@ -41,26 +36,18 @@ pub fn error_to_json(error: &CallError) -> Value {
 
 /// Takes an error, which is inside so many others.
 pub(super) fn take(reader: &mut Reader, depth: usize) -> Result<CallError, FieldError> {
-    let code = reader.word("code", CODES)?;
-    let kind: ErrorKind = reader.required("code", code)?;
-    let message = reader.text("message", 0..=usize::MAX)?;
-    let mut error = CallError::new(kind, reader.required("message", message)?);
-    let attempts = reader.count("attempts")?;
-    error.attempts = reader.required("attempts", attempts)?;
-    let effect = reader.word("outcome", EFFECTS)?;
-    error.effect = reader.required("outcome", effect)?;
-    let retryable = reader.flag("retryable")?;
-    error.retryable = reader.required("retryable", retryable)?;
-    let after = reader.whole("retry_after_ms", 0..=u64::MAX, "a whole number of milliseconds")?;
-    error.retry_after = after.map(Duration::from_millis);
-    error.advice = reader.text("advice", 0..=usize::MAX)?.unwrap_or_default().into();
-    error.reason = reader.word("reason", REASONS)?;
-    error.retry_stopped = reader.word("retry_stopped", RETRY_STOPS)?;
-    error.suspended = reader.whole("suspended", 0..=u64::MAX, TURN)?;
+    let known = FailureMeta::within(reader, usize::MAX, usize::MAX)?;
+    let mut error = CallError::new(known.code, reader.must("message", Reader::any_text)?);
+    error.attempts = known.attempts;
+    error.effect = known.outcome;
+    error.retryable = known.retryable;
+    error.retry_after = known.retry_after_ms.map(Duration::from_millis);
+    error.reason = known.reason;
+    error.retry_stopped = known.retry_stopped;
+    error.suspended = known.suspended;
+    error.validation_errors = known.validation_errors;
+    error.advice = reader.any_text("advice")?.unwrap_or_default().into();
     error.last_error = last(reader, depth)?;
-    let places = reader
-        .list("validation_errors", usize::MAX, |name, value| validation_error(name, value, usize::MAX))?;
-    error.validation_errors = places.unwrap_or_default();
     error.user_visible = reader.flag("is_user_visible")?.unwrap_or(error.user_visible);
     Ok(error.with_output(output::take_of_error(reader)?))
 }

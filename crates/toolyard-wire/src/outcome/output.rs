@@ -47,8 +47,7 @@ pub(crate) fn parts(content: &[Content]) -> Value {
 
 /// Takes the output of a call that succeeded.
 pub(super) fn take(reader: &mut Reader) -> Result<ToolOutput, FieldError> {
-    let value = reader.value("output");
-    let value = reader.required("output", value)?;
+    let value = reader.must("output", Reader::any)?;
     let data = reader.value("structured");
     let content = content(reader)?;
     let output = match (data, value) {
@@ -87,7 +86,7 @@ fn with_facts(mut output: ToolOutput, reader: &mut Reader) -> Result<ToolOutput,
     for file in files.into_iter().flatten() {
         output = output.with_file_modified(file);
     }
-    if let Some(command) = reader.text("command_executed", 0..=usize::MAX)? {
+    if let Some(command) = reader.any_text("command_executed")? {
         output = output.with_command_executed(command);
     }
     for (key, value) in metadata(reader)? {

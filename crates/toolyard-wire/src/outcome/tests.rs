@@ -4,6 +4,7 @@ use crate::{
     bounds::LAST_ERRORS_MAX,
 };
 use proptest::prelude::*;
+use serde_json::json;
 use toolyard_core::{
     CallError, Content, Dedupe, ErrorKind, Reason, RetryStopped, Sandbox, ToolOutput, ValidationError,
 };
