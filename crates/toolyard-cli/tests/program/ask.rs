@@ -237,7 +237,7 @@ fn questions_are_shown_one_after_another() {
 #[test]
 fn a_late_answer_is_none_to_the_next_question() {
     let config = dir("ask-late-config").join("toolyard.toml");
-    fs::write(&config, "[confirmation]\ntimeout = \"2s\"\n").unwrap();
+    fs::write(&config, "[confirmation]\ntimeout = \"5s\"\n").unwrap();
     let more = ["--approve", "ask", "--config", config.to_str().unwrap()];
     let mut asked = Asked::with("ask-late", &[write("a", "1"), write("b", "1")], &more);
     asked.terminal.question();
@@ -246,9 +246,11 @@ fn a_late_answer_is_none_to_the_next_question() {
     asked.terminal.question();
     asked.terminal.types("\n");
     asked.terminal.until("y  yes, this call may run");
+    asked.terminal.until(" left: ");
+    asked.terminal.types("n\n");
     let dir = asked.dir.clone();
     let done = asked.end();
-    assert_eq!(codes(&done), ["confirmation_timeout", "confirmation_timeout"]);
+    assert_eq!(codes(&done), ["confirmation_timeout", "user_denied"]);
     assert!(!dir.join("a").exists() && !dir.join("b").exists());
 }
 

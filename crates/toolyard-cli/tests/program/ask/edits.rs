@@ -1,6 +1,8 @@
 //! A call whose arguments are changed before it is allowed (SM-5).
 
 use super::*;
+use rustix::process::{Pid, test_kill_process};
+use std::os::unix::fs::PermissionsExt;
 
 /// What the model reads of a call whose arguments were changed.
 fn told(done: &Done) -> String {
@@ -11,7 +13,6 @@ fn told(done: &Done) -> String {
 /// what was changed is shown again before a yes counts, and the model is told.
 #[test]
 fn arguments_are_changed_in_the_editor() {
-    use std::os::unix::fs::PermissionsExt;
     let dir = dir("ask-editor");
     let temporary = dir.join("tmp");
     fs::create_dir(&temporary).unwrap();
@@ -58,9 +59,14 @@ fn arguments_are_changed_in_the_editor() {
 fn arguments_are_changed_on_one_line() {
     let mut asked = Asked::start("ask-line", &[write("a", "1"), write("b", "1")]);
     asked.terminal.question();
+    let long = format!("{{\"path\": \"{}\", \"content\": \"1\"}}\n", "c".repeat(5000));
     for (line, then) in [
         ("\n", "[y]es, [n]o, [e]dit, [a]lways, [q]uit; "),
-        ("{\"path\": \n", "not JSON: EOF while parsing"),
+        (
+            "{\"path\": \n",
+            "not JSON: EOF while parsing a value at line 2 column 0; type e to type them again",
+        ),
+        (&long, "the terminal cuts lines of 4096 bytes or more, so nothing is changed"),
         ("{\"path\": \"../c\", \"content\": \"1\"}\n", "[y]es, with these arguments"),
     ] {
         asked.terminal.types("e\n");
@@ -103,13 +109,20 @@ fn an_editor_of_no_use_changes_nothing() {
     assert_eq!(codes(&asked.end()), ["ok"]);
 
     let dir = dir("ask-slow-editor");
-    fs::write(dir.join("toolyard.toml"), "[confirmation]\ntimeout = \"1s\"\n").unwrap();
-    let config = dir.join("toolyard.toml");
+    fs::write(dir.join("toolyard.toml"), "[confirmation]\ntimeout = \"5s\"\n").unwrap();
+    let (config, editor, pid) = (dir.join("toolyard.toml"), dir.join("editor"), dir.join("pid"));
+    let says_who_it_is =
+        "echo $$ > \"$(dirname \"$0\")/new\"; mv \"$(dirname \"$0\")/new\" \"$(dirname \"$0\")/pid\"";
+    fs::write(&editor, format!("#!/bin/sh\n{says_who_it_is}\nexec sleep 1000\n")).unwrap();
+    fs::set_permissions(&editor, fs::Permissions::from_mode(0o755)).unwrap();
     let more = ["--approve", "ask", "--config", config.to_str().unwrap()];
-    let never_ends = [("EDITOR", "sleep 1000 #")];
+    let never_ends = [("EDITOR", editor.to_str().unwrap())];
     let mut asked = Asked::with_variables(dir, &calls, &more, &never_ends);
     asked.terminal.question();
     asked.terminal.types("e\n");
     asked.terminal.until("not answered in time, so the call does not run");
+    let pid: i32 = fs::read_to_string(pid).expect("the editor has started").trim().parse().unwrap();
+    // It was waited for before that was said.
+    assert!(test_kill_process(Pid::from_raw(pid).unwrap()).is_err(), "the editor goes on");
     assert_eq!(codes(&asked.end()), ["confirmation_timeout"]);
 }

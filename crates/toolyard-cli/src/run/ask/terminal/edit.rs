@@ -1,6 +1,6 @@
 //! Changes the arguments of a call: in the user's editor, or on one line.
 
-use super::{Input, Over, Page, Question, discard_input};
+use super::{Input, LINE_BYTES_MAX, Over, Page, Question, discard_input};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     termios::{OptionalActions, tcgetattr, tcsetattr},
@@ -13,7 +13,7 @@ use std::{
     io::{self, Read, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
-    process::{self, Command, ExitStatus},
+    process::{self, Child, Command, ExitStatus},
     sync::Arc,
 };
 use toolyard::Arguments;
@@ -24,13 +24,17 @@ const BYTES_MAX: u64 = 1 << 20;
 /// How often it is looked whether the editor has ended.
 const EDITOR_POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
+/// The answer to a line that may have lost its end: a terminal delivers no longer one.
+const TOO_LONG: &[u8] =
+    b"    the terminal cuts lines of 4096 bytes or more, so nothing is changed: set EDITOR for these\n";
+
 /// How many names are tried for a directory of its own.
 const NAMES_MAX: u32 = 16;
 
 /// What the user has made of a call's arguments so far.
 #[derive(Default)]
 pub(super) struct Draft {
-    /// The text as it was left, also if it is no JSON, so that nobody types it twice.
+    /// The text as it was left, also if it is no JSON, so that an editor goes on with it.
     text: Option<String>,
     edited: Option<Edited>,
 }
@@ -52,8 +56,9 @@ impl Question {
     /// Lets the user change the arguments. What is no JSON is told, and leaves them as they were.
     pub(super) fn edit(&self, mut tty: &File, draft: &mut Draft) -> io::Result<Result<(), Over>> {
         let before = draft.text.clone().unwrap_or_else(|| format!("{:#}\n", self.request.arguments()));
-        let text = match editor() {
-            Some(editor) => match self.edit_in(&editor, tty, &before) {
+        let editor = editor();
+        let text = match &editor {
+            Some(editor) => match self.edit_in(editor, tty, &before) {
                 Ok(Ok(text)) => text,
                 Ok(Err(over)) => return Ok(Err(over)),
                 Err(error) => {
@@ -69,7 +74,9 @@ impl Question {
         };
         match serde_json::from_str::<Value>(&text).map(Arc::new) {
             Err(error) => {
-                tty.write_all(format!("    not JSON: {error}; type e to go on with it\n").as_bytes())?;
+                // An editor opens what was left; a line is typed anew.
+                let again = if editor.is_some() { "go on with it" } else { "type them again" };
+                tty.write_all(format!("    not JSON: {error}; type e to {again}\n").as_bytes())?;
             }
             Ok(arguments) if !self.request.is_changed_by(&Arguments::Json(arguments.clone())) => {
                 draft.edited = None;
@@ -83,12 +90,16 @@ impl Question {
         Ok(Ok(()))
     }
 
-    /// Reads the arguments from one line; `None` if it is empty.
+    /// Reads the arguments from one line; `None` if it is empty, or if the terminal has cut it, which is told.
     fn edit_line(&self, mut tty: &File) -> io::Result<Result<Option<String>, Over>> {
         discard_input(tty)?;
         tty.write_all(b"    the arguments as JSON, on one line; an empty one leaves them as they are: ")?;
         Ok(match self.input(tty)? {
             Input::Line(line) if line.trim().is_empty() => Ok(None),
+            Input::Line(line) if line.len() >= LINE_BYTES_MAX => {
+                tty.write_all(TOO_LONG)?;
+                Ok(None)
+            }
             Input::Line(line) => Ok(Some(line)),
             Input::Over(over) => Err(over),
         })
@@ -125,7 +136,7 @@ impl Question {
         let mut script = OsString::from("exec ");
         script.push(editor);
         script.push(" \"$@\"");
-        let mut child = Command::new("/bin/sh")
+        let child = Command::new("/bin/sh")
             .arg("-c")
             .arg(script)
             .arg(editor)
@@ -134,8 +145,9 @@ impl Question {
             .stdout(tty.try_clone()?)
             .stderr(tty.try_clone()?)
             .spawn()?;
+        let mut child = Running(child);
         loop {
-            if let Some(status) = child.try_wait()? {
+            if let Some(status) = child.0.try_wait()? {
                 return Ok(Ok(status));
             }
             let mut withdrawn = [PollFd::new(&self.withdrawn, PollFlags::IN)];
@@ -144,11 +156,19 @@ impl Question {
                 polled => polled?,
             };
             if !withdrawn[0].revents().is_empty() {
-                child.kill()?;
-                child.wait()?;
                 return Ok(Err(Over::Withdrawn));
             }
         }
+    }
+}
+
+/// An editor, which does not keep the terminal when nobody waits for it any more: dropping it ends it.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // One that has ended already needs neither.
+        let _ = self.0.kill().and_then(|()| self.0.wait());
     }
 }
 
