@@ -229,8 +229,7 @@ impl Confirmations {
         let tool = |(name, of): (&String, &ConfirmationMode)| {
             ContentHash::new("tool").text(name).bytes(&mode(*of)).finish()
         };
-        let root =
-            |root: &PathBuf| ContentHash::new("root").bytes(root.as_os_str().as_encoded_bytes()).finish();
+        let root = |root: &PathBuf| ContentHash::new("root").path(root).finish();
         let in_trusted = in_trusted.map(|of| ContentHash::new("in trusted").option(of.map(mode)).finish());
         ContentHash::new("toolyard confirmations 1")
             .list(by_side_effects.map(mode))

@@ -68,7 +68,7 @@ impl FsGrant {
             FsMode::Write => "w",
             FsMode::ReadWrite => "rw",
         };
-        ContentHash::new("path").text(mode).bytes(path.as_os_str().as_encoded_bytes()).finish()
+        ContentHash::new("path").text(mode).path(path).finish()
     }
 
     /// Whether the grant covers this canonical path in this mode. No grant covers a path that is not canonical.

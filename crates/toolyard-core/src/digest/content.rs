@@ -1,6 +1,7 @@
 //! Hashing content field by field, so that different contents never look alike (SM-7).
 
 use sha2::{Digest as _, Sha256};
+use std::{fmt, path::Path};
 
 /// Hashes the content of something, such as of a policy, field by field.
 ///
@@ -20,7 +21,7 @@ use sha2::{Digest as _, Sha256};
 /// assert_ne!(of(&["a", "b"], None), of(&["ab"], None));
 /// assert_ne!(of(&["a"], Some(0)), of(&["a"], None));
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[must_use = "a hash is what `finish` returns"]
 pub struct ContentHash(
     /// Hashed in one go, because each step of a hash costs more than to copy what most fields have.
@@ -43,6 +44,12 @@ impl ContentHash {
         self.0.extend_from_slice(&(bytes.len() as u64).to_be_bytes());
         self.0.extend_from_slice(bytes);
         self
+    }
+
+    /// Adds a path, in the [standard library's own encoding](std::ffi::OsStr::as_encoded_bytes): UTF-8 where the path is
+    /// that, and on Unix its bytes. What is no Unicode elsewhere may hash otherwise with another version of Rust.
+    pub fn path(self, path: &Path) -> Self {
+        self.bytes(path.as_os_str().as_encoded_bytes())
     }
 
     /// Adds a number.
@@ -85,9 +92,22 @@ impl ContentHash {
     }
 }
 
+/// Shows nothing of what is hashed, which may be secret.
+impl fmt::Debug for ContentHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ContentHash").finish_non_exhaustive()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// SM-7, PO-7: what is hashed does not show.
+    #[test]
+    fn what_is_hashed_does_not_show() {
+        assert_eq!(format!("{:?}", ContentHash::new("t").text("hunter22")), "ContentHash { .. }");
+    }
     use proptest::prelude::*;
 
     proptest! {

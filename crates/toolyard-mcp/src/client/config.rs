@@ -203,8 +203,7 @@ impl ServerConfig {
             pinning: _,
             startup_timeout: _,
         } = self;
-        let path =
-            |path: &PathBuf| ContentHash::new("path").bytes(path.as_os_str().as_encoded_bytes()).finish();
+        let path = |path: &PathBuf| ContentHash::new("path").path(path).finish();
         let hash = ContentHash::new("mcp server 1")
             .bytes(&path(command))
             .list(args.iter().map(|argument| ContentHash::new("argument").text(argument).finish()))

@@ -27,8 +27,7 @@ impl Remote {
         let Self { url, bearer, headers, ca } = self;
         let header = |Header { name, value, is_secret }: &Header| value.fingerprint(name, *is_secret);
         let bearer = bearer.as_ref().map(|token| token.fingerprint("authorization", true));
-        let ca =
-            ca.as_ref().map(|ca| ContentHash::new("path").bytes(ca.as_os_str().as_encoded_bytes()).finish());
+        let ca = ca.as_ref().map(|ca| ContentHash::new("path").path(ca).finish());
         let hash = ContentHash::new("mcp remote 1").text(url).option(bearer);
         hash.list(headers.iter().map(header)).option(ca).finish()
     }
