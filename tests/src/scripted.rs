@@ -108,6 +108,13 @@ pub fn tries(id: &str, tool: &str, ms: u64, ends: &[&str]) -> Call {
     Call::new(id, tool, json!({"ms": ms, "ends": ends}))
 }
 
+/// The call with this idempotency key.
+#[must_use]
+pub fn keyed(key: &str, mut call: Call) -> Call {
+    call.idempotency_key = Some(key.into());
+    call
+}
+
 /// The error kinds of outcomes; `None` for a success.
 pub fn kinds(outcomes: &[Outcome]) -> Vec<Option<ErrorKind>> {
     outcomes.iter().map(|outcome| outcome.error().map(|error| error.kind)).collect()

@@ -13,7 +13,7 @@ use toolyard::{
     RuntimePolicy, Session, SessionOptions, SideEffects, Tool, ToolClass, ToolContext, ToolError,
     ToolFactory, ToolOutput, ToolSpec, async_trait, tool_fn,
 };
-use toolyard_tests::{Recorder, shape};
+use toolyard_tests::{Recorder, keyed, shape};
 
 /// Saves text under a path: says with which arguments it ran. A long text is saved alone.
 struct Save(Arc<Mutex<Vec<Value>>>);
@@ -93,11 +93,6 @@ impl Saving {
 
 fn save(id: &str, path: &str) -> Call {
     Call::new(id, "save", json!({"path": path, "text": "1"}))
-}
-
-fn keyed(mut call: Call) -> Call {
-    call.idempotency_key = Some("k".into());
-    call
 }
 
 fn edit(path: &str) -> Answer {
@@ -247,6 +242,27 @@ fn grant(path: &str) -> FsGrant {
     FsGrant::new(FsMode::Write, path).unwrap()
 }
 
+/// SM-5, SM-6: after the last refusal the question is not on the desk again; an answer that comes then does not count.
+#[tokio::test(start_paused = true)]
+async fn an_answer_after_the_last_refusal_does_not_count() {
+    let yard = Saving::new(|builder| builder).await;
+    let person = async {
+        for nth in 1..=8 {
+            let question = yard.desk.next().await.unwrap();
+            let (id, digest) = (question.id(), question.digest());
+            let answered = yard.desk.answer(id, digest, edit("forbidden")).await;
+            assert!(matches!(answered, Err(AnswerError::Refused(..))), "{nth}: {answered:?}");
+            if nth == 8 {
+                let late = yard.desk.answer(id, digest, Answer::allow("bob")).await;
+                assert_eq!(late, Err(AnswerError::Again(id)));
+            }
+        }
+    };
+    let (outcome, ()) = no_hang(async { tokio::join!(yard.session.call(save("a", "a.md")), person) }).await;
+    assert_eq!(shape(std::slice::from_ref(&outcome)), "a user_denied");
+    yard.events.check();
+}
+
 /// SM-5: whoever gives what may not run again and again does not keep the question open for ever.
 #[tokio::test(start_paused = true)]
 async fn a_question_is_not_asked_for_ever() {
@@ -275,12 +291,12 @@ async fn a_question_is_not_asked_for_ever() {
 #[tokio::test(start_paused = true)]
 async fn a_key_stands_for_the_arguments_as_sent() {
     let yard = Saving::new(|builder| builder).await;
-    yard.run(vec![keyed(save("a", "a.md"))], vec![edit("b.md")]).await;
-    let outcomes = yard.run(vec![keyed(save("b", "a.md"))], vec![]).await;
+    yard.run(vec![keyed("k", save("a", "a.md"))], vec![edit("b.md")]).await;
+    let outcomes = yard.run(vec![keyed("k", save("b", "a.md"))], vec![]).await;
     assert_eq!(outcomes[0].dedupe, Dedupe::Replayed);
     assert_eq!(outcomes[0].to_text(), format!("{NOTE}{{\"path\":\"b.md\"}}\nsaved"));
     let other = Call::new("c", "save", json!({"path": "b.md"}));
-    let outcomes = yard.run(vec![keyed(other)], vec![]).await;
+    let outcomes = yard.run(vec![keyed("k", other)], vec![]).await;
     assert_eq!(shape(&outcomes), "c key_mismatch");
     assert_eq!(yard.ran().len(), 1);
 
@@ -313,7 +329,7 @@ async fn what_is_changed_holds_for_calls_that_share_the_question() {
                 session.cancel_call("a");
             }
         };
-        let batch = vec![keyed(save("a", "a.md")), keyed(save("b", "a.md"))];
+        let batch = vec![keyed("k", save("a", "a.md")), keyed("k", save("b", "a.md"))];
         let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(batch), person) }).await;
         assert_eq!(yard.ran(), [json!({"path": "b.md"})]);
         assert_eq!(outcomes[1].to_text(), format!("{NOTE}{{\"path\":\"b.md\"}}\nsaved"));
@@ -365,7 +381,7 @@ async fn an_edit_that_changes_nothing_is_a_plain_yes() {
     // One that shares the question, and one of its pattern with another text.
     let other = Call::new("c", "save", json!({"path": "a.md", "text": "2"}));
     let outcomes =
-        yard.run(vec![keyed(save("a", "a.md")), keyed(save("b", "a.md")), other], vec![same]).await;
+        yard.run(vec![keyed("k", save("a", "a.md")), keyed("k", save("b", "a.md")), other], vec![same]).await;
     assert_eq!(shape(&outcomes), "a ok, b ok, c ok");
     let mut answers = std::mem::take(&mut *answers.0.lock().unwrap());
     answers.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -443,9 +459,7 @@ async fn a_second_answer_waits_for_an_edit() {
             yard.desk.answer(id, digest, Answer::deny("bob"))
         );
         assert!(matches!(first, Err(AnswerError::Refused(..))), "{first:?}");
-        if second.is_err() {
-            yard.desk.answer(id, digest, Answer::deny("bob")).await.unwrap();
-        }
+        assert_eq!(second, Ok(()), "the second answers the question as it is asked again");
     };
     let (outcome, ()) = no_hang(async { tokio::join!(session.call(save("a", "a.md")), person) }).await;
     assert_eq!(shape(std::slice::from_ref(&outcome)), "a user_denied");

@@ -6,12 +6,7 @@ use super::{
 };
 use std::time::Duration;
 use toolyard::{Answer, ApprovalDesk, Call, Confirmations};
-use toolyard_tests::shape;
-
-fn keyed(key: &str, mut call: Call) -> Call {
-    call.idempotency_key = Some(key.into());
-    call
-}
+use toolyard_tests::{keyed, shape};
 
 /// ID-3: calls of equal key and digest that wait share one question and its answer, whatever it is; a call with another
 /// key or other arguments has its own.

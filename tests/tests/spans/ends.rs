@@ -4,12 +4,7 @@ use crate::seen::{Spans, check};
 use serde_json::json;
 use std::time::Duration;
 use toolyard::{Call, telemetry};
-use toolyard_tests::{call, scripted, tries, yard};
-
-fn keyed(mut call: Call) -> Call {
-    call.idempotency_key = Some("k".into());
-    call
-}
+use toolyard_tests::{call, keyed, scripted, tries, yard};
 
 /// OB-4: the span of a call that ran has the fields of the conventions and ours, and no others.
 #[tokio::test(start_paused = true)]
@@ -84,7 +79,7 @@ async fn shared_results() {
     let (spans, _listening) = Spans::listen();
     let yard = yard(|builder, _| builder).await;
     let session = yard.engine.session("s");
-    let call_keyed = |id: &str| keyed(call(id, "concurrent", 10, "ok"));
+    let call_keyed = |id: &str| keyed("k", call(id, "concurrent", 10, "ok"));
     session.dispatch(vec![call_keyed("a"), call_keyed("b")]).await;
     session.call(call_keyed("c")).await;
     let shown = |id: &str| {
@@ -121,8 +116,8 @@ async fn taken_over_flights() {
     let session = yard.engine.session("s");
     let (first, second) = (session.turn(), session.turn());
     let ends = ["harmless", "ok"];
-    let led = keyed(tries("a", "concurrent", 0, &ends));
-    let joined = keyed(tries("b", "concurrent", 0, &ends));
+    let led = keyed("k", tries("a", "concurrent", 0, &ends));
+    let joined = keyed("k", tries("b", "concurrent", 0, &ends));
     let (_, outcomes, ()) = tokio::join!(first.dispatch(vec![led]), second.dispatch(vec![joined]), async {
         tokio::time::sleep(Duration::from_millis(1)).await;
         first.cancel();

@@ -5,13 +5,7 @@ use serde_json::json;
 use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep};
 use toolyard::{Call, Outcome, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn};
-use toolyard_tests::{Yard, scripted, shape, yard};
-
-/// Sets a call's idempotency key.
-fn keyed(key: &str, mut call: Call) -> Call {
-    call.idempotency_key = Some(key.into());
-    call
-}
+use toolyard_tests::{Yard, keyed, scripted, shape, yard};
 
 async fn one(yard: &Yard, call: Call) -> Outcome {
     no_hang(yard.engine.session("s").call(call)).await

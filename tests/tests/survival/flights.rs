@@ -8,18 +8,13 @@ use toolyard::{
     Call, CallError, Dedupe, Effect, ErrorKind, ForkPolicy, Hooks, Outcome, SubAgents, Tool, ToolClass,
     ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
 };
-use toolyard_tests::{Yard, call, scripted, shape, tries, yard};
+use toolyard_tests::{Yard, call, keyed, scripted, shape, tries, yard};
 
 fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
 /// Sets the one key of these tests.
-fn keyed(mut call: Call) -> Call {
-    call.idempotency_key = Some("k".into());
-    call
-}
-
 fn error(outcome: &Outcome) -> &CallError {
     outcome.error().expect("expected a failed call")
 }
@@ -39,7 +34,7 @@ async fn keys() -> Yard {
 async fn cancelling_a_leader_ends_only_the_leader() {
     let yard = keys().await;
     let session = yard.engine.session("s");
-    let batch = ["a", "b"].map(|id| keyed(call(id, "write", 100, "ok")));
+    let batch = ["a", "b"].map(|id| keyed("k", call(id, "write", 100, "ok")));
     let cancel = async {
         sleep(ms(10)).await;
         assert!(session.cancel_call("a"));
@@ -58,7 +53,7 @@ async fn the_last_waiter_can_still_be_cancelled() {
     let yard = keys().await;
     let session = yard.engine.session("s");
     let (one, two) = (session.turn(), session.turn());
-    let write = |id: &str| vec![keyed(call(id, "write", 0, "stops_late"))];
+    let write = |id: &str| vec![keyed("k", call(id, "write", 0, "stops_late"))];
     let cancel = async {
         sleep(ms(10)).await;
         one.cancel();
@@ -80,7 +75,7 @@ async fn earlier_leavers_do_not_shorten_the_grace() {
         let yard = keys().await;
         let session = yard.engine.session("s");
         let (one, two) = (session.turn(), session.turn());
-        let write = |id: &str| keyed(call(id, "write", 0, "stops_late"));
+        let write = |id: &str| keyed("k", call(id, "write", 0, "stops_late"));
         let cancel = async {
             sleep(ms(60)).await;
             one.cancel();
@@ -117,7 +112,7 @@ async fn a_successor_has_a_full_attempt_timeout() {
     let yard = narrow(false).await;
     let session = yard.engine.session("s");
     let (turn, fork) = (session.turn(), session.fork(ForkPolicy::default()).unwrap());
-    let write = |id: &str| vec![keyed(call(id, "write", 500, "ok"))];
+    let write = |id: &str| vec![keyed("k", call(id, "write", 500, "ok"))];
     let busy: Vec<_> = (0..10).map(|n| call(&format!("busy{n}"), "write", 900, "ok")).collect();
     let cancel = async {
         sleep(5 * SECOND).await;
@@ -139,7 +134,7 @@ async fn a_successor_keeps_its_deadline() {
         let yard = narrow(has_hooks).await;
         let session = yard.engine.session("s");
         let (turn, fork) = (session.turn(), session.fork(ForkPolicy::default()).unwrap());
-        let write = |id: &str| keyed(call(id, "write", 500, "ok"));
+        let write = |id: &str| keyed("k", call(id, "write", 500, "ok"));
         let cancel = async {
             sleep(ms(400)).await;
             turn.cancel();
@@ -173,7 +168,7 @@ async fn a_handlers_leftovers_may_quiesce_before_it_ends() {
     let yard = yard(|builder, _| builder.tool(from_fn(leaves, || Leaves))).await;
     yard.engine.pause(ToolClass::Read).await.unwrap();
     let session = yard.engine.session("s");
-    let leaves = |id: &str| keyed(Call::new(id, "leaves", json!({})));
+    let leaves = |id: &str| keyed("k", Call::new(id, "leaves", json!({})));
     let batch = vec![leaves("a"), leaves("b"), call("behind", "serial", 0, "ok")];
     let outcomes = no_hang(session.dispatch(batch)).await;
     assert_eq!(shape(&outcomes), "a ok, b ok, behind ok");
@@ -189,7 +184,7 @@ async fn a_flight_has_the_latest_deadline_of_its_callers() {
     for (takes, led) in [(50, ms(120)), (150, ms(120))] {
         let yard = keys().await;
         let session = yard.engine.session("s");
-        let again = |id: &str| keyed(tries(id, "again", takes, &["transient", "ok"]));
+        let again = |id: &str| keyed("k", tries(id, "again", takes, &["transient", "ok"]));
         let from = Instant::now();
         let leader = async { (session.call(again("a").deadline(led)).await, from.elapsed()) };
         let ((a, at), b) = no_hang(async { tokio::join!(leader, session.call(again("b"))) }).await;
@@ -208,7 +203,7 @@ async fn a_follower_has_a_deadline_but_no_queue_timeout() {
     })
     .await;
     let session = yard.engine.session("s");
-    let write = |id: &str| keyed(call(id, "write", 10_000, "ok"));
+    let write = |id: &str| keyed("k", call(id, "write", 10_000, "ok"));
     let from = Instant::now();
     let short = async { (session.call(write("b").deadline(3 * SECOND)).await, from.elapsed()) };
     let all = async { tokio::join!(session.call(write("a")), short, session.call(write("c"))) };
@@ -252,7 +247,7 @@ async fn a_handler_kept_for_others_can_still_dispatch() {
         let session = yard.engine.session("s");
         let (one, two) = (session.turn(), session.turn());
         let args = json!({"tool": inner, "as_agent": as_agent, "twice": twice});
-        let mut leader = keyed(Call::new("a", outer, args.clone()));
+        let mut leader = keyed("k", Call::new("a", outer, args.clone()));
         leader.deadline = has_deadline.then(|| ms(at));
         let cancel = async {
             sleep(ms(at)).await;
@@ -260,7 +255,7 @@ async fn a_handler_kept_for_others_can_still_dispatch() {
                 one.cancel();
             }
         };
-        let follower = keyed(Call::new("b", outer, args));
+        let follower = keyed("k", Call::new("b", outer, args));
         let all = async { tokio::join!(one.dispatch(vec![leader]), two.dispatch(vec![follower]), cancel) };
         let (a, b, ()) = no_hang(all).await;
         assert!(!a[0].success());
@@ -274,7 +269,7 @@ async fn a_handler_kept_for_others_can_still_dispatch() {
 async fn a_caller_leaving_a_read_knows_nothing_changed() {
     let yard = keys().await;
     let session = yard.engine.session("s");
-    let read = |id: &str| keyed(call(id, "read", 100, "ok"));
+    let read = |id: &str| keyed("k", call(id, "read", 100, "ok"));
     let outcomes = no_hang(session.dispatch(vec![read("a").deadline(ms(50)), read("b")])).await;
     assert_eq!(shape(&outcomes), "a deadline_exceeded, b ok");
     assert_eq!(error(&outcomes[0]).effect, Effect::Failed);
@@ -297,7 +292,7 @@ async fn a_cancelled_agents_flight_continues_with_its_nested_calls() {
         yard(|builder, _| builder.tool(from_fn(ToolSpec::write("nests").concurrent(), || Nests))).await;
     let session = yard.engine.session("s");
     let fork = session.fork(ForkPolicy::default()).unwrap();
-    let nests = |id: &str| keyed(Call::new(id, "nests", "{}"));
+    let nests = |id: &str| keyed("k", Call::new(id, "nests", "{}"));
     let cancel = async {
         sleep(ms(10)).await;
         fork.cancel();

@@ -8,14 +8,7 @@ use toolyard::{
     BreakerPolicy, Call, CallError, Dedupe, Effect, ErrorKind, ForkPolicy, KeyConflict, Outcome, RetryPolicy,
     ToolClass, ToolSettings, ToolSpec, async_trait,
 };
-use toolyard_tests::{Yard, call, scripted, shape, tries, yard};
-
-/// Sets a call's idempotency key.
-fn keyed(key: &str, call: Call) -> Call {
-    let mut call = call;
-    call.idempotency_key = Some(key.into());
-    call
-}
+use toolyard_tests::{Yard, call, keyed, scripted, shape, tries, yard};
 
 fn error(outcome: &Outcome) -> &CallError {
     outcome.error().expect("expected a failed call")

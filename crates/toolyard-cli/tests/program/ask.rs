@@ -50,6 +50,13 @@ impl Asked {
         Self { terminal: Terminal::start_with(&args, &input, variables), dir }
     }
 
+    /// Types an answer that settles nothing, and waits for what is shown of it and for the prompt after that.
+    fn types_until(&mut self, keys: &str, shown: &str) -> String {
+        self.terminal.types(keys);
+        self.terminal.until(shown);
+        self.terminal.until(" left: ")
+    }
+
     fn reads(&self, file: &str) -> Option<String> {
         fs::read_to_string(self.dir.join(file)).ok()
     }
@@ -210,9 +217,7 @@ fn only_an_answer_is_an_answer() {
     let mut asked = Asked::start("ask-odd", &[write("a", "1")]);
     asked.terminal.question();
     for odd in ["\n", "ok\n", "yy\n"] {
-        asked.terminal.types(odd);
-        asked.terminal.until("y  yes, this call may run");
-        asked.terminal.until(" left: ");
+        asked.types_until(odd, "y  yes, this call may run");
     }
     asked.terminal.types(CTRL_D);
     asked.terminal.until("end of input, which counts as no");
@@ -244,9 +249,7 @@ fn a_late_answer_is_none_to_the_next_question() {
     asked.terminal.types("y");
     asked.terminal.until("not answered in time, so the call does not run");
     asked.terminal.question();
-    asked.terminal.types("\n");
-    asked.terminal.until("y  yes, this call may run");
-    asked.terminal.until(" left: ");
+    asked.types_until("\n", "y  yes, this call may run");
     asked.terminal.types("n\n");
     let dir = asked.dir.clone();
     let done = asked.end();

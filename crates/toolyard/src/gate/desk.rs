@@ -43,7 +43,8 @@ pub enum AnswerError {
     /// has happened too often: then its call is refused.
     #[error("the changed arguments of question {0} may not run: {1}")]
     Refused(RequestId, EditRefused),
-    /// The question is being asked again, because what another answer changed may not run.
+    /// The question is being asked again, because what another answer changed may not run; or its call is refused,
+    /// because that has happened too often.
     #[error("question {0} is being asked again: answer it then")]
     Again(RequestId),
 }

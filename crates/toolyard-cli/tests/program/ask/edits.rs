@@ -33,9 +33,7 @@ fn arguments_are_changed_in_the_editor() {
     let page = asked.terminal.until("[y]es, with these arguments, [n]o, [e]dit again, [q]uit; ");
     assert!(page.contains("\"path\": \"new.txt\"") && !page.contains("always"), "{page}");
     assert_eq!(asked.reads("new.txt"), None);
-    asked.terminal.types("a\n");
-    asked.terminal.until("changed arguments hold for this call alone");
-    asked.terminal.until("left: ");
+    asked.types_until("a\n", "changed arguments hold for this call alone");
     asked.terminal.types("y\n");
     let done = asked.end();
     assert_eq!(codes(&done), ["ok"]);
@@ -72,9 +70,7 @@ fn arguments_are_changed_on_one_line() {
         asked.terminal.types("e\n");
         asked.terminal.until("the arguments as JSON, on one line");
         asked.terminal.until("as they are: ");
-        asked.terminal.types(line);
-        asked.terminal.until(then);
-        asked.terminal.until("left: ");
+        asked.types_until(line, then);
     }
     asked.terminal.types("y\n");
     let again = asked.terminal.question();
@@ -82,9 +78,7 @@ fn arguments_are_changed_on_one_line() {
     assert!(again.contains("\"path\": \"a\"") && again.contains(why), "{again}");
     asked.terminal.types("e\n");
     asked.terminal.until("as they are: ");
-    asked.terminal.types("{\"path\": \"c\", \"content\": \"2\"}\n");
-    asked.terminal.until("[y]es, with these arguments");
-    asked.terminal.until("left: ");
+    asked.types_until("{\"path\": \"c\", \"content\": \"2\"}\n", "[y]es, with these arguments");
     asked.terminal.types("y\n");
     asked.terminal.question();
     asked.terminal.types("n\n");

@@ -35,14 +35,10 @@ fn a_cut_call_is_viewed_before_it_is_allowed() {
         "{page}"
     );
     for early in ["y\n", "a\n"] {
-        asked.terminal.types(early);
-        asked.terminal.until("type v to view the whole of it first");
-        asked.terminal.until(" left: ");
+        asked.types_until(early, "type v to view the whole of it first");
         assert_eq!(asked.reads("a"), None);
     }
-    asked.terminal.types("v\n");
-    asked.terminal.until("toolyard: the whole call");
-    let whole = asked.terminal.until(" left: ");
+    let whole = asked.types_until("v\n", "toolyard: the whole call");
     assert!(
         whole.contains("; rm -rf ~; ") && whole.contains("[y]es, [n]o, [e]dit, [a]lways, [q]uit"),
         "{whole}"
@@ -67,9 +63,7 @@ fn a_long_call_is_viewed_page_by_page() {
     asked.terminal.until("for the question: ");
     asked.terminal.types("q\n");
     asked.terminal.until(" left: ");
-    asked.terminal.types("y\n");
-    asked.terminal.until("type v to view the whole of it first");
-    asked.terminal.until(" left: ");
+    asked.types_until("y\n", "type v to view the whole of it first");
     asked.terminal.types("v\n");
     let mut whole = String::new();
     for at in 1..=3 {
