@@ -5,7 +5,7 @@ use super::{
     no_hang, questions,
 };
 use std::time::Duration;
-use toolyard::{Answer, ApprovalDesk, Call, Confirmations};
+use toolyard::{Answer, ApprovalDesk, Confirmations};
 use toolyard_tests::{keyed, shape};
 
 /// ID-3: calls of equal key and digest that wait share one question and its answer, whatever it is; a call with another
