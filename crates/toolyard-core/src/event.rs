@@ -10,36 +10,12 @@
 //! ■ ends the call, exactly once; only dispatch.late_result may follow. A suspended call goes on in another life (SM-10)
 //! ```
 //!
-//! | kind | fields beside the common ones; `?` marks one that may be missing |
-//! |---|---|
-//! | `tool.call.received` | tool_name, bytes, digest? |
-//! | `tool.input_invalid`, `tool.call.denied` | as `tool.failed` |
-//! | `tool.failed` | tool_name, code, class, message, outcome, attempts, reason?, queue_ms, duration_ms, dedupe?, edited?, partial_output?, files_modified?, command_executed?, metadata? |
-//! | `call.suspended` | tool_name |
-//! | `tool.confirmation_requested` | tool_name, side_effects, expires_ms, request, digest, input_summary, projected_modifications?, shares? |
-//! | `tool.confirmation_resolved` | approved, decision?, who?, reason?, error?, by?, digest?, input_summary?, projected_modifications? |
-//! | `tool.called` | tool_name, side_effects, class, queue_ms, policy_version, approval?, digest?, edited? |
-//! | `dispatch.attempt` | |
-//! | `tool.output_delta` | text |
-//! | `dispatch.retry` | delay_ms, code |
-//! | `tool.completed` | tool_name, duration_ms, queue_ms, bytes, dedupe, sandbox, cancel_requested, edited?, files_modified?, command_executed?, metadata? |
-//! | `dispatch.late_result` | ok |
-//! | `breaker.transition` | tool_name or backend, from, to |
-//! | `zombies.released` | tool_name, count |
-//! | `policy.changed` | version |
-//! | `pool.resized` | class, from, to |
-//! | `session.opened`, `session.closed` | |
-//! | `turn.started` | calls? |
-//! | `turn.ended` | ok, failed (those suspended included) |
-//! | `turn.cancelled` | |
-//! | `agent.forked`, `agent.joined` | child |
-//! | `engine.started` | version, epoch |
-//! | `engine.drain` | step |
+//! [`EventKind`] has every kind with its fields beside the common ones of [`Event`].
 //!
 //! Other vocabularies call `tool.called` ToolCallStart or tool.call.dispatched (audit), `tool.completed` ToolCallEnd
 //! and `tool.failed` ToolCallFailed; see [`EventKind::aliases`].
 //!
-//! `docs/events.md` in the repository describes the same for readers of event files, with an example of each kind, and
+//! `docs/events.md` in the repository has a table of them for readers of event files, with an example of each kind, and
 //! `docs/events.schema.json` is a JSON Schema of it. [`Line`] reads one line of such a file, and [`LogChecker`] checks
 //! that the file as a whole is consistent.
 //!

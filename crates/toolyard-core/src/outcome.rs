@@ -118,12 +118,13 @@ impl Outcome {
         }
     }
 
-    /// The time from the start of the call's run to its permits.
+    /// The time from the start of the call's run until its permits were granted and, with a recorder, its start was durable
+    /// (SM-4).
     pub fn queued(&self) -> Duration {
         self.queued.into()
     }
 
-    /// The time from the call's permits to its end.
+    /// The time from then until its end: from the end of what [`queued`](Self::queued) is.
     pub fn ran(&self) -> Duration {
         self.ran.into()
     }

@@ -80,7 +80,7 @@ pub(crate) enum NotCleared {
     Answered(ToolClass, CallError),
     /// It ran before: the result kept under its key is replayed.
     Replayed(ToolClass, Arc<RetainedResult>),
-    /// Validating its arguments takes longer than others should wait; see [`Gate::validate_at_length`].
+    /// Validating its arguments takes longer than others should wait; see [`validate_at_length`].
     Unvalidated(Unvalidated),
 }
 

@@ -28,9 +28,9 @@ pub struct Failure {
     /// The specific cause, for codes that have several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
-    /// Milliseconds from the start of the call's run to its permits.
+    /// Milliseconds from the start of the call's run until its permits were granted and, with a recorder, its start was durable.
     pub queue_ms: u64,
-    /// Milliseconds from its permits to its end.
+    /// Milliseconds from then until its end.
     pub duration_ms: u64,
     /// Whether the call shares the failure of another call.
     #[serde(default, skip_serializing_if = "Dedupe::is_fresh")]

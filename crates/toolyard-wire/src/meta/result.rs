@@ -28,7 +28,7 @@ pub(crate) const EDITED: &str = "edited";
 /// | `code`, `outcome`, `retryable`, `retry_after_ms?`, … | of a failure: the fields of [`FailureMeta`] |
 /// | `attempts` | how often the handler was started |
 /// | `dedupe` | whether the call ran: `fresh`, or shares another one's run: `joined`, `replayed` (ID-3) |
-/// | `queued_ms`, `ran_ms`, `duration_ms` | how long it waited for its permits, ran from then on, and both |
+/// | `queued_ms`, `ran_ms`, `duration_ms` | how long it waited from the start of its run until its permits were granted and, with a recorder, its start was durable; how long it ran from then until its end; and both |
 /// | `sandbox` | where it ran: `host`, `process`, `wasm`, `micro_vm`, `remote` |
 /// | `recorded` | false if the result could not be made durable (SM-4); else left out |
 /// | `edited` | the arguments with which it ran, if whoever approved it has changed them (SM-5), up to 256 KiB |
@@ -100,7 +100,7 @@ impl ResultMeta {
         self
     }
 
-    /// Sets how long the call waited for its permits, and ran from then on. The whole milliseconds of both together,
+    /// Sets how long the call [waited](Self::queued), and ran from then until its end. The whole milliseconds of both together,
     /// and of the wait, are kept.
     #[must_use]
     pub fn with_times(mut self, queued: Duration, ran: Duration) -> Self {
@@ -150,12 +150,12 @@ impl ResultMeta {
         self.facts.dedupe
     }
 
-    /// How long the call waited for its permits.
+    /// How long the call waited: from the start of its run until its permits were granted and, with a recorder, its start was durable.
     pub fn queued(&self) -> Duration {
         Duration::from_millis(self.facts.times.queued_ms)
     }
 
-    /// How long the call ran from its permits on.
+    /// How long the call ran from then until its end.
     pub fn ran(&self) -> Duration {
         Duration::from_millis(self.facts.times.ran_ms)
     }

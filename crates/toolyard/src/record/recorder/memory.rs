@@ -23,7 +23,7 @@ pub enum Pace {
 /// A record as a [`MemoryRecorder`] keeps it: what it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the fields are those of the records they are kept of")]
+#[expect(missing_docs, reason = "the fields are those of the records they are kept of")]
 pub enum MemoryRecord {
     Session { session: String, is_named: bool },
     Fork { session: String, agent: String },
@@ -42,7 +42,7 @@ pub enum MemoryRecord {
 /// The call that a [`MemoryRecord`] is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the fields are those of a call's place")]
+#[expect(missing_docs, reason = "the fields are those of a call's place")]
 pub struct MemoryPlace {
     pub session: String,
     pub turn: u64,

@@ -187,7 +187,7 @@ pub struct AttemptRecord<'a> {
     pub confinement: &'a Confinement,
     /// How it was approved, if that was needed.
     pub approval: Option<Approval>,
-    /// The digest of what runs, if it was asked about.
+    /// The digest of what runs, if it was asked about, or if somebody keeps the events: a sink or a writer.
     pub digest: Option<CallDigest>,
     /// How long the attempt may take.
     pub timeout: Duration,
@@ -243,9 +243,9 @@ pub struct EndRecord<'a> {
     pub sandbox: Sandbox,
     /// Whether a cancel had reached it.
     pub cancel_requested: bool,
-    /// From the start of its run to its permits.
+    /// From the start of its run until its permits were granted and its start was durable.
     pub queued: Duration,
-    /// From its permits to its end.
+    /// From then until its end.
     pub ran: Duration,
 }
 
