@@ -269,3 +269,56 @@ async fn calls_below_a_handler_that_has_ended_are_not_suspended() {
     let (_, outcomes) = drained(&yard, async { tokio::join!(runs, late) }).await;
     assert_eq!((suspended(&outcomes[0]), has_end(&recorder, "late")), (None, true));
 }
+
+/// Answers at once, and keeps what became of its answer, in milliseconds.
+#[derive(Clone)]
+struct Answers(Answer, tokio::time::Instant, Arc<Mutex<Vec<(Receipt, u128)>>>);
+
+#[async_trait]
+impl Approver for Answers {
+    async fn ask(&self, _: &ApprovalRequest) -> Answer {
+        self.0.clone()
+    }
+
+    fn receipt(&self, _: &ApprovalRequest, receipt: Receipt) {
+        self.2.lock().unwrap().push((receipt, self.1.elapsed().as_millis()));
+    }
+}
+
+/// SM-10, SM-6: an answer that is being recorded when its call is suspended holds if it becomes durable. Its giver is told
+/// so then, and the drain waits for that.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_being_recorded_holds_for_a_suspended_call() {
+    let edit = Answer::edit("ada", serde_json::json!({"ms": 1, "end": "ok"}));
+    for answer in [Answer::allow("ada"), Answer::deny("ada"), edit] {
+        for (pace, told, drained_ms) in [
+            (Pace::After(2 * SECOND), Receipt::Taken, 2_000),
+            (Pace::Fails(2 * SECOND), Receipt::Withdrawn, 2_000),
+            // It finishes for 1 s, has a grace of 1 s, and then 5 s for what is being recorded.
+            (Pace::Fails(3600 * SECOND), Receipt::Withdrawn, 7_050),
+        ] {
+            let paced = move |record: &MemoryRecord| match record {
+                MemoryRecord::Answer { .. } => pace,
+                _ => Pace::After(Duration::ZERO),
+            };
+            let recorder = MemoryRecorder::paced(paced).durable_in_name();
+            let answers = Answers(answer.clone(), tokio::time::Instant::now(), Arc::default());
+            let (recording, approver) = (recorder.clone(), answers.clone());
+            let confirm = Confirmations::auto().tool("serial", ConfirmationMode::Prompt);
+            let yard =
+                yard(|builder, _| builder.recorder(recording).confirmations(confirm).approver(approver))
+                    .await;
+            let session = yard.engine.session("s");
+            let began = tokio::time::Instant::now();
+            let outcomes = drained(&yard, session.dispatch(vec![call("a", "serial", 0, "ok")])).await;
+            assert_eq!(suspended(&outcomes[0]), Some(1));
+            assert_eq!(began.elapsed().as_millis(), drained_ms);
+            assert_eq!(*answers.2.lock().unwrap(), [(told.clone(), drained_ms)]);
+            let is_answer = |record: &MemoryRecord| matches!(record, MemoryRecord::Answer { .. });
+            assert_eq!(recorder.durable().iter().any(is_answer), told == Receipt::Taken);
+            assert!(!has_end(&recorder, "a") && yard.log.started().is_empty());
+            drop(session);
+            assert_eq!(event_faults(&yard.events.events(), false), Vec::<String>::new());
+        }
+    }
+}

@@ -26,7 +26,8 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Receipt {
-    /// The engine has taken it: it counts.
+    /// The engine has taken it: it counts. If a drain has suspended its call meanwhile (SM-10), it counts when that is
+    /// taken up.
     Taken,
     /// It is about something else than what would run now. If that may still run, the question is asked again.
     Outdated,

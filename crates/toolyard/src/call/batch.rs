@@ -319,11 +319,14 @@ impl<'a> InFlight<'a> {
 }
 
 impl Ends for BatchState {
-    /// Whether some call has no result yet, the end of the batch is still to be announced, or a handler goes on for
-    /// calls of other batches, or for none any more.
+    /// Whether some call has no result yet, the end of the batch is still to be announced, a handler goes on for calls
+    /// of other batches, or for none any more, or somebody has answered and is still to be told what became of that.
     fn is_in_flight(&self) -> bool {
         let goes_on = |slot: &Slot| slot.rare().is_some_and(Rare::has_detached_run);
-        self.is_open() || !self.end_announced.load(Ordering::SeqCst) || self.slots.iter().any(goes_on)
+        self.is_open()
+            || !self.end_announced.load(Ordering::SeqCst)
+            || self.slots.iter().any(goes_on)
+            || self.records.get().is_some_and(|records| records.has_answers())
     }
 }
 

@@ -184,14 +184,17 @@ impl InFlight<'_> {
     fn refused(self, left: Left, error: CallError, verdict: Option<Box<Verdict>>) -> Exit {
         match error.kind == ErrorKind::ShuttingDown && left.progress.is_none() && self.batch.may_be_resumed()
         {
-            true => self.suspended(error),
+            true => self.suspended(left.was_asking, error),
             false => self.ended_early(left, error, verdict),
         }
     }
 
     /// The exit of a call that goes on in another life of the engine. A question about it stays open (SM-10).
     #[cold]
-    fn suspended(self, error: CallError) -> Exit {
+    fn suspended(self, was_asking: bool, error: CallError) -> Exit {
+        if was_asking && let Some(records) = self.batch.records.get() {
+            records.ask_later(self.index);
+        }
         let error = self.batch.redacted_error(error.suspended_in(self.batch.turn));
         let ending = Ending::unstarted(error.not_started());
         span::without_attempt(self, &ending);

@@ -429,7 +429,7 @@ impl Question {
             return self.approve(verdict);
         }
         let error = gate::refused_by(&verdict.answer);
-        if self.at().deny(error, verdict) {
+        if self.at().deny(error, verdict) || self.is_asked_later() {
             self.taken();
         }
     }
@@ -444,7 +444,13 @@ impl Question {
         let call = self.call.clone();
         let call = call.at();
         let mut life = call.slot().life();
-        let Some(run_begun) = life.approved() else { return };
+        let Some(run_begun) = life.approved() else {
+            drop(life);
+            if self.is_asked_later() {
+                self.taken();
+            }
+            return;
+        };
         if let Some(edit) = self.edit.take() {
             // Under the lock, so that nobody starts the call with other arguments than these.
             call.work().apply(edit);

@@ -2,7 +2,10 @@
 
 use crate::record::{Foundation, Pending, SessionTerms};
 use parking_lot::Mutex;
-use std::sync::OnceLock;
+use std::sync::{
+    OnceLock,
+    atomic::{AtomicU32, Ordering},
+};
 
 /// What a batch has left with the recorder.
 pub(super) struct BatchRecords {
@@ -10,6 +13,10 @@ pub(super) struct BatchRecords {
     foundation: Foundation,
     /// The ends of calls that ended where nothing could wait.
     ends: Mutex<Vec<(u32, Pending)>>,
+    /// The calls that were suspended while they were asked about (SM-10).
+    asked_later: Mutex<Vec<u32>>,
+    /// How many answers were given to the recorder whose givers are still to be told what became of them.
+    answers: AtomicU32,
     /// Whether its caller can resume it in another life of the engine (SM-10).
     pub(super) may_be_resumed: bool,
 }
@@ -17,7 +24,8 @@ pub(super) struct BatchRecords {
 impl BatchRecords {
     /// Nothing yet but what its calls build on.
     pub(super) fn on(foundation: Foundation, may_be_resumed: bool) -> Self {
-        Self { foundation, ends: Mutex::default(), may_be_resumed }
+        let (ends, asked_later, answers) = (Mutex::default(), Mutex::default(), AtomicU32::new(0));
+        Self { foundation, ends, asked_later, answers, may_be_resumed }
     }
 
     pub(super) fn foundation(&self) -> &Foundation {
@@ -32,6 +40,30 @@ impl BatchRecords {
     /// Takes the ends that are to be waited for.
     pub(super) fn take_ends(&self) -> Vec<(u32, Pending)> {
         std::mem::take(&mut *self.ends.lock())
+    }
+
+    /// Notes that a call is suspended while it is asked about: an answer that is durable holds when it is taken up.
+    pub(super) fn ask_later(&self, index: u32) {
+        self.asked_later.lock().push(index);
+    }
+
+    pub(super) fn is_asked_later(&self, index: u32) -> bool {
+        self.asked_later.lock().contains(&index)
+    }
+
+    /// Counts an answer that is being recorded.
+    pub(super) fn records_answer(&self) {
+        self.answers.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Its giver has been told.
+    pub(super) fn answer_told(&self) {
+        self.answers.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Whether the giver of an answer is still to be told what became of it.
+    pub(super) fn has_answers(&self) -> bool {
+        self.answers.load(Ordering::SeqCst) > 0
     }
 }
 

@@ -85,3 +85,46 @@ async fn a_call_whose_question_is_not_shown_yet_can_be_cancelled() {
     assert!(asked.at.lock().unwrap().is_empty());
     assert!(yard.events.events().iter().all(|event| !event.kind.name().starts_with("tool.confirmation")));
 }
+
+/// SM-4, SM-6: the answer about a call that is cancelled while it is being recorded does not count, and its giver is told
+/// so at once.
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_answer_is_being_recorded_can_be_cancelled() {
+    let (yard, asked) = asking(&slow([("answer", after(5))])).await;
+    let session = yard.engine.session("s");
+    let cancel = async {
+        sleep(2 * SECOND).await;
+        assert!(session.cancel_call("a"));
+    };
+    let (outcome, ()) =
+        no_hang(async { tokio::join!(session.call(call("a", "serial", 0, "ok")), cancel) }).await;
+    assert_eq!(kinds(&[outcome]), [Some(ErrorKind::Cancelled)]);
+    sleep(60 * SECOND).await;
+    assert_eq!(*asked.receipts.lock().unwrap(), [(Receipt::Withdrawn, 2)]);
+    yard.events.check();
+}
+
+/// SM-4: when the policy denies a call while its question is being recorded, nobody is asked. Its events say that it was
+/// to be asked about.
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_denies_while_a_question_is_recorded_ends_it() {
+    let (yard, asked) = asking(&slow([("question", after(5))])).await;
+    let session = yard.engine.session("s");
+    let change = async {
+        sleep(SECOND).await;
+        yard.engine.set_policy(toolyard::PolicyRules::new(toolyard::Rule::Deny));
+    };
+    let (outcome, ()) =
+        no_hang(async { tokio::join!(session.call(call("a", "serial", 0, "ok")), change) }).await;
+    assert_eq!(kinds(&[outcome]), [Some(ErrorKind::PermissionDenied)]);
+    assert!(asked.at.lock().unwrap().is_empty() && asked.receipts.lock().unwrap().is_empty());
+    let events = yard.events.events();
+    let names: Vec<_> = events.iter().map(|event| event.kind.name()).collect();
+    assert!(names.ends_with(&[
+        "tool.confirmation_requested",
+        "tool.confirmation_resolved",
+        "tool.call.denied",
+        "turn.ended"
+    ]));
+    yard.events.check();
+}
