@@ -340,6 +340,11 @@ impl Life {
         matches!(self.0, Phase::Ended(_) | Phase::Taken)
     }
 
+    /// It has ended, or does as soon as that is recorded.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_ended() || matches!(self.0, Phase::RecordingEnd)
+    }
+
     /// What limits its wait, if it waits for something with a limit.
     pub(crate) fn limited(&self) -> Option<Limited> {
         match &self.0 {

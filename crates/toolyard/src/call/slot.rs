@@ -102,7 +102,7 @@ impl Slot {
         if let Some(running) = life.running() {
             return Some(look(running));
         }
-        if life.is_ended() { self.rare()?.with_detached_run(look) } else { None }
+        if life.is_over() { self.rare()?.with_detached_run(look) } else { None }
     }
 
     /// The call's parking, if it has one.

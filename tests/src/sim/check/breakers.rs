@@ -222,6 +222,10 @@ impl<'a> BreakerTrace<'a> {
             else {
                 continue;
             };
+            // The event of a call that has run comes a while after the check too, if that is recorded.
+            if self.index.program.recorder.is_some() && failure.attempts > 0 {
+                continue;
+            }
             let Some(state) =
                 failure.message.strip_prefix(&prefix).filter(|_| failure.reason != Some(Reason::Zombie))
             else {

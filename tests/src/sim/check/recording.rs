@@ -25,8 +25,9 @@ impl Recording {
     /// Takes in a call whose attempt is being recorded from here on.
     pub(super) fn begins(&mut self, fact: &Fact) {
         if let Fact::Recorded(record, pace) = fact
-            && let MemoryRecord::Attempt { call, .. } = &**record
-            && *pace != Pace::Nothing
+            && let MemoryRecord::Attempt { call, attempt, .. } = &**record
+            // Where its own record need not be waited for, that of the end of the attempt before it is.
+            && (*pace != Pace::Nothing || *attempt > 1)
         {
             self.0.extend(node_of_id(&call.call_id));
         }

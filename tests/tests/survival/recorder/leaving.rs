@@ -89,6 +89,29 @@ async fn the_end_of_a_leader_that_leaves_waits() {
     yard.events.check();
 }
 
+/// SM-4, ID-4: when the last caller leaves while the end of a leader that has left is being recorded, the handler is
+/// stopped.
+#[tokio::test(start_paused = true)]
+async fn the_handler_of_callers_that_have_all_left_is_stopped() {
+    let recorder = MemoryRecorder::paced(|record| match record {
+        MemoryRecord::Ended { call, .. } if call.call_id.as_str() == "leads" => after(7),
+        _ => Pace::After(Duration::ZERO),
+    });
+    let (yard, _) = told(&recorder).await;
+    let session = yard.engine.session("s");
+    let follow = async {
+        sleep(Duration::from_millis(10)).await;
+        session.call(keyed("follows", 0, "polite").deadline(2 * SECOND)).await
+    };
+    let leads = session.call(keyed("leads", 0, "polite").deadline(SECOND));
+    let (leads, follows) = no_hang(async { tokio::join!(leads, follow) }).await;
+    assert_eq!(kinds(&[leads, follows]), [Some(ErrorKind::DeadlineExceeded); 2]);
+    sleep(SECOND).await; // long before the timeout of the attempt
+    let status = yard.engine.status().await.unwrap();
+    assert!(status.pools.iter().all(|pool| pool.running == 0), "{status:?}");
+    yard.events.check();
+}
+
 /// SM-4: a result that a handler gets of a call that it has dispatched says whether its record is durable.
 #[tokio::test(start_paused = true)]
 async fn a_handler_is_told_what_is_not_recorded() {
