@@ -279,7 +279,7 @@ async fn a_grant_may_change_once_while_a_call_waits() {
         match is_edited {
             true => assert!(outcome.success(), "{outcome:?}"),
             false => assert_eq!(
-                (kinds(&[outcome.clone()])[0], message(&outcome)),
+                (kinds(std::slice::from_ref(&outcome))[0], message(&outcome)),
                 (Some(ErrorKind::PermissionDenied), TWICE)
             ),
         }
