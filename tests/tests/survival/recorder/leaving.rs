@@ -102,14 +102,15 @@ async fn the_handler_of_callers_that_have_all_left_is_stopped() {
     });
     let (yard, _) = told(&recorder).await;
     let session = yard.engine.session("s");
+    let hangs = |id: &str| keyed(id, 0, "hang").timeout(3600 * SECOND);
     let follow = async {
         sleep(Duration::from_millis(10)).await;
-        session.call(keyed("follows", 0, "polite").deadline(2 * SECOND)).await
+        session.call(hangs("follows").deadline(2 * SECOND)).await
     };
-    let leads = session.call(keyed("leads", 0, "polite").deadline(SECOND));
+    let leads = session.call(hangs("leads").deadline(SECOND));
     let (leads, follows) = no_hang(async { tokio::join!(leads, follow) }).await;
     assert_eq!(kinds(&[leads, follows]), [Some(ErrorKind::DeadlineExceeded); 2]);
-    sleep(SECOND).await; // long before the timeout of the attempt
+    sleep(60 * SECOND).await; // longer than its grace, and far from its timeout
     let status = yard.engine.status().await.unwrap();
     assert!(status.pools.iter().all(|pool| pool.running == 0), "{status:?}");
     yard.events.check();
