@@ -18,6 +18,7 @@
 //! ```
 
 mod recorded;
+mod weigh;
 
 use crate::{
     agent::{FromLead, Lead, Settlement, Share, ShareKey, WaitingQuestion},
@@ -27,15 +28,15 @@ use crate::{
         refusals::Refusal,
         verdict::Verdict,
     },
-    gate::{self, CheckedEdit, Consent, Edit, Fit, NotCleared},
+    gate::{self, Consent, Edit},
     tasks::{Caught, Contained, caught},
 };
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use toolyard_core::{
-    Answer, ApprovalRequest, Approver, Arguments, CallDigest, CallError, Decision, EditRefused, ErrorKind,
-    Receipt, RequestId, event::SettledBy,
+    Answer, ApprovalRequest, Approver, CallDigest, CallError, Decision, Receipt, RequestId, event::SettledBy,
 };
+use weigh::Weighed;
 
 /// How often one question is asked again because the arguments that it was answered with may not run. A program that
 /// answers at once could go on for ever.
@@ -78,18 +79,6 @@ enum Settled {
     Expired,
     /// The policy refuses the call.
     Refused(CallError),
-}
-
-/// What an answer amounts to.
-enum Weighed {
-    /// It is about what would run.
-    Counts,
-    /// It is about something else.
-    Outdated,
-    /// The arguments that it gives may not run.
-    Refused(EditRefused),
-    /// The policy refuses the call.
-    Denied(CallError),
 }
 
 /// What a follower does next.
@@ -268,57 +257,6 @@ impl Question {
                     return self.check_again().map_or_else(Settled::Refused, |()| settled);
                 }
                 settled => return settled,
-            }
-        }
-    }
-
-    /// Whether an answer counts, and what it changes. One that changes nothing is a plain yes from here on.
-    async fn weigh(&mut self, answer: &mut Answer) -> Weighed {
-        if !answer.allows() {
-            return Weighed::Counts;
-        }
-        let asked = *self.request.digest();
-        if let Err(error) = self.check_again() {
-            return Weighed::Denied(error);
-        }
-        if asked != *self.request.digest() {
-            return Weighed::Outdated;
-        }
-        let Some(edited) = answer.arguments() else { return Weighed::Counts };
-        if !gate::changes(edited, self.at().args(), &self.at().engine().limits) {
-            *answer = answer.clone().without_edit();
-            return Weighed::Counts;
-        }
-        match self.check_edit(edited).await {
-            Err(error) => Weighed::Refused(EditRefused::from(&error)),
-            Ok(edit) => {
-                self.edit = Some(edit);
-                Weighed::Counts
-            }
-        }
-    }
-
-    /// Checks what an answer changes, and takes the grant that it gets.
-    async fn check_edit(&self, edited: &Arguments) -> Result<Edit, CallError> {
-        let call = self.at();
-        let (work, session) = (call.work(), call.session());
-        let check = |fit| gate::check_edit(edited, call.call(), work, session, fit);
-        let checked = match check(Fit::Unknown) {
-            Err(NotCleared::Unvalidated(unvalidated)) => {
-                let until = gate::validations_end(&session.engine, session.engine.clock.now());
-                gate::validate_at_length(&session.engine, unvalidated, until).await?;
-                check(Fit::Known)
-            }
-            checked => checked,
-        };
-        match checked {
-            Ok(CheckedEdit { edit, allowed, digest }) => {
-                call.grant_anew(allowed, Some(digest))?;
-                Ok(edit)
-            }
-            Err(NotCleared::Refused(error)) => Err(error),
-            Err(NotCleared::Answered(..) | NotCleared::Replayed(..) | NotCleared::Unvalidated(_)) => {
-                Err(CallError::new(ErrorKind::Internal, "the changed arguments could not be checked"))
             }
         }
     }
