@@ -186,7 +186,7 @@ pub(crate) fn check<F: Clone>(
     let sandbox = session.engine.registry.guards().sandboxes.of(confinement.sandbox);
     entry.guard().peek(entry.name(), sandbox, now).map_err(|error| NotCleared::Answered(class, *error))?;
     let (consent, paths) = consent(entry, args, session)?;
-    let marked = consent.asks() || session.engine.bus.is_recorded();
+    let marked = consent.asks() || session.engine.bus.has_sinks();
     let digest = marked.then(|| {
         let identity = rules.identity(session.engine.epoch);
         digest(entry, args, session, identity, confinement.sandbox)

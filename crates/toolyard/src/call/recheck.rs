@@ -106,7 +106,7 @@ impl<'a> InFlight<'a> {
     /// The digest of a call as it arrived, if a sink keeps it: of what would run, or of the call's text if it was
     /// refused.
     pub(crate) fn received_digest(self) -> Option<CallDigest> {
-        if !self.engine().bus.is_recorded() {
+        if !self.engine().bus.has_sinks() {
             return None;
         }
         let call = self.call();

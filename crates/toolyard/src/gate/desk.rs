@@ -45,7 +45,9 @@ pub enum AnswerError {
     Refused(RequestId, EditRefused),
     /// The question is being asked again, because what another answer changed may not run; or its call is refused,
     /// because that has happened too often.
-    #[error("question {0} is being asked again: answer it then")]
+    #[error(
+        "the arguments of another answer to question {0} may not run: answer it when it is asked again, if it is"
+    )]
     Again(RequestId),
 }
 

@@ -97,7 +97,7 @@ impl EventBus {
 
     /// Whether anything would read an event.
     pub(crate) fn is_listening(&self) -> bool {
-        self.is_recorded() || self.has_readers()
+        self.has_sinks() || self.has_readers()
     }
 
     /// Whether any reader takes events as `Arc`s.
@@ -105,8 +105,8 @@ impl EventBus {
         !self.queues.is_empty() || self.has_readers()
     }
 
-    /// Whether any reader takes every event.
-    pub(crate) fn is_recorded(&self) -> bool {
+    /// Whether any reader takes every event: a sink, or a writer.
+    pub(crate) fn has_sinks(&self) -> bool {
         !self.sinks.is_empty() || !self.queues.is_empty()
     }
 

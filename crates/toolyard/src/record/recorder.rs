@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The engine hands each record over as something that it borrows, and goes on when that is durable. It calls a recorder
-//! with none of its locks held.
+//! with none of its locks held; only those who open the same session wait for each other.
 
 mod memory;
 mod recording;
@@ -103,7 +103,8 @@ impl Error for RecordError {
 /// - **Failure.** A future that resolves with an error, a panic and a record that is late are the same to a call. Calls
 ///   that need not wait go on.
 /// - **Calls from anywhere.** The methods are called on the tasks of calls and on those of callers, with no lock of the
-///   engine held. They should be fast: to give a record to a writer is, to write it is not. They must not call the
+///   engine held, except that whoever opens a session waits while another opens it and its record is being given. They
+///   should be fast: to give a record to a writer is, to write it is not. They must not call the
 ///   engine, a session or a turn.
 ///
 /// # Examples

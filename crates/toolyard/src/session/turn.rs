@@ -111,7 +111,9 @@ impl Turn {
     }
 
     /// Returns the results of the latest batch so far, one place per call; empty before the first batch, and after one
-    /// whose results [are not kept](Self::without_resend). For a caller that cannot wait for the rest.
+    /// whose results [are not kept](Self::without_resend). For a caller that cannot wait for the rest: the record of a call
+    /// that has not run may still be on its way, and [`Outcome::recorded`] says no more than that it has not failed so
+    /// far (SM-4).
     pub fn finished(&self) -> Vec<Option<Outcome>> {
         self.latest().map_or_else(Vec::new, |batch| batch.finished())
     }

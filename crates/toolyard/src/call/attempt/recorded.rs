@@ -31,16 +31,18 @@ type Durable = BoxFuture<'static, Result<(), RecordError>>;
 impl Stage {
     /// The handler has not been started, although its attempt has its permits.
     fn not_started(&mut self) {
-        if let Self::Running(slots) = std::mem::replace(self, Self::Done) {
-            *self = Self::Unstarted(slots);
-        }
+        *self = match std::mem::replace(self, Self::Done) {
+            Self::Running(slots) => Self::Unstarted(slots),
+            other => other,
+        };
     }
 
     /// The handler is started now.
     fn starts(&mut self) {
-        if let Self::Unstarted(slots) = std::mem::replace(self, Self::Done) {
-            *self = Self::Running(slots);
-        }
+        *self = match std::mem::replace(self, Self::Done) {
+            Self::Unstarted(slots) => Self::Running(slots),
+            other => other,
+        };
     }
 }
 

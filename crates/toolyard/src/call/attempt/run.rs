@@ -94,7 +94,7 @@ impl Attempt {
     fn ends_soon(&self) -> bool {
         let engine = self.engine();
         engine.redactor.is_none()
-            && !engine.bus.is_recorded()
+            && !engine.bus.has_sinks()
             && engine.hooks.is_none()
             && engine.recorder.is_none()
     }

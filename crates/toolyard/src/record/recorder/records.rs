@@ -27,6 +27,29 @@ pub struct CallPlace<'a> {
     pub call_id: &'a CallId,
 }
 
+impl<'a> CallPlace<'a> {
+    /// The place of a call, with the fields in their order: for whoever takes calls up that another life of the engine has
+    /// recorded ([`VerdictRecord`]).
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard::{AgentPath, CallId, CallPlace, SessionId};
+    /// let (session, agent, call_id) = (SessionId::from("demo"), AgentPath::root(), CallId::from("call_1"));
+    /// let place = CallPlace::new(&session, &agent, 2, 3, 0, &call_id);
+    /// assert_eq!((place.turn, place.batch, place.index), (2, 3, 0));
+    /// ```
+    pub fn new(
+        session: &'a SessionId,
+        agent: &'a AgentPath,
+        turn: u64,
+        batch: u64,
+        index: u32,
+        call_id: &'a CallId,
+    ) -> Self {
+        Self { session, agent, turn, batch, index, call_id }
+    }
+}
+
 /// The settings with which a session or a sub-agent begins, as far as they can be written down: resources and workspaces
 /// are values of the embedder.
 #[derive(Debug, Clone, Default)]
