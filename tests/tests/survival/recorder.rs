@@ -19,8 +19,9 @@ use std::{
 use tokio::time::{Instant, sleep};
 use toolyard::{
     Answer, ApprovalRequest, Approver, AttemptRecord, Call, Caller, ConfirmationMode, Confirmations, Drain,
-    Durable, Effect, EndRecord, ErrorKind, EventKind, ForkPolicy, Hooks, MemoryRecord, MemoryRecorder,
-    Outcome, Pace, Reason, Receipt, Recorder, Spawner, ToolContext, ToolSpec, async_trait, tool_fn,
+    Durable, Effect, EndRecord, ErrorKind, EventKind, ForkPolicy, Grant, Hooks, MemoryRecord, MemoryRecorder,
+    Outcome, Pace, PolicyRules, Reason, Receipt, Recorder, ResourceLimits, Rule, Spawner, ToolContext,
+    ToolSpec, async_trait, tool_fn,
 };
 use toolyard_tests::{Yard, call, kinds, shape, tries, yard};
 
@@ -41,6 +42,19 @@ const FAILS: Pace = Pace::Fails(Duration::ZERO);
 async fn recorded(recorder: &MemoryRecorder) -> Yard {
     let recorder = recorder.clone();
     yard(|builder, _| builder.recorder(recorder)).await
+}
+
+/// Replaces the policy by one with this rule alone.
+async fn after_a_second(yard: &Yard, rule: Rule) {
+    sleep(SECOND).await;
+    yard.engine.set_policy(PolicyRules::new(rule));
+}
+
+/// A grant that is not the one of any other policy here.
+fn within_time(limit: Duration) -> Rule {
+    let mut limits = ResourceLimits::unlimited();
+    limits.wall_time = Some(limit);
+    Rule::Allow(Grant { limits, ..Grant::own_form() })
 }
 
 fn kinds_of(records: &[MemoryRecord]) -> Vec<&'static str> {

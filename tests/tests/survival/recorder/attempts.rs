@@ -116,13 +116,14 @@ async fn a_follower_takes_over_from_a_leader_that_was_not_recorded() {
 /// own.
 #[tokio::test(start_paused = true)]
 async fn an_attempt_waits_for_the_end_of_the_one_before() {
-    for (pace, code) in [(after(5), None), (FAILS, Some(ErrorKind::Internal))] {
+    let waits = (after(5), None, &["a 0..0", "a 5000..5000"][..]);
+    let fails = (FAILS, Some(ErrorKind::Internal), &["a 0..0"][..]);
+    for (pace, code, spans) in [waits, fails] {
         let recorder = slow([("attempt", Pace::Nothing), ("attempt_ended", pace)]);
         let yard = recorded(&recorder).await;
         let call = tries("a", "read", 0, &["transient", "ok"]);
         let outcome = no_hang(yard.engine.session("s").call(call)).await;
         assert_eq!(kinds(&[outcome]), [code]);
-        let spans: &[&str] = if code.is_none() { &["a 0..0", "a 5000..5000"] } else { &["a 0..0"] };
         assert_eq!(yard.log.spans(), spans);
     }
 }
@@ -133,13 +134,7 @@ async fn a_grant_that_changes_during_a_record_ends_the_call() {
     let recorder = slow([("attempt", after(5))]);
     let yard = recorded(&recorder).await;
     let session = yard.engine.session("s");
-    let change = async {
-        sleep(SECOND).await;
-        let mut limits = toolyard::ResourceLimits::unlimited();
-        limits.wall_time = Some(SECOND);
-        let grant = toolyard::Grant { limits, ..toolyard::Grant::own_form() };
-        yard.engine.set_policy(toolyard::PolicyRules::new(toolyard::Rule::Allow(grant)));
-    };
+    let change = after_a_second(&yard, within_time(SECOND));
     let (outcome, ()) =
         no_hang(async { tokio::join!(session.call(call("a", "serial", 0, "ok")), change) }).await;
     let error = outcome.error().unwrap();
@@ -154,10 +149,7 @@ async fn a_policy_that_changes_during_a_record_is_asked() {
     let recorder = slow([("attempt", after(5))]);
     let yard = recorded(&recorder).await;
     let session = yard.engine.session("s");
-    let change = async {
-        sleep(SECOND).await;
-        yard.engine.set_policy(toolyard::PolicyRules::new(toolyard::Rule::Deny));
-    };
+    let change = after_a_second(&yard, Rule::Deny);
     let (outcome, ()) =
         no_hang(async { tokio::join!(session.call(call("a", "serial", 0, "ok")), change) }).await;
     assert_eq!(kinds(&[outcome]), [Some(ErrorKind::PermissionDenied)]);
@@ -172,10 +164,7 @@ async fn a_start_is_recorded_under_the_policy_in_force() {
     let session = yard.engine.session("s");
     let change = async {
         // The call has its permits, and its task has not begun.
-        let mut limits = toolyard::ResourceLimits::unlimited();
-        limits.wall_time = Some(60 * SECOND);
-        let grant = toolyard::Grant { limits, ..toolyard::Grant::own_form() };
-        yard.engine.set_policy(toolyard::PolicyRules::new(toolyard::Rule::Allow(grant)));
+        yard.engine.set_policy(PolicyRules::new(within_time(60 * SECOND)));
         assert_eq!(
             recorder.given().iter().filter(|it| matches!(it, MemoryRecord::Attempt { .. })).count(),
             0

@@ -110,10 +110,7 @@ async fn a_call_whose_answer_is_being_recorded_can_be_cancelled() {
 async fn a_policy_that_denies_while_a_question_is_recorded_ends_it() {
     let (yard, asked) = asking(&slow([("question", after(5))])).await;
     let session = yard.engine.session("s");
-    let change = async {
-        sleep(SECOND).await;
-        yard.engine.set_policy(toolyard::PolicyRules::new(toolyard::Rule::Deny));
-    };
+    let change = after_a_second(&yard, Rule::Deny);
     let (outcome, ()) =
         no_hang(async { tokio::join!(session.call(call("a", "serial", 0, "ok")), change) }).await;
     assert_eq!(kinds(&[outcome]), [Some(ErrorKind::PermissionDenied)]);
