@@ -68,14 +68,18 @@ async fn the_end_between_two_attempts_waits() {
     }
 }
 
+/// A recorder in which the end of the leader takes 7 s.
+fn with_slow_leader() -> MemoryRecorder {
+    MemoryRecorder::paced(|record| match record {
+        MemoryRecord::Ended { call, .. } if call.call_id.as_str() == "leads" => after(7),
+        _ => Pace::After(Duration::ZERO),
+    })
+}
+
 /// SM-4, ID-4: the same for a leader that leaves its handler to others.
 #[tokio::test(start_paused = true)]
 async fn the_end_of_a_leader_that_leaves_waits() {
-    let recorder = MemoryRecorder::paced(|record| match record {
-        MemoryRecord::Ended { call, .. } if call.call_id.as_str() == "leads" => after(7),
-        _ => Pace::After(Duration::ZERO),
-    });
-    let (yard, told) = told(&recorder).await;
+    let (yard, told) = told(&with_slow_leader()).await;
     let session = yard.engine.session("s");
     let cancel = async {
         sleep(SECOND / 2).await;
@@ -96,11 +100,7 @@ async fn the_end_of_a_leader_that_leaves_waits() {
 /// stopped.
 #[tokio::test(start_paused = true)]
 async fn the_handler_of_callers_that_have_all_left_is_stopped() {
-    let recorder = MemoryRecorder::paced(|record| match record {
-        MemoryRecord::Ended { call, .. } if call.call_id.as_str() == "leads" => after(7),
-        _ => Pace::After(Duration::ZERO),
-    });
-    let (yard, _) = told(&recorder).await;
+    let (yard, _) = told(&with_slow_leader()).await;
     let session = yard.engine.session("s");
     let hangs = |id: &str| keyed(id, 0, "hang").timeout(3600 * SECOND);
     let follow = async {
