@@ -28,7 +28,8 @@ pub struct Failure {
     /// The specific cause, for codes that have several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
-    /// Milliseconds from the start of the call's run until its permits were granted and, with a recorder, its start was durable.
+    /// Milliseconds from the start of the call's run until its permits were granted and, with a recorder, its start was
+    /// durable.
     pub queue_ms: u64,
     /// Milliseconds from then until its end.
     pub duration_ms: u64,

@@ -100,8 +100,8 @@ impl ResultMeta {
         self
     }
 
-    /// Sets how long the call [waited](Self::queued), and ran from then until its end. The whole milliseconds of both together,
-    /// and of the wait, are kept.
+    /// Sets how long the call [waited](Self::queued), and ran from then until its end. The whole milliseconds of both
+    /// together, and of the wait, are kept.
     #[must_use]
     pub fn with_times(mut self, queued: Duration, ran: Duration) -> Self {
         self.facts.times = Times::of(queued, ran);
@@ -150,7 +150,8 @@ impl ResultMeta {
         self.facts.dedupe
     }
 
-    /// How long the call waited: from the start of its run until its permits were granted and, with a recorder, its start was durable.
+    /// How long the call waited: from the start of its run until its permits were granted and, with a recorder, its start
+    /// was durable.
     pub fn queued(&self) -> Duration {
         Duration::from_millis(self.facts.times.queued_ms)
     }

@@ -1,5 +1,5 @@
-//! SM-4, SM-10: nothing starts, is shown, counts or is answered before its record is durable, a result that is not durable says
-//! so, and every record comes once and in order.
+//! SM-4, SM-10: nothing starts, is shown, counts or is answered before its record is durable, a result that is not
+//! durable says so, and every record comes once and in order.
 
 mod order;
 mod suspended;
