@@ -140,11 +140,14 @@ impl<'a> BreakerTrace<'a> {
             .min(self.policy.failures_min().get());
         let is_in = |place: usize| (before.place..=now.place).contains(&place);
         // The event of a failed call comes after the breaker has counted the failure.
-        let over = |it: &AttemptTrace| {
-            it.finished().is_none_or(|(_, place)| is_in(place) || place > now.place) && it.place < now.place
+        let counted = |place: usize| is_in(place) || place > now.place;
+        let over = |node: u32, it: &AttemptTrace| {
+            let by_stop =
+                it.stopped.filter(|_| self.may_go_on(node)).is_some_and(|(_, place)| counted(place));
+            (by_stop || it.finished().is_none_or(|(_, place)| counted(place))) && it.place < now.place
         };
-        let failed =
-            self.attempts.iter().filter(|(node, it)| over(it) && self.may_have_failed(*node, it)).count();
+        let failed = self.attempts.iter();
+        let failed = failed.filter(|(node, it)| over(*node, it) && self.may_have_failed(*node, it)).count();
         ((failed as u64) < u64::from(least)).then(|| {
             self.broken(format!("at {} us it opened after {failed} failures instead of {least}", now.at_us))
         })
@@ -250,6 +253,14 @@ impl<'a> BreakerTrace<'a> {
             }
         }
         violations
+    }
+
+    /// Whether the handler of a call may have gone on for others of its key when the call ended (ID-4). Its end is counted
+    /// then.
+    fn may_go_on(&self, node: u32) -> bool {
+        let has_key = self.index.nodes.get(&node).is_some_and(|it| it.call.key.is_some());
+        let left = [ErrorKind::Cancelled, ErrorKind::DeadlineExceeded];
+        has_key && self.traces.end(node).and_then(|end| end.code).is_some_and(|code| left.contains(&code))
     }
 
     /// Whether the breaker may have counted the attempt as failed.

@@ -172,9 +172,45 @@ fn bounds(policy: &RetryPolicy, ended: u32) -> (u64, u64) {
     }
 }
 
+/// The retry tokens of a tool.
+struct Bucket {
+    tokens: u64,
+    /// What was given back at this time and found it full.
+    spilled: (u64, u64),
+}
+
+impl Bucket {
+    const FULL: u64 = 100;
+
+    fn new() -> Self {
+        Self { tokens: Self::FULL, spilled: (0, 0) }
+    }
+
+    fn give_back(&mut self, at_us: u64, back: u64) {
+        let sum = self.tokens + back;
+        self.tokens = sum.min(Self::FULL);
+        let before = if self.spilled.0 == at_us { self.spilled.1 } else { 0 };
+        self.spilled = (at_us, before + (sum - self.tokens));
+    }
+
+    /// Takes tokens. Returns how many there are, if those are too few.
+    fn take(&mut self, at_us: u64, cost: u64) -> Option<u64> {
+        let too_few = (self.tokens < cost).then_some(self.tokens);
+        self.tokens = self.tokens.saturating_sub(cost);
+        // A handler reports its success before the engine counts it: what was given back at this time may come after
+        // this, and then has room.
+        if self.spilled.0 == at_us {
+            let back = self.spilled.1.min(cost);
+            self.tokens += back;
+            self.spilled.1 -= back;
+        }
+        too_few
+    }
+}
+
 /// Checks RT-5 with a naive count: a retry costs tokens, which return if a handler succeeds or the retry is not made.
 fn check_bucket(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
-    let (mut violations, mut buckets) = (Vec::new(), BTreeMap::<usize, u64>::new());
+    let (mut violations, mut buckets) = (Vec::new(), BTreeMap::<usize, Bucket>::new());
     let mut paid: BTreeMap<u32, u64> = BTreeMap::new();
     // The calls whose latest retry was made.
     let mut made: BTreeSet<u32> = BTreeSet::new();
@@ -184,8 +220,7 @@ fn check_bucket(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
                 let Some(it) = index.nodes.get(node) else { continue };
                 // A call that took over a flight was paid for by another call.
                 let back = paid.remove(node).unwrap_or(if it.call.key.is_some() { 20 } else { 1 });
-                let tokens = buckets.entry(it.call.tool).or_insert(100);
-                *tokens = (*tokens + back).min(100);
+                buckets.entry(it.call.tool).or_insert_with(Bucket::new).give_back(entry.at_us, back);
             }
             Fact::Event(event) => {
                 let Some(it) = node_of(event).and_then(|node| index.nodes.get(&node)) else { continue };
@@ -197,23 +232,22 @@ fn check_bucket(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
                     }
                     ref end if end.is_terminal() && !made.contains(&it.call.node) => {
                         let back = paid.remove(&it.call.node).unwrap_or(0);
-                        let tokens = buckets.entry(it.call.tool).or_insert(100);
-                        *tokens = (*tokens + back).min(100);
+                        let bucket = buckets.entry(it.call.tool).or_insert_with(Bucket::new);
+                        bucket.give_back(entry.at_us, back);
                         continue;
                     }
                     _ => continue,
                 };
                 made.remove(&it.call.node);
                 let cost = if code == ErrorKind::Timeout { 20 } else { 10 };
-                let tokens = buckets.entry(it.call.tool).or_insert(100);
-                if *tokens < cost {
+                let bucket = buckets.entry(it.call.tool).or_insert_with(Bucket::new);
+                if let Some(tokens) = bucket.take(entry.at_us, cost) {
                     let what = format!(
                         "c{} is retried although its tool has only {tokens} retry tokens",
                         it.call.node
                     );
                     violations.push(Violation::new("I9", what));
                 }
-                *tokens = tokens.saturating_sub(cost);
                 paid.insert(it.call.node, cost);
             }
             _ => {}
