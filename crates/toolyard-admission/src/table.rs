@@ -182,8 +182,7 @@ impl<W: PlaceInLine> Table<W> {
         }
         self.age(now);
         let lane = self.lanes.find(&key);
-        // While a large change is being settled, a newcomer passes nobody who may be next.
-        if lane.is_none() && self.can_start(&key, None) && !self.is_owed(ask.need) {
+        if lane.is_none() && self.can_start(&key, None) {
             return Asked::Granted(self.take(ask.need, ask.root, ask.lineage, 0));
         }
         if let Some(queue_max) = self.bound_met(ask.root) {

@@ -51,7 +51,8 @@ impl<W: PlaceInLine> Table<W> {
             && self.leases.may_push(lease, holder)
     }
 
-    /// Whether a waiter with this key can start now. `lane` is its lane, if it is already waiting.
+    /// Whether a waiter with this key can start now. `lane` is its lane, if it is already waiting. While a large change is
+    /// being settled, no call passes those who may be next and have yet to be looked at.
     pub(super) fn can_start(&self, key: &LaneKey, lane: Option<u32>) -> bool {
         match key.who {
             Who::Resume { entry } => {
@@ -61,7 +62,9 @@ impl<W: PlaceInLine> Table<W> {
             Who::Call { holder, .. } => {
                 let may_push = |lease| self.may_take_lease(lease, holder, lane);
                 let is_free = |unit: UnitId| self.unit(unit).is_free(self.aging.holds_unit(unit, lane));
-                key.need.units().all(is_free) && key.need.lease().is_none_or(may_push)
+                key.need.units().all(is_free)
+                    && key.need.lease().is_none_or(may_push)
+                    && !self.is_owed(key.need)
             }
         }
     }

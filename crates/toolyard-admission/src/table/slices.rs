@@ -7,8 +7,9 @@
 //!   settle_slice                                                          ─┘
 //! ```
 //!
-//! While a resource is in the backlog, a newcomer that needs it waits even if it could start: those who may be next
-//! have yet to be looked at. After the last slice, no lane has a head that could start.
+//! While a resource is in the backlog, a call that needs it waits even if it could start, a newcomer as well as one that a
+//! release in between would let go: those who may be next have yet to be looked at. Sessions take their turns among the
+//! resources of one slice. After the last slice, no lane has a head that could start.
 
 use super::Table;
 use crate::{

@@ -203,3 +203,32 @@ fn of_full_pools(session: impl Fn(&mut Table<u32>) -> Option<UnitId>) -> (Table<
     }
     (table, pools)
 }
+
+/// CC-3: a release between two slices lets nobody pass a call of another session that is still to be looked at.
+#[test]
+fn a_release_between_slices_passes_nobody() {
+    let (mut table, _) = table(&[]);
+    table.backlog.slice = 2;
+    let (mine, other) = (table.open_class(ToolClass::Concurrent), table.open_class(ToolClass::Concurrent));
+    let tool = table.open(UnitKind::Tool(Reach::Engine), 2);
+    let plain = |class| Need::of(class, None, None);
+    let with_tool = |class| Need::of(class, Some(tool), None);
+    go(&mut table, ask(0, plain(mine)), 0);
+    go(&mut table, ask(1, plain(other)), 0);
+    for waiter in [1, 2] {
+        wait(&mut table, ask(0, plain(mine)), 0, waiter);
+    }
+    for waiter in [10, 11] {
+        wait(&mut table, ask(0, with_tool(mine)), 0, waiter);
+    }
+    wait(&mut table, ask(1, with_tool(other)), 0, 20);
+    table.resize_class(ToolClass::Concurrent, 10);
+    assert!(table.settle_slice(START));
+    assert_eq!(granted(&mut table), [1, 2]);
+    table.finish(plain(mine), None, START);
+    assert!(granted(&mut table).is_empty(), "the next slice looks at all of them");
+    settle_all(&mut table, START);
+    let mut rest = granted(&mut table);
+    rest.sort_unstable();
+    assert_eq!(rest, [10, 20], "each session has had a turn at the tool");
+}
