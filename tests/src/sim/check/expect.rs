@@ -412,7 +412,8 @@ impl Disturbances {
 
 /// For each handler that was given up and kept running: since when calls may end because they waited behind it. They
 /// wait for 30 s, less what may pass in between, from its end, or from that of a call above it, whose run it keeps from
-/// being quiescent (CL-3); or from that of a handler which stopped at once, if they waited for both.
+/// being quiescent (CL-3); or from that of a call which waited for its result and has left (ID-4); or from that of a
+/// handler which stopped at once, if they waited for both.
 fn zombies(index: &Index<'_>, traces: &Traces<'_>) -> impl Iterator<Item = u64> {
     const WAIT_US: u64 = 29_000_000;
     let ended = |node: u32| Some(traces.calls.get(&node)?.over?.0);
@@ -420,13 +421,16 @@ fn zombies(index: &Index<'_>, traces: &Traces<'_>) -> impl Iterator<Item = u64> 
         let (over_us, place) = trace.over?;
         let attempt = trace.attempts.last().filter(|attempt| attempt.started.is_some())?;
         let stopped = attempt.stopped.filter(|stopped| stopped.1 <= place);
-        let first_us = index.lineage(*node).filter_map(ended).min()?;
+        let kept = index.lineage(*node).chain(index.peers(*node).iter().copied());
+        let first_us = kept.filter_map(ended).min()?;
         stopped.is_none().then_some((first_us, attempt.stopped.map(|stopped| stopped.0), over_us))
     };
     let given_up: Vec<_> = traces.calls.iter().filter_map(given_up).collect();
     let first_us = given_up.iter().map(|it| it.0).min().unwrap_or(0);
-    let runs_on =
-        given_up.into_iter().filter(|(_, stopped, ended_us)| stopped.is_none_or(|it| it > *ended_us));
+    let runs_on = given_up.into_iter().filter(|(kept_us, stopped, ended_us)| {
+        // Who has waited long enough by then does not wait for one that stops at once.
+        stopped.is_none_or(|it| it > *ended_us || kept_us + WAIT_US <= *ended_us)
+    });
     runs_on.map(move |(_, _, ended_us)| ended_us.max(first_us + WAIT_US))
 }
 
