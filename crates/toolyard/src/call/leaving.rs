@@ -13,11 +13,12 @@ use crate::{
         end::Exit,
         ending::Recorded,
         in_flight::{CallRef, InFlight},
-        life::Life,
+        life::{LateResult, Life},
     },
     config::RECORD_WAIT,
 };
 use parking_lot::MutexGuard;
+use toolyard_core::EventKind;
 
 /// Such a call. It exits when this is dropped, whatever happens to the task that waits.
 pub(super) struct Leaving {
@@ -58,7 +59,24 @@ impl Drop for Leaving {
     fn drop(&mut self) {
         if let Some(exit) = self.exit.take() {
             let call = self.call.at();
-            call.exit(call.slot().life(), *exit);
+            let mut life = call.slot().life();
+            let late = life.take_held_back();
+            call.exit(life, *exit);
+            late.into_iter().for_each(|result| call.tell_late(result));
         }
+    }
+}
+
+impl InFlight<'_> {
+    /// Tells what a handler has ended with whose call was over by then: after the call's own end (OB-1).
+    pub(super) fn late_result(self, result: LateResult) {
+        let is_held_back = self.slot().life().holds_back(result);
+        if !is_held_back {
+            self.tell_late(result);
+        }
+    }
+
+    fn tell_late(self, LateResult { attempt, ok }: LateResult) {
+        self.emit(Some(attempt), || EventKind::LateResult { ok });
     }
 }

@@ -46,12 +46,21 @@ enum Phase {
     BackingOff(Box<Progress>),
     /// It has its permits; only its attempt ends it.
     Running(RunningCall),
-    /// It has run and ends, and is told of when its record is durable (SM-4). Nothing moves it any more.
-    RecordingEnd,
+    /// It has run and ends, and is told of when its record is durable (SM-4). Nothing moves it any more. What its
+    /// handlers end with meanwhile, which goes on for others, is told after that.
+    RecordingEnd { late: Vec<LateResult> },
     /// It has its one result. Its handler may still run, as a zombie or for other calls of its flight.
     Ended(Ending),
     /// Its result has been moved out.
     Taken,
+}
+
+/// What a handler has ended with whose call was over by then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LateResult {
+    /// The attempt that it was.
+    pub(crate) attempt: u32,
+    pub(crate) ok: bool,
 }
 
 /// A call that has its permits.
@@ -238,7 +247,7 @@ impl Life {
             Phase::Queued { ticket, .. } => Some(Wait::Queue(*ticket)),
             Phase::InLine { ticket, .. } => Some(Wait::Line(*ticket)),
             Phase::Following { ready_at } => Some(Wait::Flight(*ready_at)),
-            Phase::Running(_) | Phase::RecordingEnd | Phase::Ended(_) | Phase::Taken => None,
+            Phase::Running(_) | Phase::RecordingEnd { .. } | Phase::Ended(_) | Phase::Taken => None,
         }
     }
 
@@ -249,7 +258,7 @@ impl Life {
             Phase::BackingOff(progress) => Some(progress),
             Phase::Queued { bid, .. } | Phase::InLine { bid, .. } => bid.progress,
             Phase::Waiting | Phase::Asking { .. } | Phase::Following { .. } => None,
-            other @ (Phase::Running(_) | Phase::RecordingEnd | Phase::Ended(_) | Phase::Taken) => {
+            other @ (Phase::Running(_) | Phase::RecordingEnd { .. } | Phase::Ended(_) | Phase::Taken) => {
                 debug_assert!(false, "only its attempt ends a call that has started");
                 self.stays(other)
             }
@@ -262,8 +271,22 @@ impl Life {
     pub(crate) fn records_end(&mut self) -> Option<Waker> {
         debug_assert!(!self.is_ended(), "a call has one result");
         let waker = self.waker();
-        self.0 = Phase::RecordingEnd;
+        self.0 = Phase::RecordingEnd { late: Vec::new() };
         waker
+    }
+
+    /// Keeps what a handler has ended with until its call has been told of. `false` if it has been.
+    #[must_use]
+    pub(crate) fn holds_back(&mut self, result: LateResult) -> bool {
+        let Phase::RecordingEnd { late } = &mut self.0 else { return false };
+        late.push(result);
+        true
+    }
+
+    /// Takes what was kept so.
+    pub(crate) fn take_held_back(&mut self) -> Vec<LateResult> {
+        let Phase::RecordingEnd { late } = &mut self.0 else { return Vec::new() };
+        std::mem::take(late)
     }
 
     /// It ends: it has its one result. Returns the waker of the task that drove it, to be dropped outside of the lock.
@@ -342,7 +365,7 @@ impl Life {
 
     /// It has ended, or does as soon as that is recorded.
     pub(crate) fn is_over(&self) -> bool {
-        self.is_ended() || matches!(self.0, Phase::RecordingEnd)
+        self.is_ended() || matches!(self.0, Phase::RecordingEnd { .. })
     }
 
     /// What limits its wait, if it waits for something with a limit.

@@ -1,7 +1,7 @@
 //! Calls that have run, and end where nothing could wait for their record.
 
 use super::*;
-use toolyard::Batch;
+use toolyard::{Batch, Blocking};
 use toolyard_tests::scripted;
 
 /// Notes when the end of each call is told, in seconds, and whether the result says that it is recorded.
@@ -113,6 +113,48 @@ async fn the_handler_of_callers_that_have_all_left_is_stopped() {
     sleep(60 * SECOND).await; // longer than its grace, and far from its timeout
     let status = yard.engine.status().await.unwrap();
     assert!(status.pools.iter().all(|pool| pool.running == 0), "{status:?}");
+    yard.events.check();
+}
+
+/// Runs blocking handlers as tasks, which time may pass for.
+struct Tasks;
+
+impl Blocking for Tasks {
+    fn spawn(&self, job: BoxFuture<'static, ()>) {
+        tokio::spawn(job);
+    }
+}
+
+/// OB-1, SM-4: what a handler that could not be dropped ends with is told after the end of its call, also if that is
+/// still being recorded.
+#[tokio::test(start_paused = true)]
+async fn a_late_result_waits_for_the_end_of_its_call() {
+    // Records that are given later are durable before this one fails.
+    let recorder = MemoryRecorder::paced(|record| match record {
+        MemoryRecord::Ended { call, .. } if call.call_id.as_str() == "leads" => Pace::Fails(7 * SECOND),
+        _ => Pace::After(Duration::ZERO),
+    });
+    let yard = yard(|builder, log| {
+        let deaf = ToolSpec::write("deaf").concurrent().blocking().timeout(2 * SECOND);
+        builder.tool(scripted(deaf, log)).blocking(Arc::new(Tasks)).recorder(recorder)
+    })
+    .await;
+    let session = yard.engine.session("s");
+    let deaf = |id: &str| {
+        let mut call = call(id, "deaf", 4000, "ok");
+        call.idempotency_key = Some("k".into());
+        call
+    };
+    let follow = async {
+        sleep(Duration::from_millis(10)).await;
+        session.call(deaf("follows")).await
+    };
+    let leads = session.call(deaf("leads").deadline(SECOND));
+    let (leads, follows) = no_hang(async { tokio::join!(leads, follow) }).await;
+    assert_eq!(kinds(&[leads, follows]), [Some(ErrorKind::DeadlineExceeded), Some(ErrorKind::Timeout)]);
+    sleep(10 * SECOND).await;
+    let events = yard.events.of_call("leads");
+    assert_eq!(events[events.len() - 2..], ["tool.failed", "dispatch.late_result"]);
     yard.events.check();
 }
 

@@ -11,6 +11,7 @@ use crate::{
             supervise::Verdict,
         },
         ending::Ending,
+        life::LateResult,
         span,
     },
     record::OpenSpan,
@@ -115,7 +116,7 @@ impl Attempt {
         }
         self.finish(ending, still_running);
         if let Some(ok) = late {
-            self.at().emit(Some(self.number()), || EventKind::LateResult { ok });
+            self.at().late_result(LateResult { attempt: self.number(), ok });
         }
     }
 

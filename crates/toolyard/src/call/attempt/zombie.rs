@@ -1,14 +1,14 @@
 //! Handlers that were given up and could not be dropped.
 
 use crate::{
-    call::{in_flight::CallRef, nested::Report},
+    call::{in_flight::CallRef, life::LateResult, nested::Report},
     config::ZOMBIE_WAIT,
 };
 use futures::{FutureExt, future::FusedFuture as _};
 use std::pin::pin;
 use tokio::sync::oneshot;
 use toolyard_admission::{Held, UnitKind};
-use toolyard_core::{EventKind, ToolClass};
+use toolyard_core::ToolClass;
 
 /// Whether a zombie keeps a unit (SC-6): a mutating one keeps its tool and class units, because it may still change
 /// things; a reading one keeps only
@@ -57,7 +57,7 @@ impl Zombie {
         };
         // A dropped sender means that its thread is lost: there is nothing left to wait for.
         let ok = ended.unwrap_or(false);
-        call.at().emit(Some(self.attempt), || EventKind::LateResult { ok });
+        call.at().late_result(LateResult { attempt: self.attempt, ok });
     }
 
     /// Gives back what it holds: for everything that waits, the call is quiescent.
