@@ -11,7 +11,7 @@ use super::{
 };
 use crate::sim::{
     Fact,
-    program::{Act, CallBack, Consent, End, HookPlan, Index, Node, Placement, Program, ToolPlan},
+    program::{Act, Consent, End, HookPlan, Index, Node, Placement, Program, ToolPlan},
 };
 use std::collections::BTreeSet;
 use toolyard::{ErrorKind, EventKind, Routing, ToolClass};
@@ -278,7 +278,7 @@ fn may_stop(index: &Index<'_>, node: &Node<'_>, attempt: u32) -> bool {
         || matches!(node.call.script.end_of(attempt), End::Limited(Some(30_001..)))
         || tool.placement == Placement::Blocking
         // It may cancel the call between the end of its handler and the next attempt.
-        || matches!(tool.on_drop, Some(CallBack::CancelCall(..) | CallBack::CancelCalls(_)))
+        || tool.on_drop.is_some_and(|does| does.may_cancel(&index.program.policies))
         || node.call.script.is_nested()
         || retries * RETRY_COST_MAX > RETRY_TOKENS
 }

@@ -1,5 +1,7 @@
 //! Destructors of the embedder that use the engine.
 
+use super::PolicyPlan;
+
 /// What a destructor does with the engine that drops its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallBack {
@@ -13,4 +15,15 @@ pub enum CallBack {
     SetPolicy(usize),
     /// Forks a sub-agent of a session, and drops it.
     Fork(usize),
+}
+
+impl CallBack {
+    /// Whether it cancels calls, or may by dropping one of these policies.
+    pub fn may_cancel(self, policies: &[PolicyPlan]) -> bool {
+        let cancels = |does| matches!(does, Self::CancelCall(..) | Self::CancelCalls(_));
+        match self {
+            Self::SetPolicy(_) => policies.iter().filter_map(|policy| policy.on_drop).any(cancels),
+            does => cancels(does),
+        }
+    }
 }
