@@ -78,7 +78,7 @@ fn has_end(recorder: &MemoryRecorder, id: &str) -> bool {
 /// leave no end. What has started ends as ever.
 #[tokio::test(start_paused = true)]
 async fn a_drain_suspends_what_has_not_started() {
-    let recorder = MemoryRecorder::default().durable_in_name();
+    let recorder = MemoryRecorder::default().outliving();
     let yard = yard_with(&recorder).await;
     let calls = vec![
         call("runs", "concurrent", 500, "ok"),
@@ -131,7 +131,7 @@ async fn a_drain_suspends_nothing_if_nothing_outlives_it() {
 /// of a handler, and those that come when the drain has begun.
 #[tokio::test(start_paused = true)]
 async fn what_nobody_can_resume_is_not_suspended() {
-    let recorder = MemoryRecorder::default().durable_in_name();
+    let recorder = MemoryRecorder::default().outliving();
     let yard = yard_with(&recorder).await;
     let session = yard.engine.session("s");
     let never = yard.engine.session_with("never", SessionOptions::default().without_resume());
@@ -171,7 +171,7 @@ async fn what_nobody_can_resume_is_not_suspended() {
 /// SM-10: nor are those of a batch that comes while the pools are still being told of the drain.
 #[tokio::test(start_paused = true)]
 async fn a_batch_that_comes_as_the_drain_begins_is_not_suspended() {
-    let recorder = MemoryRecorder::default().durable_in_name();
+    let recorder = MemoryRecorder::default().outliving();
     let yard = yard_with(&recorder).await;
     let session = yard.engine.session("s");
     let calls = vec![call("runs", "serial", 500, "ok"), call("later", "serial", 0, "ok")];
@@ -189,7 +189,7 @@ async fn a_call_whose_start_was_recorded_is_not_suspended() {
         MemoryRecord::Attempt { .. } => Pace::Fails(3600 * SECOND),
         _ => Pace::After(Duration::ZERO),
     };
-    let recorder = MemoryRecorder::paced(late).durable_in_name();
+    let recorder = MemoryRecorder::paced(late).outliving();
     let yard = yard_with(&recorder).await;
     let session = yard.engine.session("s");
     let outcomes = drained(&yard, session.dispatch(vec![call("starts", "serial", 0, "ok")])).await;
@@ -205,7 +205,7 @@ async fn a_suspended_call_says_whether_its_batch_is_durable() {
             MemoryRecord::Batch { .. } => pace,
             _ => Pace::Nothing,
         });
-        let yard = yard_with(&recorder.durable_in_name()).await;
+        let yard = yard_with(&recorder.outliving()).await;
         let session = yard.engine.session("s");
         let calls = vec![call("runs", "concurrent", 200, "ok"), call("later", "serial", 0, "ok")];
         let began = tokio::time::Instant::now();
@@ -218,7 +218,7 @@ async fn a_suspended_call_says_whether_its_batch_is_durable() {
 /// SM-10, CL-5: so are the calls of an open batch.
 #[tokio::test(start_paused = true)]
 async fn calls_of_an_open_batch_are_suspended() {
-    let recorder = MemoryRecorder::default().durable_in_name();
+    let recorder = MemoryRecorder::default().outliving();
     let yard = yard_with(&recorder).await;
     let batch = yard.engine.session("s").open_batch();
     batch.push(call("runs", "concurrent", 500, "ok"));
@@ -230,7 +230,7 @@ async fn calls_of_an_open_batch_are_suspended() {
 /// SM-10: a cancel of a suspended turn is recorded, so that the turn ends.
 #[tokio::test(start_paused = true)]
 async fn a_cancel_ends_a_suspended_turn() {
-    let recorder = MemoryRecorder::default().durable_in_name();
+    let recorder = MemoryRecorder::default().outliving();
     let yard = yard_with(&recorder).await;
     let session = yard.engine.session("s");
     let turn = session.turn();
@@ -247,7 +247,7 @@ async fn a_cancel_ends_a_suspended_turn() {
 /// SM-10, CL-7: not those of an open batch whose handler is gone: nobody can resume it.
 #[tokio::test(start_paused = true)]
 async fn calls_below_a_handler_that_has_ended_are_not_suspended() {
-    let recorder = MemoryRecorder::default().durable_in_name();
+    let recorder = MemoryRecorder::default().outliving();
     let kept = Arc::new(Mutex::new(None));
     let (recording, keeps) = (recorder.clone(), kept.clone());
     let keeps = tool_fn(ToolSpec::read("keeps"), move |(): (), cx: ToolContext| {
@@ -301,7 +301,7 @@ async fn an_answer_that_is_being_recorded_holds_for_a_suspended_call() {
                 MemoryRecord::Answer { .. } => pace,
                 _ => Pace::After(Duration::ZERO),
             };
-            let recorder = MemoryRecorder::paced(paced).durable_in_name();
+            let recorder = MemoryRecorder::paced(paced).outliving();
             let answers = Answers(answer.clone(), tokio::time::Instant::now(), Arc::default());
             let (recording, approver) = (recorder.clone(), answers.clone());
             let confirm = Confirmations::auto().tool("serial", ConfirmationMode::Prompt);

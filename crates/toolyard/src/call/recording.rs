@@ -65,8 +65,9 @@ impl BatchState {
     /// outlives it, their caller can resume their turn, and they had arrived before the drain began (SM-10).
     #[cold]
     pub(super) fn may_be_resumed(&self) -> bool {
-        let durable = self.session.engine.recorder.as_ref().is_some_and(|recorder| recorder.is_durable());
-        durable && self.records.get().is_some_and(|records| records.may_be_resumed)
+        let recorder = self.session.engine.recorder.as_ref();
+        recorder.is_some_and(|recorder| recorder.outlives_engine())
+            && self.records.get().is_some_and(|records| records.may_be_resumed)
     }
 
     /// What its attempts build on.

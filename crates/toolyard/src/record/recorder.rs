@@ -125,7 +125,7 @@ impl Error for RecordError {
 pub trait Recorder: Send + Sync {
     /// Whether another life of the engine can go on from what this records. If so, a drain suspends what it would end
     /// otherwise (SM-10).
-    fn is_durable(&self) -> bool {
+    fn outlives_engine(&self) -> bool {
         false
     }
 

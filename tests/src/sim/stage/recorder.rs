@@ -16,7 +16,7 @@ pub(super) fn scripted(stage: &Arc<Stage>, plan: RecorderPlan) -> MemoryRecorder
         stage.journal.note(Fact::Recorded(Box::new(record.clone()), pace));
         pace
     });
-    if plan.durable { recorder.durable_in_name() } else { recorder }
+    if plan.durable { recorder.outliving() } else { recorder }
 }
 
 fn pace(dice: &mut Dice, plan: RecorderPlan, record: &MemoryRecord) -> Pace {

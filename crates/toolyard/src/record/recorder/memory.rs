@@ -126,9 +126,9 @@ impl MemoryRecorder {
         Self { pace: Arc::new(pace), outlives: false, kept: Arc::default() }
     }
 
-    /// Makes it [say](Recorder::is_durable) that it outlives the engine, for tests of drains.
+    /// Makes it [say](Recorder::outlives_engine) that it outlives the engine, for tests of drains.
     #[must_use]
-    pub fn durable_in_name(mut self) -> Self {
+    pub fn outliving(mut self) -> Self {
         self.outlives = true;
         self
     }
@@ -170,7 +170,7 @@ impl MemoryRecorder {
 }
 
 impl Recorder for MemoryRecorder {
-    fn is_durable(&self) -> bool {
+    fn outlives_engine(&self) -> bool {
         self.outlives
     }
 

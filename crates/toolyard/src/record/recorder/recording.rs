@@ -19,16 +19,17 @@ use toolyard_redact::Redactor;
 pub(crate) struct Recording {
     recorder: Contained<Arc<dyn Recorder>>,
     redactor: Option<Redactor>,
-    is_durable: bool,
+    outlives_engine: bool,
 }
 
 impl Recording {
     pub(crate) fn new(recorder: Arc<dyn Recorder>, redactor: Option<Redactor>) -> Self {
-        let is_durable = caught(|| recorder.is_durable()).unwrap_or_else(|panic| {
-            panic.log("a recorder panicked when it was asked whether it is durable", None, redactor.as_ref());
+        let outlives_engine = caught(|| recorder.outlives_engine()).unwrap_or_else(|panic| {
+            let what = "a recorder panicked when it was asked whether it outlives its engine";
+            panic.log(what, None, redactor.as_ref());
             false
         });
-        Self { recorder: Contained::new(recorder), redactor, is_durable }
+        Self { recorder: Contained::new(recorder), redactor, outlives_engine }
     }
 
     /// Tells the recorder that the engine begins.
@@ -39,8 +40,8 @@ impl Recording {
     }
 
     /// Whether a drain suspends calls (SM-10).
-    pub(crate) fn is_durable(&self) -> bool {
-        self.is_durable
+    pub(crate) fn outlives_engine(&self) -> bool {
+        self.outlives_engine
     }
 
     /// Gives a record; `None` if nothing has to wait for it. Callers must hold no lock: this is the embedder's code.
