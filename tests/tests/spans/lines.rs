@@ -100,8 +100,12 @@ async fn what_nobody_expects_is_logged_with_its_cause() {
             } else {
                 asked.as_deref().is_some_and(|it| it != "0")
             };
-            for part in [" backtrace=", "0: ", "lines::Fails"] {
-                assert_eq!(said[0].contains(part), has_stack, "{part} {said:?}");
+            let stack = said[0].split_once(" backtrace=").map(|(_, stack)| stack);
+            assert_eq!(stack.is_some(), has_stack, "{said:?}");
+            if let Some(stack) = stack {
+                assert!(stack.contains("0: "), "{stack}");
+                // Debug information gives frames other names.
+                assert!(stack.contains("lines::Fails") || stack.contains("spans/lines.rs:"), "{stack}");
             }
         }
     }
