@@ -1,9 +1,11 @@
 //! The digest that identifies exactly one piece of work, for approvals and audits to bind to.
 
 mod content;
+mod lazy;
 mod terms;
 
 pub use content::ContentHash;
+pub use lazy::LazyDigest;
 pub use terms::{AgentTerms, PolicyIdentity, Terms};
 
 use crate::{LinkedPath, SessionId, ToolSpec, canonical_json};

@@ -20,7 +20,7 @@
 //! that the file as a whole is consistent.
 //!
 //! A `digest` is the [`CallDigest`](crate::CallDigest) of the call. It is present if a sink keeps the events or the
-//! call needs approval. For a call that was refused it covers the text of the arguments, otherwise everything that
+//! call needs approval, and made when somebody [asks](EventKind::digest) for it or writes the event. For a call that was refused it covers the text of the arguments, otherwise everything that
 //! would run.
 
 mod cursor;

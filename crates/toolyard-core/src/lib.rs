@@ -45,7 +45,7 @@ pub use call::{Arguments, Batch, Call, CallId, CallTimeout, TimeoutScope};
 pub use capability::{Capabilities, FsGrant, FsGrantError, Host, HostError, HostPattern, HostPatternError};
 pub use class::{Routing, SideEffects, ToolClass};
 pub use context::{CallScope, ContextParts, Dispatching, ToolContext};
-pub use digest::{AgentTerms, CallDigest, ContentHash, DigestError, PolicyIdentity, Terms};
+pub use digest::{AgentTerms, CallDigest, ContentHash, DigestError, LazyDigest, PolicyIdentity, Terms};
 #[doc(hidden)]
 pub use elapsed::Elapsed;
 pub use error::{

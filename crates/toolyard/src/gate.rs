@@ -14,6 +14,7 @@ mod desk;
 mod arguments;
 mod capability_check;
 mod consent;
+mod digests;
 mod edit;
 mod hooks;
 mod lengthy;
@@ -25,6 +26,8 @@ pub(crate) use arguments::{Args, bound};
 pub(crate) use capability_check::{NamedPath, declared_paths, lead_as_before, projected};
 use consent::consent;
 pub(crate) use consent::{ApprovalSubject, Consent, refused_by, request};
+pub(crate) use digests::shared_digest;
+use digests::{digest, lazy_digest, terms};
 pub(crate) use edit::{CheckedEdit, Edit, changes, check_edit};
 pub(crate) use hooks::{before, ended, starting};
 pub(crate) use lengthy::{Unvalidated, validate_at_length, validations_end};
@@ -42,7 +45,7 @@ use std::sync::{
 };
 use tokio::time::Instant;
 use toolyard_core::{
-    Call, CallDigest, CallError, Confinement, ErrorKind, PolicyIdentity, Sandbox, Terms, ToolClass, wording,
+    Call, CallDigest, CallError, Confinement, ErrorKind, LazyDigest, PolicyIdentity, ToolClass, wording,
 };
 
 /// A call that may run.
@@ -64,7 +67,7 @@ struct More {
     /// Where it executes and within which limits, unless that is the host without limits.
     confinement: Option<Confinement>,
     /// The digest of what runs under the policy that it was asked of, if an approval or an event sink needs it.
-    digest: Option<CallDigest>,
+    digest: Option<LazyDigest>,
     /// The paths it names, and where they led when it was decided whether it is asked about; only if it is, or an
     /// earlier answer covers it.
     paths: Vec<NamedPath>,
@@ -120,8 +123,8 @@ impl Cleared {
     }
 
     /// The digest of what was to run when the call passed the gate; only if one was made.
-    pub(crate) fn digest_at_gate(&self) -> Option<CallDigest> {
-        self.more.as_ref()?.digest
+    pub(crate) fn digest_at_gate(&self) -> Option<&LazyDigest> {
+        self.more.as_ref()?.digest.as_ref()
     }
 
     /// The arguments that run; `call` must be the call that passed the gate.
@@ -188,8 +191,8 @@ pub(crate) fn check<F: Clone>(
     let (consent, paths) = consent(entry, args, session)?;
     let marked = consent.asks() || session.engine.bus.has_sinks();
     let digest = marked.then(|| {
-        let identity = rules.identity(session.engine.epoch);
-        digest(entry, args, session, identity, confinement.sandbox)
+        let terms = terms(session, rules.identity(session.engine.epoch), confinement.sandbox);
+        lazy_digest(entry, args, call.arguments.size(), session, terms)
     });
     let confinement = (confinement != HOST).then_some(confinement);
     let has_more = key.is_some() || confinement.is_some() || digest.is_some() || !paths.is_empty();
@@ -255,7 +258,8 @@ pub(crate) struct AllowedAnew {
 impl AllowedAnew {
     /// The digest of the call under this grant.
     pub(crate) fn digest(&self, entry: &ToolEntry, args: &Value, session: &Agent) -> CallDigest {
-        digest(entry, args, session, self.identity, self.allowed.confinement.sandbox)
+        let terms = terms(session, self.identity, self.allowed.confinement.sandbox);
+        digest(entry, args, session, &terms)
     }
 }
 
@@ -275,24 +279,6 @@ pub(crate) fn recheck_policy(
 pub(crate) fn not_found(name: &str, table: &Table, session: &Agent) -> String {
     let known = table.values().filter(|entry| session.sees(entry)).map(|entry| entry.name());
     wording::tool_not_found(name, known.collect())
-}
-
-/// The digest of a call as it would run under this policy, in this sandbox (SM-7).
-fn digest(
-    entry: &ToolEntry,
-    args: &Value,
-    session: &Agent,
-    policy: PolicyIdentity,
-    sandbox: Sandbox,
-) -> CallDigest {
-    let terms = Terms { policy, agent: session.permissions.terms(&session.engine), sandbox };
-    CallDigest::of(entry.name(), &entry.spec().version, args, &session.id, &terms)
-}
-
-/// What calls that may share a question have in common: their digests but for the policy and its grant, which are the
-/// same for all of them at any time.
-pub(crate) fn shared_digest(entry: &ToolEntry, args: &Value, session: &Agent) -> CallDigest {
-    digest(entry, args, session, PolicyIdentity::Content([0; 32]), Sandbox::Host)
 }
 
 /// The call's idempotency key with the fingerprint of its arguments.

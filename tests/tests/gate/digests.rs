@@ -1,9 +1,12 @@
 //! What the digest of a call covers (SM-7).
 
 use super::no_hang;
+use serde_json::json;
+use std::sync::Arc;
 use toolyard::{
-    Answer, ApprovalDesk, CallDigest, Caller, Capabilities, Confirmations, Denied, EngineBuilder, EventKind,
-    FsGrant, FsMode, Grant, PolicyRules, Rule, RuntimePolicy, SessionOptions, ToolSpec,
+    Answer, ApprovalDesk, Arguments, Call, CallDigest, Caller, Capabilities, Confirmations, Denied,
+    EngineBuilder, EventKind, FsGrant, FsMode, Grant, PolicyRules, Rule, RuntimePolicy, SessionOptions,
+    ToolSpec,
 };
 use toolyard_tests::{Recorder, call, scripted, shape, yard};
 
@@ -13,7 +16,7 @@ async fn digest(build: impl FnOnce(EngineBuilder) -> EngineBuilder, options: Ses
     let session = yard.engine.session_with("s", options);
     assert_eq!(shape(&session.dispatch(vec![call("c", "serial", 0, "ok")]).await), "c ok");
     let received = yard.events.events().into_iter().find_map(|event| match event.kind {
-        EventKind::Received { digest, .. } => digest,
+        EventKind::Received { .. } => event.kind.digest(),
         _ => None,
     });
     received.unwrap()
@@ -105,10 +108,35 @@ async fn without_a_fingerprint_a_digest_is_good_in_one_life() {
 /// The digests of the calls that ran.
 fn called(events: &Recorder) -> Vec<CallDigest> {
     let called = events.events().into_iter().filter_map(|event| match event.kind {
-        EventKind::Called { digest, .. } => digest,
+        EventKind::Called { .. } => event.kind.digest(),
         _ => None,
     });
     called.collect()
+}
+
+/// CC-4: events keep short arguments for whoever asks for the digest, and no long ones.
+#[tokio::test(start_paused = true)]
+async fn events_keep_no_long_arguments() {
+    for (length, kept) in [(10, true), (10_000, false)] {
+        let yard = yard(|builder, _| builder).await;
+        let args = Arc::new(json!({"ms": 0, "end": "x".repeat(length)}));
+        let call = Call::new("c", "serial", Arguments::Json(args.clone()));
+        yard.engine.session("s").dispatch(vec![call]).await;
+        assert_eq!(Arc::strong_count(&args) > 1, kept, "{length} bytes");
+    }
+}
+
+/// PO-4: a call has one digest, whether it is made at once or when somebody asks.
+#[tokio::test(start_paused = true)]
+async fn a_digest_is_the_same_whenever_it_is_made() {
+    let yard = yard(|builder, _| builder).await;
+    let session = yard.engine.session("s");
+    for text in [r#"{"ms": 0, "end": "ok"}"#.to_owned(), format!(r#"{{"ms": 0, {:600}"end": "ok"}}"#, "")] {
+        let outcomes = session.dispatch(vec![Call::new("c", "serial", text)]).await;
+        assert_eq!(shape(&outcomes), "c ok");
+    }
+    let digests = called(&yard.events);
+    assert_eq!(digests[0], digests[1]);
 }
 
 /// SM-7: a fingerprint that panics is none, and stops nobody.

@@ -142,7 +142,7 @@ async fn an_edited_question_shows_both() {
 
     let events = yard.events.events();
     let received = find(&events, |kind| match kind {
-        EventKind::Received { digest, .. } => *digest,
+        EventKind::Received { .. } => kind.digest(),
         _ => None,
     });
     let (asked, summary, names) = find(&events, |kind| match kind {
@@ -161,7 +161,7 @@ async fn an_edited_question_shows_both() {
     assert_eq!((who.as_deref(), summary.as_deref()), (Some("ada"), Some(r#"{"path":"b.md"}"#)));
     assert_eq!(names, ["b.md"]);
     let called: CallDigest = find(&events, |kind| match kind {
-        EventKind::Called { digest, edited: true, .. } => *digest,
+        EventKind::Called { edited: true, .. } => kind.digest(),
         _ => None,
     });
     assert_eq!(resolved, Some(called));
@@ -175,7 +175,7 @@ async fn an_edited_question_shows_both() {
     same.run(vec![save("x", "a.md")], vec![edit("b.md")]).await;
     let ran = |yard: &Saving| {
         find(&yard.events.events(), |kind| match kind {
-            EventKind::Called { digest, .. } => *digest,
+            EventKind::Called { .. } => kind.digest(),
             _ => None,
         })
     };

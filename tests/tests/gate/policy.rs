@@ -182,7 +182,7 @@ async fn a_question_is_asked_again_under_a_new_policy() {
         no_hang(async { tokio::join!(session.dispatch(vec![call("s", "serial", 0, "ok")]), person) }).await;
     assert_eq!(shape(&outcomes), "s ok");
     let called = yard.events.events().into_iter().find_map(|event| match event.kind {
-        EventKind::Called { digest, policy_version, .. } => Some((digest, policy_version)),
+        EventKind::Called { policy_version, .. } => Some((event.kind.digest(), policy_version)),
         _ => None,
     });
     assert_eq!(called, Some((Some(asked), 2)));

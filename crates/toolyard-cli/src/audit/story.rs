@@ -160,8 +160,9 @@ impl Story {
 
     /// Reads the call's next event.
     pub(super) fn read(&mut self, kind: EventKind) {
+        let digest = kind.digest();
         match kind {
-            EventKind::Received { digest, .. } => self.digest = digest,
+            EventKind::Received { .. } => self.digest = digest,
             EventKind::ConfirmationRequested { request, shares, .. } => {
                 (self.request, self.shares) = (Some(request), shares);
             }
@@ -169,7 +170,7 @@ impl Story {
                 self.settled = Some(if approved { Settled::Yes(by) } else { Settled::No(error) });
                 (self.who, self.reason) = (who, reason);
             }
-            EventKind::Called { policy_version, approval, digest, edited, .. } => {
+            EventKind::Called { policy_version, approval, edited, .. } => {
                 self.called = Some(Called { policy_version, approval, edited });
                 self.digest = digest.or(self.digest);
             }

@@ -2,8 +2,8 @@
 
 use super::{CallDetails, Epoch, details};
 use crate::{
-    BreakerState, CallDigest, CallError, Decision, Dedupe, Effect, ErrorKind, Reason, RequestId, Sandbox,
-    SideEffects, ToolClass, error::OldClass,
+    BreakerState, CallDigest, CallError, Decision, Dedupe, Effect, ErrorKind, LazyDigest, Reason, RequestId,
+    Sandbox, SideEffects, ToolClass, error::OldClass,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -116,7 +116,7 @@ pub enum EventKind {
         tool_name: Arc<str>,
         bytes: usize,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        digest: Option<CallDigest>,
+        digest: Option<LazyDigest>,
     },
     /// The call's arguments are invalid.
     #[serde(rename = "tool.input_invalid")]
@@ -191,7 +191,7 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approval: Option<Approval>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        digest: Option<CallDigest>,
+        digest: Option<LazyDigest>,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         edited: bool,
     },
@@ -379,6 +379,19 @@ impl EventKind {
                 Some(&failure.tool_name)
             }
             Self::BreakerTransition { tool_name, .. } => tool_name.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The digest of the call, if the event has one: that of its arrival, of its confirmation, or of what runs. Makes it
+    /// if nobody has asked for it before.
+    pub fn digest(&self) -> Option<CallDigest> {
+        match self {
+            Self::Received { digest, .. } | Self::Called { digest, .. } => {
+                digest.as_ref().map(LazyDigest::get).copied()
+            }
+            Self::ConfirmationRequested { digest, .. } => Some(*digest),
+            Self::ConfirmationResolved { digest, .. } => *digest,
             _ => None,
         }
     }

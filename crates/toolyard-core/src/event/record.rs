@@ -91,7 +91,7 @@ fn next(kind: &E) -> Option<E> {
             queue_ms: 0,
             policy_version: 1,
             approval: Some(Approval::Remembered),
-            digest: Some(digest),
+            digest: Some(digest.into()),
             edited: true,
         },
         E::Called { .. } => E::Attempt,
@@ -123,7 +123,7 @@ fn next(kind: &E) -> Option<E> {
 
 fn every_kind() -> Vec<E> {
     let digest = CallDigest::of_text("read_file", "{}", &SessionId::from("s"));
-    let first = E::Received { tool_name: "read_file".into(), bytes: 2, digest: Some(digest) };
+    let first = E::Received { tool_name: "read_file".into(), bytes: 2, digest: Some(digest.into()) };
     std::iter::successors(Some(first), next).collect()
 }
 

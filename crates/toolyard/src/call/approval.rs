@@ -61,7 +61,7 @@ impl InFlight<'_> {
 
     fn question(self, approver: Contained<Arc<dyn Approver>>) -> Question {
         let work = self.work();
-        let digest = work.digest_at_gate().expect("a call with an open question has a digest");
+        let digest = *work.digest_at_gate().expect("a call with an open question has a digest").get();
         let (entry, args, call_id) = (&work.entry, self.args(), &self.call().id);
         let (session, turn) = (self.session(), self.batch.turn);
         let subject = ApprovalSubject { session, entry, args, turn, call_id, digest, paths: work.paths() };

@@ -393,7 +393,8 @@ impl Question {
             // Under the lock, so that nobody starts the call with other arguments than these.
             call.work().apply(edit);
         }
-        call.emit(None, || verdict.event(None, call.digest(), call.edit_shown()));
+        let digest = call.digest().map(|digest| *digest.get());
+        call.emit(None, || verdict.event(None, digest, call.edit_shown()));
         drop(life);
         self.taken();
         if run_begun {

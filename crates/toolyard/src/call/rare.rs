@@ -26,7 +26,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering, fence},
 };
 use tokio_util::sync::CancellationToken;
-use toolyard_core::{CallDigest, Confinement};
+use toolyard_core::{CallDigest, Confinement, LazyDigest};
 
 /// The part of a call's state that is outside its slot.
 #[derive(Default)]
@@ -40,7 +40,7 @@ pub(crate) struct Rare {
     /// The grant of a policy that came into force after the gate let the call through.
     confinement: OnceLock<Confinement>,
     /// The digest of what runs under a policy that came into force after the gate let the call through.
-    digest_anew: Mutex<Option<CallDigest>>,
+    digest_anew: Mutex<Option<LazyDigest>>,
     /// Whether this call's handler, and not its whole batch, is told to stop.
     stop_requested: AtomicBool,
     /// Whether the caller of this call, not of its whole batch, no longer wants the result of its flight.
@@ -104,13 +104,13 @@ impl Rare {
     }
 
     /// The digest of what runs, if a later policy has made it another than at the gate.
-    pub(crate) fn digest_anew(&self) -> Option<CallDigest> {
-        *self.digest_anew.lock()
+    pub(crate) fn digest_anew(&self) -> Option<LazyDigest> {
+        self.digest_anew.lock().clone()
     }
 
     /// Stores the digest of what runs under a later policy.
-    pub(crate) fn mark_anew(&self, digest: Option<CallDigest>) {
-        *self.digest_anew.lock() = digest;
+    pub(crate) fn mark_anew(&self, digest: CallDigest) {
+        *self.digest_anew.lock() = Some(digest.into());
     }
 
     fn handler(&self) -> MutexGuard<'_, Handler> {

@@ -15,7 +15,7 @@ use crate::{
     gate::{self, Cleared},
     tool::{Allowed, PolicyVersion, SandboxBreaker},
 };
-use toolyard_core::{CallDigest, CallError, Confinement};
+use toolyard_core::{CallDigest, CallError, Confinement, LazyDigest};
 
 impl BatchState {
     /// Whether nothing has changed since the gate let a call through that decides whether it may run, as for almost
@@ -52,8 +52,8 @@ impl<'a> InFlight<'a> {
         let Some(work) = self.cleared() else { return Ok(()) };
         let anew = gate::recheck_policy(&work.entry, self.args(), self.session())?;
         let before = self.digest();
-        let digest = before.map(|_| anew.digest(&work.entry, self.args(), self.session()));
-        if work.consent.asks() && digest != before {
+        let digest = before.as_ref().map(|_| anew.digest(&work.entry, self.args(), self.session()));
+        if work.consent.asks() && digest.as_ref() != before.as_ref().map(LazyDigest::get) {
             return Err(Refusal::ChangedSinceApproval.error());
         }
         self.grant_anew(anew.allowed, digest)
@@ -66,7 +66,9 @@ impl<'a> InFlight<'a> {
         if confinement != *self.confinement() && !self.slot().make_rare().confine_anew(confinement) {
             return Err(Refusal::ChangedTwice.error());
         }
-        if digest.is_some() && digest != self.digest() {
+        if let Some(digest) = digest
+            && self.digest().is_none_or(|before| *before.get() != digest)
+        {
             self.slot().make_rare().mark_anew(digest);
         }
         self.work().allowed_by(policy);
@@ -98,19 +100,19 @@ impl<'a> InFlight<'a> {
     }
 
     /// The digest of what runs, under the policy that last allowed the call; `None` if digests are not kept.
-    pub(crate) fn digest(self) -> Option<CallDigest> {
+    pub(crate) fn digest(self) -> Option<LazyDigest> {
         let at_gate = self.cleared()?.digest_at_gate()?;
-        Some(self.slot().rare().and_then(Rare::digest_anew).unwrap_or(at_gate))
+        Some(self.slot().rare().and_then(Rare::digest_anew).unwrap_or_else(|| at_gate.clone()))
     }
 
     /// The digest of a call as it arrived, if a sink keeps it: of what would run, or of the call's text if it was
     /// refused.
-    pub(crate) fn received_digest(self) -> Option<CallDigest> {
+    pub(crate) fn received_digest(self) -> Option<LazyDigest> {
         if !self.engine().bus.has_sinks() {
             return None;
         }
         let call = self.call();
-        let of_text = || CallDigest::of_text(&call.name, &call.arguments.text(), &self.session().id);
+        let of_text = || CallDigest::of_text(&call.name, &call.arguments.text(), &self.session().id).into();
         Some(self.digest().unwrap_or_else(of_text))
     }
 }

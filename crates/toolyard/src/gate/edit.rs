@@ -10,7 +10,7 @@
 use super::{
     Allowed, Cleared, Fit, NotCleared, allow_arguments, arguments,
     capability_check::{self, NamedPath},
-    digest,
+    digest, terms,
 };
 use crate::{agent::Agent, config::Limits};
 use serde_json::Value;
@@ -66,7 +66,7 @@ pub(crate) fn check_edit(
     }
     let paths = capability_check::named_paths(entry, args, session)?;
     let identity = rules.policy.identity(session.engine.epoch);
-    let digest = digest(entry, args, session, identity, allowed.confinement.sandbox);
+    let digest = digest(entry, args, session, &terms(session, identity, allowed.confinement.sandbox));
     let edit = Edit { args: args.clone(), shown: shown(args, session), paths };
     Ok(CheckedEdit { edit, allowed, digest })
 }

@@ -18,6 +18,7 @@ use toolyard_redact::Redactor;
 /// A registered tool.
 pub struct ToolEntry {
     name: Arc<str>,
+    version: Arc<str>,
     spec: ToolSpec,
     forms: Box<[Form]>,
     schema: Schema,
@@ -55,6 +56,7 @@ impl ToolEntry {
         let schema = compiled.map_err(|source| RegisterError::Schema { name: name.to_owned(), source })?;
         Ok(Self {
             name: name.into(),
+            version: spec.version.as_str().into(),
             schema,
             forms,
             factory: Contained::new(factory),
@@ -73,6 +75,10 @@ impl ToolEntry {
 
     pub(crate) fn shared_name(&self) -> Arc<str> {
         self.name.clone()
+    }
+
+    pub(crate) fn shared_version(&self) -> Arc<str> {
+        self.version.clone()
     }
 
     /// The spec in force, settings included.

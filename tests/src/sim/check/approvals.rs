@@ -77,8 +77,8 @@ impl CallApproval<'_> {
     /// Checks that the call was approved before it started.
     fn check_start(&self, broken: &mut Broken<'_>) {
         let called = self.trace.events.iter().find_map(|(place, _, event)| match event.kind {
-            EventKind::Called { approval, digest, policy_version, edited, .. } => {
-                Some((*place, approval, digest, policy_version, edited))
+            EventKind::Called { approval, policy_version, edited, .. } => {
+                Some((*place, approval, event.kind.digest(), policy_version, edited))
             }
             _ => None,
         });

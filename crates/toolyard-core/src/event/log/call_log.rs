@@ -39,7 +39,7 @@ enum Answer {
 impl CallLog {
     pub(super) fn new(at: u64, event: &Event) -> Self {
         let digest = match &event.kind {
-            EventKind::Received { digest, .. } => *digest,
+            EventKind::Received { .. } => event.kind.digest(),
             _ => None,
         };
         Self {
@@ -119,8 +119,8 @@ impl CallLog {
                 let yes = Answer::Yes { digest: *digest, edited: input_summary.is_some() };
                 self.answer = if *approved { yes } else { Answer::No(*error) };
             }
-            EventKind::Called { approval, digest, policy_version, edited, .. } => {
-                self.called(*approval, *digest, *policy_version, faults);
+            EventKind::Called { approval, policy_version, edited, .. } => {
+                self.called(*approval, event.kind.digest(), *policy_version, faults);
                 let approved = matches!(self.answer, Answer::Yes { edited: true, .. });
                 faults.extend(WhatFault::of_edit(event, *edited, approved));
                 self.called = Some(*edited);

@@ -18,7 +18,7 @@ fn failed(kind: ErrorKind, attempts: u32) -> Failure {
 }
 
 fn received(text: &str) -> E {
-    E::Received { tool_name: "t".into(), bytes: 2, digest: Some(digest(text)) }
+    E::Received { tool_name: "t".into(), bytes: 2, digest: Some(digest(text).into()) }
 }
 
 fn called(text: &str, approval: Option<Approval>) -> E {
@@ -29,7 +29,7 @@ fn called(text: &str, approval: Option<Approval>) -> E {
         queue_ms: 0,
         policy_version: 1,
         approval,
-        digest: Some(digest(text)),
+        digest: Some(digest(text).into()),
         edited: false,
     }
 }

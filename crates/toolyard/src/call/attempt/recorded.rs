@@ -95,7 +95,7 @@ impl Attempt {
             key: call.call().idempotency_key.as_deref(),
             confinement: self.confinement(),
             approval: work.consent.approval(),
-            digest: call.digest(),
+            digest: call.digest().map(|digest| *digest.get()),
             timeout: self.bounds().timeout,
         };
         let own = recording.give(|recorder| recorder.attempt(&record));

@@ -89,7 +89,7 @@ fn an_approval_of_another_call_is_found() {
     breaks("I14", &mixed(), |entries| {
         called(entries, "c4", |kind| {
             if let EventKind::Called { digest, .. } = kind {
-                *digest = Some(other);
+                *digest = Some(other.into());
             }
         });
     });

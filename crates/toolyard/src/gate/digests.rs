@@ -1,0 +1,40 @@
+//! The digests of calls (PO-4, SM-7).
+
+use crate::{agent::Agent, tool::ToolEntry};
+use serde_json::Value;
+use std::sync::Arc;
+use toolyard_core::{CallDigest, LazyDigest, PolicyIdentity, Sandbox, Terms};
+
+/// Up to how many bytes arguments are kept for a digest that somebody may ask for. The digest of longer ones is made at
+/// once, because a queue of events must not hold megabytes: a parsed value takes up to sixteen times its text.
+const KEPT_BYTES_MAX: usize = 512;
+
+/// What a call of this agent runs under.
+pub(super) fn terms(session: &Agent, policy: PolicyIdentity, sandbox: Sandbox) -> Terms {
+    Terms { policy, agent: session.permissions.terms(&session.engine), sandbox }
+}
+
+/// The digest of a call as it would run under these terms.
+pub(super) fn digest(entry: &ToolEntry, args: &Value, session: &Agent, terms: &Terms) -> CallDigest {
+    CallDigest::of(entry.name(), &entry.spec().version, args, &session.id, terms)
+}
+
+/// The same, made when somebody asks for it, unless the arguments are longer than is kept for that.
+pub(super) fn lazy_digest(
+    entry: &ToolEntry,
+    args: &Arc<Value>,
+    bytes: usize,
+    session: &Agent,
+    terms: Terms,
+) -> LazyDigest {
+    if bytes > KEPT_BYTES_MAX {
+        return digest(entry, args, session, &terms).into();
+    }
+    LazyDigest::of(entry.shared_name(), entry.shared_version(), args.clone(), session.id.clone(), terms)
+}
+
+/// What calls that may share a question have in common: their digests but for the policy and its grant, which are the
+/// same for all of them at any time.
+pub(crate) fn shared_digest(entry: &ToolEntry, args: &Value, session: &Agent) -> CallDigest {
+    digest(entry, args, session, &terms(session, PolicyIdentity::Content([0; 32]), Sandbox::Host))
+}
