@@ -79,12 +79,15 @@ enum Event {
     Fails,
     BackedOff,
     Leaves,
+    RecordsEnd,
+    HandlerEnds,
+    ToldOf,
     Ends,
     Take,
 }
 
 impl Event {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 18] = [
         Self::Asks,
         Self::Approved,
         Self::RunBegins,
@@ -98,6 +101,9 @@ impl Event {
         Self::Fails,
         Self::BackedOff,
         Self::Leaves,
+        Self::RecordsEnd,
+        Self::HandlerEnds,
+        Self::ToldOf,
         Self::Ends,
         Self::Take,
     ];
@@ -113,6 +119,7 @@ enum At {
     Queued,
     BackingOff,
     Running,
+    RecordingEnd,
     Ended,
     Taken,
 }
@@ -125,12 +132,21 @@ struct Pair {
     attempts: u32,
     /// The bid of a call on its way, which is out of its life.
     bid: u32,
+    /// What handlers have ended with while the end of the call is being recorded.
+    late: Vec<LateResult>,
     parts: Parts,
 }
 
 impl Pair {
     fn new() -> Self {
-        Self { life: Life::new(), at: At::Waiting, attempts: 0, bid: 0, parts: Parts::new() }
+        Self {
+            life: Life::new(),
+            at: At::Waiting,
+            attempts: 0,
+            bid: 0,
+            late: Vec::new(),
+            parts: Parts::new(),
+        }
     }
 
     /// Whether an event may be sent at all: the others are for callers that have seen where the call is.
@@ -138,7 +154,8 @@ impl Pair {
         match event {
             Event::Follows | Event::JoinsLine | Event::Queues | Event::Starts => self.at == At::Waiting,
             Event::Fails => matches!(self.at, At::Waiting | At::Running),
-            Event::Leaves => !matches!(self.at, At::Running | At::Ended | At::Taken),
+            Event::Leaves => !matches!(self.at, At::Running | At::RecordingEnd | At::Ended | At::Taken),
+            Event::RecordsEnd => !matches!(self.at, At::RecordingEnd | At::Ended | At::Taken),
             Event::Ends => !matches!(self.at, At::Ended | At::Taken),
             _ => true,
         }
@@ -226,7 +243,20 @@ impl Pair {
                 assert_eq!(left.progress.map(|it| it.attempts), kept.then_some(self.attempts));
                 self.at = At::Waiting;
             }
+            Event::RecordsEnd => {
+                assert!(self.life.records_end().is_none(), "no task has registered");
+                self.at = At::RecordingEnd;
+            }
+            Event::HandlerEnds => {
+                let result = LateResult { attempt: self.attempts, ok: self.attempts.is_multiple_of(2) };
+                assert_eq!(self.life.holds_back(result), before == At::RecordingEnd);
+                if before == At::RecordingEnd {
+                    self.late.push(result);
+                }
+            }
+            Event::ToldOf => assert_eq!(self.life.take_held_back(), std::mem::take(&mut self.late)),
             Event::Ends => {
+                self.late.clear();
                 let error = CallError::new(ErrorKind::Cancelled, "over").not_started();
                 assert!(self.life.ends(Ending::unstarted(error)).is_none());
                 self.at = At::Ended;
@@ -251,13 +281,14 @@ impl Pair {
         assert_eq!(life.is_running(), at == At::Running);
         assert_eq!(life.running().is_some(), at == At::Running);
         assert_eq!(life.is_ended(), matches!(at, At::Ended | At::Taken));
+        assert_eq!(life.is_over(), matches!(at, At::RecordingEnd | At::Ended | At::Taken));
         assert_eq!(life.ending().is_some(), at == At::Ended);
         let wait = match at {
             At::Waiting | At::Asking { .. } | At::BackingOff => Some(Wait::Alone),
             At::Queued => Some(Wait::Queue(parts.queued)),
             At::InLine => Some(Wait::Line(parts.in_line)),
             At::Following => Some(Wait::Flight(parts.now)),
-            At::Running | At::Ended | At::Taken => None,
+            At::Running | At::RecordingEnd | At::Ended | At::Taken => None,
         };
         assert_eq!(life.stop(), wait);
         let limited = match at {
@@ -272,8 +303,9 @@ impl Pair {
 /// How far a call has come. Only a failed attempt takes it back, to its next one.
 fn progress_of(at: At) -> u32 {
     match at {
-        At::Ended => 1,
-        At::Taken => 2,
+        At::RecordingEnd => 1,
+        At::Ended => 2,
+        At::Taken => 3,
         _ => 0,
     }
 }
@@ -281,8 +313,8 @@ fn progress_of(at: At) -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
 
-    /// SC-3: whatever happens in whatever order, a call is in one place, moves only from where it is, carries its failed
-    /// attempts with it, and ends once.
+    /// SC-3, SM-4: whatever happens in whatever order, a call is in one place, moves only from where it is, carries its
+    /// failed attempts with it, holds back what comes while its end is recorded, and ends once.
     #[test]
     fn a_life_does_as_the_model_does(
         events in proptest::collection::vec(proptest::sample::select(&Event::ALL[..]), 1..60),
