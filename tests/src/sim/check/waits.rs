@@ -1,7 +1,10 @@
 //! I12, CC-3: a read at the head of its session's line waits for a bounded number of another session's reads.
 
-use super::{SLACK_US, Traces, Violation, traces::AttemptTrace};
-use crate::sim::program::{Index, Node, Placement, ToolPlan};
+use super::{SLACK_US, Traces, Violation, policies::START_US, recording_us, traces::AttemptTrace};
+use crate::sim::{
+    Fact,
+    program::{Index, Node, Placement, ToolPlan},
+};
 use std::collections::{BTreeMap, BTreeSet};
 use toolyard::{EventKind, ToolClass};
 
@@ -22,11 +25,7 @@ pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
     let mut granted = grants(index, traces);
     granted.sort_by_key(|grant| grant.place);
     let widest = widest_read_pool(index, traces);
-    granted
-        .iter()
-        .enumerate()
-        .filter_map(|(at, grant)| waited_too_long(index, &granted, at, grant, widest))
-        .collect()
+    (0..granted.len()).filter_map(|at| waited_too_long(index, traces, &granted, at, widest)).collect()
 }
 
 fn grants(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Granted> {
@@ -59,7 +58,7 @@ fn grants(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Granted> {
 /// The largest width of the read pool.
 fn widest_read_pool(index: &Index<'_>, traces: &Traces<'_>) -> usize {
     let resized = traces.entries.iter().filter_map(|entry| match entry.fact {
-        crate::sim::Fact::Resizing(ToolClass::Read, width) => Some(width),
+        Fact::Resizing(ToolClass::Read, width) => Some(width),
         _ => None,
     });
     resized.chain([index.program.read]).max().unwrap_or(1)
@@ -69,11 +68,12 @@ fn widest_read_pool(index: &Index<'_>, traces: &Traces<'_>) -> usize {
 /// per lane each time the call's own session is; earlier grants may show up a little later.
 fn waited_too_long(
     index: &Index<'_>,
+    traces: &Traces<'_>,
     granted: &[Granted],
     at: usize,
-    grant: &Granted,
     widest: usize,
 ) -> Option<Violation> {
+    let grant = &granted[at];
     // A call that waits for a token or for another call's result also waits for something else.
     let node = index.nodes.get(&grant.node).filter(|node| {
         grant.attempt == 1
@@ -89,16 +89,35 @@ fn waited_too_long(
     let first_since = first_since.max(grant.ready_us) + SLACK_US / 10;
     // Aged waiters are granted before turns are taken (CC-3b).
     let is_aged = |other: &Granted| other.at_us - other.ready_us >= AGED_US;
-    let meanwhile = granted[..at].iter().filter(|other| other.at_us > first_since && !is_aged(other));
+    // Its start shows up later than its grant, and others take meanwhile what is free.
+    let waited_until = grant.at_us.saturating_sub(START_US + recording_us(index));
+    let waited = first_since + 1..waited_until.max(first_since + 1);
+    let meanwhile = granted[..at].iter().filter(|other| waited.contains(&other.at_us) && !is_aged(other));
     let mut count: BTreeMap<usize, usize> = BTreeMap::new();
     meanwhile.for_each(|other| *count.entry(other.root).or_default() += 1);
     let own = count.remove(&grant.root).unwrap_or(0);
     // By its priority, a session may be granted up to four times per round.
     let weight = |root: usize| index.program.sessions[root].priority as usize + 1;
-    let most = |root: usize| (own + 1) * lanes(index, root) * weight(root).next_power_of_two() + widest + 1;
-    let (root, others) = count.into_iter().find(|(root, others)| *others > most(*root))?;
+    let most = |root: usize, own: usize| {
+        (own + 1) * lanes(index, root) * weight(root).next_power_of_two() + widest + 1
+    };
+    let too_many = |(root, others): &(usize, usize), own| *others > most(*root, own);
+    // A call that was granted a permit and then may not start has taken a turn too.
+    let taken = || turns_taken(traces, grant, first_since);
+    let (root, others) = count.into_iter().find(|it| too_many(it, own) && too_many(it, taken()))?;
     let what = format!("c{} was first in line while session {root} was granted {others} times", grant.node);
     Some(Violation::new("I12", what))
+}
+
+/// How often a call of the same session was granted a read permit from this instant until that call was.
+fn turns_taken(traces: &Traces<'_>, grant: &Granted, since_us: u64) -> usize {
+    let before = traces.entries[..grant.place].iter().filter(|entry| entry.at_us >= since_us);
+    let taken = before.filter(|entry| {
+        matches!(&entry.fact, Fact::Permits(change) if change.what == "grant"
+            && change.root == Some(grant.root as u64)
+            && change.units.iter().any(|unit| unit.name.starts_with("class read")))
+    });
+    taken.count()
 }
 
 /// Whether a call needs a read permit and nothing else.
