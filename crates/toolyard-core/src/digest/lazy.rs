@@ -13,7 +13,7 @@ use std::{
 ///
 /// Many events are counted, kept or shown and never written, and hashing a call takes longer than to announce it. Until
 /// the last event with it is dropped, a digest that has not been made with the event keeps the call's arguments alive,
-/// out of sight; the engine makes that of a call whose arguments are long at once.
+/// out of sight; the engine makes that of a call with arguments of more than 512 bytes at once.
 ///
 /// # Examples
 /// ```

@@ -1,12 +1,12 @@
 //! I12, CC-3: a read at the head of its session's line waits for a bounded number of another session's reads.
 
-use super::{SLACK_US, Traces, Violation, policies::START_US, recording_us, traces::AttemptTrace};
+use super::{SLACK_US, Traces, Violation, policies::START_US, traces::AttemptTrace};
 use crate::sim::{
     Fact,
-    program::{Index, Node, Placement, ToolPlan},
+    program::{Index, Node, Placement, ToolPlan, node_of_id},
 };
 use std::collections::{BTreeMap, BTreeSet};
-use toolyard::{EventKind, ToolClass};
+use toolyard::{EventKind, MemoryRecord, ToolClass};
 
 /// Calls that have waited this long are granted by age; less the time that may pass between a grant and its event.
 const AGED_US: u64 = 2_000_000 - SLACK_US;
@@ -90,7 +90,7 @@ fn waited_too_long(
     // Aged waiters are granted before turns are taken (CC-3b).
     let is_aged = |other: &Granted| other.at_us - other.ready_us >= AGED_US;
     // Its start shows up later than its grant, and others take meanwhile what is free.
-    let waited_until = grant.at_us.saturating_sub(START_US + recording_us(index));
+    let waited_until = recorded_us(traces, grant).unwrap_or(grant.at_us).saturating_sub(START_US);
     let waited = first_since + 1..waited_until.max(first_since + 1);
     let meanwhile = granted[..at].iter().filter(|other| waited.contains(&other.at_us) && !is_aged(other));
     let mut count: BTreeMap<usize, usize> = BTreeMap::new();
@@ -107,6 +107,16 @@ fn waited_too_long(
     let (root, others) = count.into_iter().find(|it| too_many(it, own) && too_many(it, taken()))?;
     let what = format!("c{} was first in line while session {root} was granted {others} times", grant.node);
     Some(Violation::new("I12", what))
+}
+
+/// When the start of an attempt was given to a recorder, which it may wait for with its permit (SM-4).
+fn recorded_us(traces: &Traces<'_>, grant: &Granted) -> Option<u64> {
+    let is_its = |fact: &Fact| {
+        matches!(fact, Fact::Recorded(record, _)
+            if matches!(&**record, MemoryRecord::Attempt { call, attempt, .. }
+                if *attempt == grant.attempt && node_of_id(&call.call_id) == Some(grant.node)))
+    };
+    traces.entries[..grant.place].iter().rev().find(|entry| is_its(&entry.fact)).map(|entry| entry.at_us)
 }
 
 /// How often a call of the same session was granted a read permit from this instant until that call was.
