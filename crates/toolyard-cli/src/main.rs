@@ -42,9 +42,9 @@ use std::process;
 fn main() {
     #[cfg(target_os = "linux")]
     secrecy::close_process();
-    // Must run before any thread exists: shell commands run under a second process of this program.
+    // Must run before any thread exists: other programs run under a second process of this one.
     #[cfg(target_os = "linux")]
-    toolyard_tools::shell::supervise_if_asked();
+    toolyard_process::help_if_asked();
     let exit = commands::main();
     // All output is written by now. A thread stuck in a call ends with the process and does not delay it (SC-8).
     process::exit(exit.code().into())

@@ -11,7 +11,7 @@ pub(crate) const TOKEN: &str = "TOOLYARD_MCP_TOKEN";
 /// commands and servers that it starts are such processes. A core dump would hold the same, so there is none either.
 /// Root still reads everything.
 ///
-/// Begins every `main` of this program, also of one that only supervises a command.
+/// Begins every `main` of this program, also of one that only helps another program.
 #[cfg(target_os = "linux")]
 pub(crate) fn close_process() {
     use rustix::process::{DumpableBehavior, set_dumpable_behavior};

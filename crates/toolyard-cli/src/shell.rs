@@ -3,7 +3,8 @@
 use crate::config::ShellSettings;
 use std::sync::Arc;
 use toolyard::ToolFactory;
-use toolyard_tools::shell::{Containment, Shell};
+use toolyard_process::Containment;
+use toolyard_tools::shell::Shell;
 
 /// The tool. On Linux its commands run under a second process of this program, elsewhere in a process group.
 pub(crate) fn tool(settings: &ShellSettings) -> Arc<dyn ToolFactory> {
@@ -22,9 +23,8 @@ pub(crate) fn tool(settings: &ShellSettings) -> Arc<dyn ToolFactory> {
 
 #[cfg(target_os = "linux")]
 fn containment() -> Containment {
-    // Fails only in unit tests, whose `main` cannot supervise; they run no command.
-    let supervisor = toolyard_tools::shell::Supervisor::this_program();
-    supervisor.map_or(Containment::Group, Containment::Supervisor)
+    // Fails only in unit tests, whose `main` cannot help; they run no command.
+    toolyard_process::Helper::this_program().map_or(Containment::Group, Containment::Helper)
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -10,7 +10,7 @@ use toolyard::{Call, Confirmations, Engine, ToolFactory};
 
 fn main() -> Result<(), Box<dyn Error>> {
     #[cfg(target_os = "linux")]
-    toolyard_tools::shell::supervise_if_asked();
+    toolyard_process::help_if_asked();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(run())
 }
@@ -34,11 +34,12 @@ async fn run() -> Result<(), Box<dyn Error>> {
 
 #[cfg(target_os = "linux")]
 fn shell() -> Result<Arc<dyn ToolFactory>, Box<dyn Error>> {
-    use toolyard_tools::shell::{Containment, Shell, Supervisor};
-    Ok(Arc::new(Shell::new(Containment::Supervisor(Supervisor::this_program()?))))
+    use toolyard_process::{Containment, Helper};
+    use toolyard_tools::shell::Shell;
+    Ok(Arc::new(Shell::new(Containment::Helper(Helper::this_program()?))))
 }
 
 #[cfg(not(target_os = "linux"))]
 fn shell() -> Result<Arc<dyn ToolFactory>, Box<dyn Error>> {
-    Err("supervisors exist only on Linux".into())
+    Err("helpers exist only on Linux".into())
 }

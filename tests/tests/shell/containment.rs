@@ -7,7 +7,8 @@ use std::{
     process::{Command, Stdio},
 };
 use toolyard::{Call, ErrorKind, Outcome};
-use toolyard_tools::shell::{Containment, Shell};
+use toolyard_process::{Containment, Helper};
+use toolyard_tools::shell::Shell;
 
 async fn limited(yard: &Yard, command: &str, limit: u64) -> Outcome {
     yard.call(Call::new("a", "shell", json!({"command": yard.marked(command), "timeout_ms": limit}))).await
@@ -108,12 +109,12 @@ async fn a_group_does_not_contain_who_leaves_it() {
 /// A program that cannot be started as a supervisor is reported as such, and nothing runs.
 #[tokio::test]
 async fn a_missing_supervisor_is_an_error() {
-    let nowhere = toolyard_tools::shell::Supervisor::program("/no/such/program");
-    let yard = yard_with(Shell::new(Containment::Supervisor(nowhere)), |builder| builder).await;
+    let nowhere = Helper::program("/no/such/program");
+    let yard = yard_with(Shell::new(Containment::Helper(nowhere)), |builder| builder).await;
     let outcome = yard.run("echo x").await;
     assert!(outcome.to_text().contains("cannot start the shell"), "{}", outcome.to_text());
-    let other = toolyard_tools::shell::Supervisor::program("/bin/true");
-    let yard = yard_with(Shell::new(Containment::Supervisor(other)), |builder| builder).await;
+    let other = Helper::program("/bin/true");
+    let yard = yard_with(Shell::new(Containment::Helper(other)), |builder| builder).await;
     let outcome = yard.run("echo x").await;
     assert!(
         outcome.to_text().contains("its supervisor exited before the command started"),

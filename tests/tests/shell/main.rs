@@ -16,8 +16,9 @@ use serde_json::json;
 use std::time::Duration;
 use tempfile::TempDir;
 use toolyard::{Call, Confirmations, Engine, EngineBuilder, Outcome};
+use toolyard_process::{Containment, Helper};
 use toolyard_tests::Recorder;
-use toolyard_tools::shell::{Containment, Shell, Supervisor};
+use toolyard_tools::shell::Shell;
 
 /// The program that supervises the commands of these tests.
 const SUPERVISED: &str = env!("CARGO_BIN_EXE_supervised");
@@ -60,7 +61,7 @@ impl Yard {
 }
 
 fn supervised() -> Containment {
-    Containment::Supervisor(Supervisor::program(SUPERVISED))
+    Containment::Helper(Helper::program(SUPERVISED))
 }
 
 async fn yard() -> Yard {

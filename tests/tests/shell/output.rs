@@ -1,7 +1,8 @@
 //! The output of commands, streamed and kept.
 
 use super::{supervised, yard, yard_with};
-use toolyard_tools::shell::{DELTA_BYTES_MAX, DELTAS_BYTES_MAX, Shell};
+use toolyard_process::{DELTA_BYTES_MAX, DELTAS_BYTES_MAX};
+use toolyard_tools::shell::Shell;
 
 /// Output arrives in the order it was written, stdout and stderr interleaved, in whole lines.
 #[tokio::test]

@@ -67,7 +67,7 @@ mod linux {
         );
         let file = dir.path().join("toolyard.toml");
         fs::write(&file, config).unwrap();
-        // The parent of a command is its supervisor, whose parent is the program.
+        // The parent of a command is its helper, whose parent is the program.
         let command =
             "for pid in $PPID $(cut -d' ' -f4 /proc/$PPID/stat); do cat /proc/$pid/environ; done; true";
         let call = json!({"calls": [{"call_id": "a", "name": "shell", "arguments": {"command": command}}]});

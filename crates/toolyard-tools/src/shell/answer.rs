@@ -1,12 +1,9 @@
 //! Words the result of a command.
 
-use super::{
-    ends::Ends,
-    report::{End, Report},
-};
 use serde_json::Value;
 use std::time::Duration;
 use toolyard_core::{ToolError, ToolOutput};
+use toolyard_process::{End, HeadTail, NotStarted, Ran, Rest};
 
 /// The text that stands for an empty output.
 const NO_OUTPUT: &str = "[no output]";
@@ -23,22 +20,17 @@ pub(super) enum Stopped {
 /// A command that has ended.
 pub(super) struct Finished<'a> {
     pub(super) command: &'a str,
-    pub(super) report: Report,
+    pub(super) ran: Ran,
     pub(super) stopped: Option<Stopped>,
     pub(super) elapsed: Duration,
-    pub(super) ends: Ends,
+    pub(super) output: HeadTail,
 }
 
 impl Finished<'_> {
     pub(super) fn answer(self) -> Result<ToolOutput, ToolError> {
-        let vanished = (!self.report.started && self.report.done.is_none())
-            .then(|| "its supervisor exited before the command started".to_owned());
-        if let Some(why) = self.report.failed.as_ref().or(vanished.as_ref()) {
-            return Err(ToolError::execution(format!("cannot start the shell: {why}")).no_side_effect());
-        }
-        match (self.report.end, self.stopped) {
+        match (self.ran.end, self.stopped) {
             // The command ended before the stop took effect, so its own result counts.
-            (Some(end), _) => Ok(self.output(end)),
+            (Some(end), _) => Ok(self.ended(end)),
             (None, Some(Stopped::Cancelled)) => {
                 Err(self.with_output(ToolError::cancelled("the command was stopped")))
             }
@@ -49,7 +41,7 @@ impl Finished<'_> {
         }
     }
 
-    fn output(self, end: End) -> ToolOutput {
+    fn ended(self, end: End) -> ToolOutput {
         self.told(|text| match failure(end) {
             None => ToolOutput::text(text),
             Some(how) => ToolOutput::failure(format!("{how}\n{text}")),
@@ -63,10 +55,10 @@ impl Finished<'_> {
 
     /// The output of a text, with what is known of the command.
     fn told(self, of: impl FnOnce(String) -> ToolOutput) -> ToolOutput {
-        let Self { command, report, elapsed, ends, .. } = self;
-        let bytes = ends.total();
-        let output = of(text(ends, &report));
-        let output = match report.end {
+        let Self { command, ran, elapsed, output, .. } = self;
+        let bytes = output.total();
+        let output = of(text(output, &ran));
+        let output = match ran.end {
             Some(End::Exited(code)) => output.with_metadata("exit_code", code),
             Some(End::Killed(signal)) => output.with_metadata("signal", signal),
             // It was stopped before it had one.
@@ -80,6 +72,15 @@ impl Finished<'_> {
     }
 }
 
+/// The error that the shell did not run, so that the command has done nothing.
+pub(super) fn not_started(why: &NotStarted) -> ToolError {
+    let why = match why {
+        NotStarted::HelperEnded => "its supervisor exited before the command started".to_owned(),
+        why => why.to_string(),
+    };
+    ToolError::execution(format!("cannot start the shell: {why}")).no_side_effect()
+}
+
 /// How the command failed, if it did.
 fn failure(end: End) -> Option<String> {
     match end {
@@ -90,24 +91,24 @@ fn failure(end: End) -> Option<String> {
 }
 
 /// The output, with a note about processes that the command left behind, if any.
-fn text(ends: Ends, report: &Report) -> String {
-    let mut text = ends.into_text();
+fn text(output: HeadTail, ran: &Ran) -> String {
+    let mut text = output.into_text();
     if text.is_empty() {
         text = NO_OUTPUT.to_owned();
     }
-    if let Some(note) = note(report) {
+    if let Some(note) = note(ran) {
         let gap = if text.ends_with('\n') { "" } else { "\n" };
         text = format!("{text}{gap}{note}");
     }
     text
 }
 
-fn note(report: &Report) -> Option<&'static str> {
-    match report.done {
+fn note(ran: &Ran) -> Option<&'static str> {
+    match ran.rest {
         None => Some("[its supervisor was killed: some processes may be left]"),
-        Some((_, 1..)) => Some("[some of its processes could not be terminated]"),
+        Some(Rest { surviving: 1.., .. }) => Some("[some of its processes could not be terminated]"),
         // Not for a command that was stopped: processes are expected to be left then.
-        Some((1.., 0)) if report.end.is_some() => {
+        Some(Rest { left: 1.., surviving: 0 }) if ran.end.is_some() => {
             Some("[background processes were left and have been terminated]")
         }
         Some(_) => None,

@@ -1,8 +1,9 @@
 //! The shell and its settings.
 
-use super::{Containment, arguments, tool::ShellTool};
+use super::{arguments, tool::ShellTool};
 use std::{sync::Arc, time::Duration};
 use toolyard_core::{BreakerPolicy, FsMode, Tool, ToolFactory, ToolSpec};
+use toolyard_process::Containment;
 
 /// The variables of the program's environment that commands get, unless others are named.
 pub const ENVIRONMENT: &[&str] =
@@ -12,7 +13,7 @@ pub const ENVIRONMENT: &[&str] =
 pub const OUTPUT_BYTES: usize = 64 << 10;
 
 /// How long a command that ran into its timeout may take to end: the grace of its processes, and the time to kill
-/// them. The supervisor deals with any that remain after that.
+/// them. Their helper deals with any that remain after that.
 const TIMEOUT_GRACE: Duration = Duration::from_secs(4);
 
 /// The tool `shell`: runs a command line by `sh -c` in the workspace of the call. It is its own factory.
@@ -28,7 +29,8 @@ const TIMEOUT_GRACE: Duration = Duration::from_secs(4);
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use toolyard_core::{ContextParts, Resources, ToolContext, ToolFactory};
-/// use toolyard_tools::{Workspace, shell::{Containment, Shell}};
+/// use toolyard_process::Containment;
+/// use toolyard_tools::{Workspace, shell::Shell};
 /// # let dir = tempfile::tempdir()?;
 /// # let root = dir.path();
 /// let shell = Shell::new(Containment::Group).environment(["PATH"]);

@@ -1,11 +1,10 @@
 //! One call of the shell.
 
-use super::{arguments::Arguments, launch, running::Running, settings::Settings};
+use super::{arguments::Arguments, command::Command, running::Running, settings::Settings};
 use crate::WorkspaceContext;
 use async_trait::async_trait;
 use serde_json::Value;
 use std::sync::Arc;
-use tokio_util::sync::CancellationToken;
 use toolyard_core::{PathScope as _, Tool, ToolContext, ToolError, ToolOutput};
 
 pub(super) struct ShellTool {
@@ -26,18 +25,15 @@ impl Tool for ShellTool {
             return Err(ToolError::cancelled("cancelled before it started").no_side_effect());
         }
         let workspace = cx.workspace()?;
-        let spec = launch::CommandSpec {
-            command: args.command,
-            directory: workspace.directory(args.directory())?,
+        let command = Command {
+            text: args.command,
+            directory: workspace.directory(args.directory())?.into(),
             path: workspace.root().join(workspace.relative(args.directory())?),
             environment: &self.settings.environment,
         };
-        let stop = CancellationToken::new();
-        let launched = launch::launch(&spec, &self.settings.containment, stop.clone());
-        drop(spec.directory);
-        let launched = launched.map_err(|error| {
+        let started = command.program().start(&self.settings.containment).map_err(|error| {
             ToolError::execution(format!("cannot start the shell: {error}")).no_side_effect()
         })?;
-        Running::new(launched, stop, self.settings.output_bytes).finish(&args, cx).await
+        Running::new(started, self.settings.output_bytes).finish(&args, cx).await
     }
 }

@@ -1,4 +1,4 @@
-//! Finds the processes under a given one in `/proc`, and ends them.
+//! Finds the processes under a given one, or in a group, in `/proc`, and ends them.
 
 use rustix::{
     io::Errno,
@@ -14,7 +14,7 @@ const FREEZE_ROUNDS: usize = 16;
 
 /// One process. Its number may be reused by another, but not together with its start time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Process {
+pub(crate) struct Process {
     pid: Pid,
     /// The start time, in ticks since the machine booted.
     started: u64,
@@ -40,6 +40,7 @@ impl Process {
 /// The fields of `/proc/N/stat` that are needed.
 struct Stat {
     parent: i32,
+    group: i32,
     session: i32,
     is_dead: bool,
     started: u64,
@@ -50,17 +51,14 @@ struct Stat {
 ///
 /// # Errors
 /// When `/proc` cannot be read.
-pub(super) fn descendants(root: Pid) -> io::Result<Vec<Process>> {
+pub(crate) fn descendants(root: Pid) -> io::Result<Vec<Process>> {
     let root = root.as_raw_pid();
     let mut children: HashMap<i32, Vec<(Process, bool)>> = HashMap::new();
-    for entry in fs::read_dir("/proc")? {
-        let pid = entry?.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
-        if let Some((pid, stat)) = pid.and_then(|pid| Some((pid, stat(pid)?))) {
-            let process = Process { pid, started: stat.started };
-            let is_of_session = stat.session == root && pid.as_raw_pid() != root;
-            let parent = if is_of_session { root } else { stat.parent };
-            children.entry(parent).or_default().push((process, stat.is_dead));
-        }
+    for (pid, stat) in all()? {
+        let process = Process { pid, started: stat.started };
+        let is_of_session = stat.session == root && pid.as_raw_pid() != root;
+        let parent = if is_of_session { root } else { stat.parent };
+        children.entry(parent).or_default().push((process, stat.is_dead));
     }
     let (mut found, mut parents) = (Vec::new(), vec![root]);
     while let Some(parent) = parents.pop() {
@@ -74,8 +72,14 @@ pub(super) fn descendants(root: Pid) -> io::Result<Vec<Process>> {
     Ok(found)
 }
 
+/// Whether a process of this group is alive. So it seems if `/proc` cannot be read.
+pub(crate) fn has_living(group: Pid) -> bool {
+    let is_living = |stat: Stat| !stat.is_dead && stat.group == group.as_raw_pid();
+    all().map_or(true, |mut all| all.any(|(_, stat)| is_living(stat)))
+}
+
 /// Asks all processes under `root` to end, stopped ones too. Returns how many there were.
-pub(super) fn terminate_all(root: Pid) -> usize {
+pub(crate) fn terminate_all(root: Pid) -> usize {
     let found = descendants(root).unwrap_or_default();
     for process in &found {
         process.signal(Signal::TERM);
@@ -86,7 +90,7 @@ pub(super) fn terminate_all(root: Pid) -> usize {
 
 /// Kills all processes under `root`. They are stopped first, because a stopped process starts no other: once a round
 /// finds no new process, all have been stopped.
-pub(super) fn kill_all(root: Pid) {
+pub(crate) fn kill_all(root: Pid) {
     let mut stopped = HashSet::new();
     for _ in 0..FREEZE_ROUNDS {
         let mut found = descendants(root).unwrap_or_default();
@@ -97,6 +101,12 @@ pub(super) fn kill_all(root: Pid) {
         found.iter().for_each(|process| process.signal(Signal::STOP));
     }
     stopped.iter().for_each(|process| process.signal(Signal::KILL));
+}
+
+/// All processes, as far as they can be seen.
+fn all() -> io::Result<impl Iterator<Item = (Pid, Stat)>> {
+    let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw);
+    Ok(fs::read_dir("/proc")?.flatten().filter_map(number).filter_map(|pid| Some((pid, stat(pid)?))))
 }
 
 fn stat(pid: Pid) -> Option<Stat> {
@@ -110,9 +120,10 @@ fn read_stat(text: &str) -> Option<Stat> {
     let mut fields = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace();
     let is_dead = matches!(fields.next()?, "Z" | "X");
     let parent = fields.next()?.parse().ok()?;
-    let session = fields.nth(1)?.parse().ok()?;
+    let group = fields.next()?.parse().ok()?;
+    let session = fields.next()?.parse().ok()?;
     let started = fields.nth(15)?.parse().ok()?;
-    Some(Stat { parent, session, is_dead, started })
+    Some(Stat { parent, group, session, is_dead, started })
 }
 
 #[cfg(test)]
@@ -123,7 +134,8 @@ mod tests {
     fn a_name_with_brackets_hides_nothing() {
         let line = "42 (a) Z (b) S 7 41 40 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 123456 9 9";
         let stat = read_stat(line).unwrap();
-        assert_eq!((stat.parent, stat.session, stat.is_dead, stat.started), (7, 40, false, 123_456));
+        assert_eq!((stat.parent, stat.group, stat.session), (7, 41, 40));
+        assert_eq!((stat.is_dead, stat.started), (false, 123_456));
         assert!(read_stat("42 (cut off").is_none());
     }
 

@@ -1,20 +1,30 @@
 //! Splits the output, as it arrives, into pieces that a reader of events can show.
 
-use super::utf8::complete_len;
+use crate::utf8::complete_len;
 
-/// The longest piece of output that one `tool.output_delta` of the shell carries, in bytes: as many whole lines as
-/// fit, or part of a longer line.
+/// The longest piece of output, in bytes: as many whole lines as fit, or part of a longer line.
 pub const DELTA_BYTES_MAX: usize = 8 << 10;
 
-/// The most bytes of output that one call streams; after them one line says that there is more.
+/// The most bytes of one output that are split into pieces; after them one line says that there is more.
 pub const DELTAS_BYTES_MAX: usize = 256 << 10;
 
 /// The line that replaces output beyond that bound.
 const LIMIT_NOTE: &str = "[further output is not streamed; the result contains its end]\n";
 
-/// Splits output into pieces of valid text, at line ends where possible. Each piece and their total are bounded.
-#[derive(Default)]
-pub(super) struct Deltas {
+/// Splits output into pieces of valid text, at line ends where possible. Each piece and their total are bounded:
+/// [`DELTA_BYTES_MAX`], [`DELTAS_BYTES_MAX`].
+///
+/// # Examples
+/// ```
+/// use toolyard_process::Deltas;
+/// let (mut deltas, mut shown) = (Deltas::default(), Vec::new());
+/// deltas.push(b"one\ntw", |piece| shown.push(piece.to_owned()));
+/// deltas.push(b"o\nthree", |piece| shown.push(piece.to_owned()));
+/// deltas.finish(|piece| shown.push(piece.to_owned()));
+/// assert_eq!(shown, ["one\n", "two\n", "three"]);
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Deltas {
     /// The output since the last line end; at most one piece and one read.
     pending: Vec<u8>,
     sent: usize,
@@ -23,7 +33,7 @@ pub(super) struct Deltas {
 
 impl Deltas {
     /// Adds output, and emits the pieces that are complete.
-    pub(super) fn push(&mut self, bytes: &[u8], emit: impl FnMut(&str)) {
+    pub fn push(&mut self, bytes: &[u8], emit: impl FnMut(&str)) {
         if self.full {
             return;
         }
@@ -32,7 +42,7 @@ impl Deltas {
     }
 
     /// Emits the rest: the output has ended.
-    pub(super) fn finish(&mut self, emit: impl FnMut(&str)) {
+    pub fn finish(&mut self, emit: impl FnMut(&str)) {
         if !self.full {
             self.emit(true, emit);
         }

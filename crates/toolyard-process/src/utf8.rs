@@ -1,10 +1,17 @@
-//! Finds where bytes may be cut so that characters stay whole.
+//! Where bytes may be cut so that characters stay whole.
 
 /// The most bytes of a character that may be missing at a cut.
 const PARTIAL_MAX: usize = 3;
 
 /// The length of `bytes` without an incomplete character at its end. Bytes that are not text are kept.
-pub(super) fn complete_len(bytes: &[u8]) -> usize {
+///
+/// # Examples
+/// ```
+/// use toolyard_process::utf8::complete_len;
+/// assert_eq!(complete_len("5 €".as_bytes()), 5);
+/// assert_eq!(complete_len(&"5 €".as_bytes()[..4]), 2);
+/// ```
+pub fn complete_len(bytes: &[u8]) -> usize {
     let start = bytes.len().saturating_sub(PARTIAL_MAX);
     for at in (start..bytes.len()).rev() {
         let length = match bytes[at] {
@@ -20,7 +27,13 @@ pub(super) fn complete_len(bytes: &[u8]) -> usize {
 }
 
 /// How many bytes at the start belong to a character that began before.
-pub(super) fn continuation_len(bytes: &[u8]) -> usize {
+///
+/// # Examples
+/// ```
+/// use toolyard_process::utf8::continuation_len;
+/// assert_eq!(continuation_len(&"€ 5".as_bytes()[1..]), 2);
+/// ```
+pub fn continuation_len(bytes: &[u8]) -> usize {
     let is_inner = |byte: &&u8| matches!(byte, 0x80..=0xBF);
     bytes.iter().take(PARTIAL_MAX).take_while(is_inner).count()
 }

@@ -1,0 +1,50 @@
+//! The directory that a program starts in.
+
+use std::{os::fd::OwnedFd, path::PathBuf};
+
+/// The directory that a program starts in.
+#[derive(Debug)]
+pub(crate) enum Directory {
+    /// That of this process.
+    Inherited,
+    /// The one at this path.
+    Path(PathBuf),
+    /// An open one, and its path for systems that cannot start a program in an open directory.
+    Open { directory: OwnedFd, path: PathBuf },
+}
+
+impl Directory {
+    /// The path by which a process that has this process's descriptors enters it. On Linux it finds an open directory
+    /// among them, so that a link that was swapped since cannot lead elsewhere.
+    pub(crate) fn path(&self) -> Option<PathBuf> {
+        use std::os::fd::AsRawFd as _;
+        match self {
+            Self::Inherited => None,
+            Self::Path(path) => Some(path.clone()),
+            Self::Open { directory, .. } if cfg!(target_os = "linux") => {
+                Some(format!("/proc/self/fd/{}", directory.as_raw_fd()).into())
+            }
+            Self::Open { path, .. } => Some(path.clone()),
+        }
+    }
+
+    /// Whether it is another one than that of this process.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn is_named(&self) -> bool {
+        !matches!(self, Self::Inherited)
+    }
+
+    /// Opens it, if it is not that of this process.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn open(self) -> std::io::Result<Option<OwnedFd>> {
+        use rustix::fs::{Mode, OFlags, open};
+        Ok(match self {
+            Self::Inherited => None,
+            // Without the right to read it: a process needs none to be in a directory.
+            Self::Path(path) => {
+                Some(open(&path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+            }
+            Self::Open { directory, .. } => Some(directory),
+        })
+    }
+}

@@ -1,0 +1,176 @@
+//! A program in its own process group, without a helper.
+//!
+//! The program's id is that of the group. As long as the program is not reaped, even if it is dead, the id is not reused,
+//! and signals to it reach no other process. So it is only observed, and reaped when no more signals will be sent.
+
+use crate::{
+    End, Program, Ran, Report, Rest, TERM_GRACE,
+    pipes::Theirs,
+    processes::{Orders, Progress},
+};
+use parking_lot::Mutex;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, waitid};
+use std::{io, process::Stdio, sync::Arc, time::Duration};
+use tokio::{
+    process::{Child, Command},
+    signal::unix::{Signal as Notice, SignalKind, signal},
+    sync::watch,
+    time::{Instant, sleep},
+};
+
+/// How often to check whether a group that was asked to end has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// How long to wait for a group that was killed.
+const KILL_GRACE: Duration = Duration::from_millis(500);
+
+/// The descriptors from here on are not the three that a program is given.
+const FIRST_STRAY: i32 = 3;
+
+/// A process group, as long as signals may be sent to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Group {
+    /// The id of its first process. Locked while a signal is sent, so that the id is not reused meanwhile.
+    first: Arc<Mutex<Option<Pid>>>,
+}
+
+/// A group that may still have processes. Drop kills them at once, because nothing is left to wait for them.
+pub(crate) struct Members {
+    child: Child,
+    first: Pid,
+    group: Group,
+    /// Notifies that children have ended.
+    children: Notice,
+}
+
+/// Starts a program in a group of its own.
+pub(crate) fn start(program: Program, theirs: Theirs) -> io::Result<(Members, Group)> {
+    let children = signal(SignalKind::child())?;
+    let mut command = Command::new(&program.path);
+    command.args(&program.args).env_clear().envs(&program.env).process_group(0);
+    if let Some(directory) = program.directory.path() {
+        command.current_dir(directory);
+    }
+    command.stdin(Stdio::from(theirs.stdin)).stdout(Stdio::from(theirs.stdout));
+    command.stderr(Stdio::from(theirs.stderr));
+    // What this process was given or opened by accident is not for a program.
+    close_fds::set_fds_cloexec_threadsafe(FIRST_STRAY, &[]);
+    let child = command.spawn()?;
+    let first = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
+    let first = first.ok_or_else(|| io::Error::other("the program has no process id"))?;
+    let group = Group { first: Arc::new(Mutex::new(Some(first))) };
+    Ok((Members { child, first, group: group.clone(), children }, group))
+}
+
+impl Group {
+    /// Kills all processes. Does nothing once they have ended.
+    pub(crate) fn kill(&self) {
+        self.signal(Signal::KILL);
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(first) = *self.first.lock() {
+            // An error means that the group is empty.
+            let _ = kill_process_group(first, signal);
+        }
+    }
+
+    /// No more signals are sent, so the first process may be reaped and the id reused.
+    fn close(&self) {
+        *self.first.lock() = None;
+    }
+}
+
+impl Members {
+    /// Waits for the program, and ends the rest. Dropping the future kills all.
+    pub(crate) async fn watch(mut self, orders: Orders, progress: watch::Sender<Progress>) {
+        progress.send_replace(Progress::Running);
+        let end = self.ended(&orders).await;
+        let left = self.has_living();
+        if left && !orders.kill.is_cancelled() {
+            self.group.signal(Signal::TERM);
+            self.group.signal(Signal::CONT);
+            tokio::select! {
+                biased;
+                () = orders.kill.cancelled() => {}
+                () = self.end_within(TERM_GRACE) => {}
+            }
+        }
+        if left {
+            self.group.kill();
+            self.end_within(KILL_GRACE).await;
+        }
+        let rest = Rest { left: usize::from(left), surviving: usize::from(self.has_living()) };
+        self.group.close();
+        // Reaps it; one that cannot be killed is reaped by the runtime, when it ends.
+        let _ = self.child.try_wait();
+        progress.send_replace(Progress::Ended(Report::Ran(Ran { end, rest: Some(rest) })));
+    }
+
+    /// How the program itself ended; `None` if it has to be ended.
+    async fn ended(&mut self, orders: &Orders) -> Option<End> {
+        loop {
+            if let First::Ended(end) = look_at(self.first) {
+                return end;
+            }
+            tokio::select! {
+                biased;
+                () = orders.kill.cancelled() => return None,
+                () = orders.terminate.cancelled() => return None,
+                _ = self.children.recv() => {}
+            }
+        }
+    }
+
+    async fn end_within(&self, limit: Duration) {
+        let deadline = Instant::now() + limit;
+        while self.has_living() && Instant::now() < deadline {
+            sleep(POLL_INTERVAL).await;
+        }
+    }
+
+    /// Whether a process of the group is alive.
+    fn has_living(&self) -> bool {
+        matches!(look_at(self.first), First::Running) || is_alive(self.first)
+    }
+}
+
+impl Drop for Members {
+    fn drop(&mut self) {
+        self.group.kill();
+        self.group.close();
+    }
+}
+
+/// The first process of a group.
+enum First {
+    Running,
+    /// It has ended, which is how unless somebody else reaped it.
+    Ended(Option<End>),
+}
+
+/// Looks at a process without reaping it.
+fn look_at(first: Pid) -> First {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    match waitid(WaitId::Pid(first), look) {
+        Ok(None) => First::Running,
+        Ok(Some(status)) => First::Ended(end(&status)),
+        Err(_) => First::Ended(None),
+    }
+}
+
+fn end(status: &WaitIdStatus) -> Option<End> {
+    let killed = status.terminating_signal().map(End::Killed);
+    killed.or_else(|| status.exit_status().map(End::Exited))
+}
+
+/// Whether any process of a group is alive. A signal does not tell, because zombies accept it, too.
+#[cfg(target_os = "linux")]
+fn is_alive(group: Pid) -> bool {
+    crate::descendants::has_living(group)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_alive(group: Pid) -> bool {
+    rustix::process::test_kill_process_group(group).is_ok()
+}

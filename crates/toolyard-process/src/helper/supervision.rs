@@ -1,0 +1,182 @@
+//! Starts the program, adopts and reaps what it leaves, and ends all of it.
+
+use super::control::{Control, Order};
+use crate::{
+    End, Rest, TERM_GRACE,
+    descendants::{descendants, kill_all, terminate_all},
+    message::Message,
+};
+use rustix::process::{Pid, WaitOptions, WaitStatus, getpid, wait};
+use std::{
+    io,
+    os::unix::{net::UnixStream as StdUnixStream, process::CommandExt as _},
+    process::Command,
+    time::Duration,
+};
+use tokio::{
+    io::AsyncWriteExt as _,
+    net::{UnixStream, unix::OwnedWriteHalf},
+    runtime,
+    signal::unix::{Signal, SignalKind, signal},
+    time::{Instant, sleep_until, timeout},
+};
+
+/// How long to wait for processes that do not end when killed, for example because they are in an uninterruptible system
+/// call, or belong to a user that may not be signalled.
+const KILL_GRACE: Duration = Duration::from_secs(5);
+
+/// The pause after a round of killing before the next one.
+const KILL_ROUND: Duration = Duration::from_millis(20);
+
+/// How long the program that started the helper may take to take up a message.
+const SEND_TIMEOUT: Duration = Duration::from_secs(1);
+
+pub(super) struct Supervision {
+    /// Notifies that children have ended.
+    children: Signal,
+    control: Control,
+    messages: OwnedWriteHalf,
+}
+
+impl Supervision {
+    /// Starts the program and ends all that it leaves. The socket carries orders and messages.
+    pub(super) fn run(command: Command, socket: StdUnixStream) -> io::Result<()> {
+        socket.set_nonblocking(true)?;
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            let (orders, messages) = UnixStream::from_std(socket)?.into_split();
+            // Installed first: a helper that is asked to end from here on ends the program before itself.
+            let control = Control::new(orders)?;
+            let children = signal(SignalKind::child())?;
+            Self { children, control, messages }.supervise(command).await;
+            Ok(())
+        })
+    }
+
+    async fn supervise(mut self, command: Command) {
+        self.send(Message::Starting).await;
+        let main = match start(command) {
+            Ok(main) => main,
+            Err(error) => {
+                self.send(Message::Refused(error.to_string())).await;
+                return self.send(Message::Done(Rest::NONE)).await;
+            }
+        };
+        self.send(Message::Started).await;
+        let order = match self.watch(main).await {
+            Ok(end) => {
+                self.send(Message::Ended(end)).await;
+                Order::Terminate
+            }
+            Err(order) => order,
+        };
+        let rest = self.end_all(order).await;
+        self.send(Message::Done(rest)).await;
+    }
+
+    /// Waits until the program itself has ended, or has to be ended.
+    async fn watch(&mut self, main: Pid) -> Result<End, Order> {
+        loop {
+            if let Reaped::Main(status) = reap(Some(main)) {
+                return Ok(end(status));
+            }
+            tokio::select! {
+                biased;
+                order = self.control.next() => return Err(order),
+                _ = self.children.recv() => {}
+            }
+        }
+    }
+
+    /// Ends all processes.
+    async fn end_all(&mut self, order: Order) -> Rest {
+        if matches!(reap(None), Reaped::All) {
+            return Rest::NONE;
+        }
+        let left = match order {
+            Order::Terminate => terminate_all(getpid()),
+            Order::Kill => descendants(getpid()).map_or(0, |left| left.len()),
+        };
+        if order == Order::Terminate && self.end_in_grace().await {
+            return Rest { left, surviving: 0 };
+        }
+        let deadline = Instant::now() + KILL_GRACE;
+        while Instant::now() < deadline {
+            kill_all(getpid());
+            if self.reap_all_until(Instant::now() + KILL_ROUND).await {
+                return Rest { left, surviving: 0 };
+            }
+        }
+        Rest { left, surviving: descendants(getpid()).map_or(0, |surviving| surviving.len()) }
+    }
+
+    /// Waits until none is left, the grace is over, or they are to be killed. Returns whether none is left.
+    async fn end_in_grace(&mut self) -> bool {
+        let deadline = Instant::now() + TERM_GRACE;
+        loop {
+            if matches!(reap(None), Reaped::All) {
+                return true;
+            }
+            tokio::select! {
+                biased;
+                () = self.control.killed() => return false,
+                _ = self.children.recv() => {}
+                () = sleep_until(deadline) => return matches!(reap(None), Reaped::All),
+            }
+        }
+    }
+
+    /// Reaps children until none is left or the deadline has passed. Returns whether none is left.
+    async fn reap_all_until(&mut self, deadline: Instant) -> bool {
+        loop {
+            if matches!(reap(None), Reaped::All) {
+                return true;
+            }
+            tokio::select! {
+                biased;
+                _ = self.children.recv() => {}
+                () = sleep_until(deadline) => return matches!(reap(None), Reaped::All),
+            }
+        }
+    }
+
+    /// Sends a message to the parent. A parent that has died, or does not read, must not hold up the work.
+    async fn send(&mut self, message: Message) {
+        let _ = timeout(SEND_TIMEOUT, self.messages.write_all(&message.line())).await;
+    }
+}
+
+/// Starts the program in a group of its own. The command has the helper's copies of its descriptors, which end here.
+fn start(mut command: Command) -> io::Result<Pid> {
+    let child = command.process_group(0).spawn()?;
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    pid.ok_or_else(|| io::Error::other("the program has no process id"))
+}
+
+fn end(status: WaitStatus) -> End {
+    match status.terminating_signal() {
+        Some(signal) => End::Killed(signal),
+        None => End::Exited(status.exit_status().unwrap_or_default()),
+    }
+}
+
+enum Reaped {
+    /// The program itself has ended.
+    Main(WaitStatus),
+    /// Some children are left.
+    Remaining,
+    /// No child is left.
+    All,
+}
+
+/// Reaps children that have ended; stops at `main`, if it is among them.
+fn reap(main: Option<Pid>) -> Reaped {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) if Some(pid) == main => return Reaped::Main(status),
+            Ok(Some(_)) => {}
+            Ok(None) => return Reaped::Remaining,
+            Err(_) => return Reaped::All,
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The launch document: what a helper is told to start, and the descriptors that go with it.
+//!
+//! ```text
+//!   length (4 bytes, big endian)   JSON, without a line end   then only orders
+//!   └ with it, as SCM_RIGHTS: standard input, output, error, and the directory if there is one
+//! ```
+//!
+//! It goes over the socket and not into the helper's arguments and environment, where every process of the user could
+//! read it, and which other programs' layers would have to be told from. A helper refuses fields that it does not know,
+//! because they may confine what it starts.
+
+mod bytes;
+mod rights;
+
+use crate::{Program, pipes::Theirs};
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use std::{
+    io,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    path::Path,
+    process::{Command, Stdio},
+};
+
+/// The longest launch document in bytes: arguments and environment in JSON. Linux itself allows 2 MiB of them by default.
+pub const LAUNCH_BYTES_MAX: usize = 4 << 20;
+
+/// The length of the document, in front of it.
+type Length = u32;
+
+/// What to start.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Launch {
+    program: Bytes,
+    args: Vec<Bytes>,
+    env: Vec<(Bytes, Bytes)>,
+    /// Whether a directory is among the descriptors; otherwise it is that of the helper.
+    has_directory: bool,
+}
+
+/// A launch with its descriptors, as a helper receives it.
+#[derive(Debug)]
+pub(crate) struct Received {
+    launch: Launch,
+    stdin: OwnedFd,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+    directory: Option<OwnedFd>,
+}
+
+impl Launch {
+    pub(crate) fn of(program: &Program, has_directory: bool) -> Self {
+        let bytes = |text: &std::ffi::OsString| Bytes::of(text);
+        Self {
+            program: Bytes::of(program.path.as_os_str()),
+            args: program.args.iter().map(bytes).collect(),
+            env: program.env.iter().map(|(name, value)| (bytes(name), bytes(value))).collect(),
+            has_directory,
+        }
+    }
+
+    /// The document with its length.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidInput`] when it is longer than [`LAUNCH_BYTES_MAX`].
+    pub(crate) fn document(&self) -> io::Result<Vec<u8>> {
+        let mut document = vec![0; size_of::<Length>()];
+        serde_json::to_writer(&mut document, self)?;
+        let length = document.len() - size_of::<Length>();
+        let fits = Length::try_from(length).ok().filter(|_| length <= LAUNCH_BYTES_MAX);
+        let header = fits.ok_or_else(|| too_long(length))?.to_be_bytes();
+        document[..header.len()].copy_from_slice(&header);
+        Ok(document)
+    }
+}
+
+/// Sends the descriptors with as much of the document as the socket takes now. Returns the rest.
+pub(crate) fn send(
+    socket: &UnixStream,
+    mut document: Vec<u8>,
+    theirs: &Theirs,
+    directory: Option<&OwnedFd>,
+) -> io::Result<Vec<u8>> {
+    let descriptors = [&theirs.stdin, &theirs.stdout, &theirs.stderr].into_iter().chain(directory);
+    let descriptors: Vec<_> = descriptors.map(AsFd::as_fd).collect();
+    let sent = rights::send(socket, &document, &descriptors)?;
+    document.drain(..sent);
+    Ok(document)
+}
+
+impl Received {
+    /// Receives a launch from a socket that blocks, and nothing that follows it.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::UnexpectedEof`] when the sender has died.
+    pub(crate) fn receive(socket: &UnixStream) -> io::Result<Self> {
+        let (mut header, mut descriptors) = ([0; size_of::<Length>()], Vec::new());
+        rights::receive(socket, &mut header, &mut descriptors)?;
+        let length = usize::try_from(Length::from_be_bytes(header)).unwrap_or(usize::MAX);
+        if length > LAUNCH_BYTES_MAX {
+            return Err(too_long(length));
+        }
+        let mut document = vec![0; length];
+        rights::receive(socket, &mut document, &mut descriptors)?;
+        let launch: Launch = serde_json::from_slice(&document)?;
+        let mut descriptors = descriptors.into_iter();
+        let mut next = || descriptors.next().ok_or_else(|| io::Error::other("a descriptor is missing"));
+        let (stdin, stdout, stderr) = (next()?, next()?, next()?);
+        let directory = launch.has_directory.then(next).transpose()?;
+        Ok(Self { launch, stdin, stdout, stderr, directory })
+    }
+
+    /// Enters the directory, which this process shares with the program then, and returns what starts the program.
+    pub(crate) fn into_command(self) -> io::Result<Command> {
+        if let Some(directory) = self.directory {
+            rustix::process::fchdir(directory)?;
+        }
+        let Launch { program, args, env, has_directory: _ } = &self.launch;
+        let mut command = Command::new(Path::new(program.as_os_str()));
+        command.args(args.iter().map(Bytes::as_os_str)).env_clear();
+        command.envs(env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())));
+        command.stdin(Stdio::from(self.stdin)).stdout(Stdio::from(self.stdout));
+        command.stderr(Stdio::from(self.stderr));
+        Ok(command)
+    }
+}
+
+fn too_long(length: usize) -> io::Error {
+    let why = format!(
+        "its arguments and environment take {length} bytes, but at most {LAUNCH_BYTES_MAX} are possible"
+    );
+    io::Error::new(io::ErrorKind::InvalidInput, why)
+}

@@ -1,0 +1,91 @@
+//! Programs that are started, fed and ended, with everything that they start.
+//!
+//! ```text
+//!   your program                         helper (Linux)                     the program
+//!   Program::start ── launch document ─► the same program again ── starts ─► and all that it starts
+//!     │             and descriptors        │  ▲
+//!     │                                    │  └──── orphans: whatever it forks or detaches
+//!     │◄── started, exited, done ── socket ┘
+//!     │──── a byte: end all ─────────────► SIGTERM, 3 s, SIGKILL, until no process is left under it
+//!     │──── the end of the socket ───────► SIGKILL at once: your program has died, or wants it so
+//!     │
+//!     └◄─► its standard input and output: pipes between your program and it
+//! ```
+//!
+//! A [`Program`] says what to start, a [`Containment`] how it is kept together, and what is started is [`Started`]: its
+//! pipes, and a handle to its [`Processes`].
+//!
+//! # What each [`Containment`] covers
+//! - `Containment::Group`, on any unix: the processes that stay in the program's process group. A process that leaves
+//!   it (`setsid`, a daemon, a shell with job control) is not found and survives; when your program is killed, all
+//!   survive.
+//! - `Containment::Helper`, on Linux: all of those too. The helper is a separate process that adopts every orphan below
+//!   it (`PR_SET_CHILD_SUBREAPER`; your own process never does) and finds the processes under it in `/proc`. It ends
+//!   them when the program has ended, when it is told to stop, and, at once, when your program has died for whatever
+//!   reason. It has no terminal, no environment and no descriptor of yours, and passes on what the program is given.
+//!
+//! Neither is a sandbox. A program has the rights of its user: it can read and write whatever that user may, and it can
+//! kill its own helper. Then the rest of the helper's session is killed, and processes that had left that session
+//! (`setsid`) may survive. A program that changes its user (`sudo`) cannot be ended by a user who may not signal it. A
+//! process that another service starts for the program (`systemd-run`, `docker run`, `at`) was never under it. To rule
+//! these out, run your program in a container or as another user.
+//!
+//! What reads output on any system is here as well: [`HeadTail`] keeps both ends of it, [`Deltas`] splits it into pieces
+//! that may be shown, [`utf8`] says where it may be cut.
+//!
+//! The tokio runtime needs its I/O and time drivers enabled, as under `#[tokio::main]`.
+
+mod deltas;
+mod head_tail;
+pub mod utf8;
+
+#[cfg(unix)]
+mod containment;
+#[cfg(target_os = "linux")]
+mod descendants;
+#[cfg(unix)]
+mod directory;
+#[cfg(unix)]
+mod group;
+#[cfg(target_os = "linux")]
+mod helped;
+#[cfg(target_os = "linux")]
+mod helper;
+#[cfg(target_os = "linux")]
+mod launch;
+#[cfg(target_os = "linux")]
+mod message;
+#[cfg(unix)]
+mod output;
+#[cfg(unix)]
+mod pipes;
+#[cfg(unix)]
+mod processes;
+#[cfg(unix)]
+mod program;
+#[cfg(unix)]
+mod report;
+#[cfg(unix)]
+mod start;
+
+pub use deltas::{DELTA_BYTES_MAX, DELTAS_BYTES_MAX, Deltas};
+pub use head_tail::HeadTail;
+
+#[cfg(unix)]
+pub use {
+    containment::Containment,
+    output::OutputReader,
+    processes::Processes,
+    program::Program,
+    report::{End, NotStarted, Ran, Report, Rest},
+    start::Started,
+};
+#[cfg(target_os = "linux")]
+pub use {
+    helper::{Helper, NotClaimed, help_if_asked},
+    launch::LAUNCH_BYTES_MAX,
+};
+
+/// The time that processes have to end after SIGTERM before they are killed by SIGKILL (SC-6).
+#[cfg(unix)]
+pub const TERM_GRACE: std::time::Duration = std::time::Duration::from_secs(3);

@@ -1,0 +1,110 @@
+//! What a helper tells the program that started it: one line of JSON each.
+
+use crate::{End, NotStarted, Ran, Report, Rest};
+use serde::{Deserialize, Serialize};
+
+/// One message of a helper.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Message {
+    /// The program is about to be started: from here on it may have processes.
+    Starting,
+    /// It runs.
+    Started,
+    /// It could not be started.
+    Refused(String),
+    /// It has ended by itself.
+    Ended(End),
+    /// All processes have ended except some.
+    Done(Rest),
+}
+
+impl Message {
+    /// The message as a line.
+    pub(crate) fn line(&self) -> Vec<u8> {
+        let mut line = serde_json::to_vec(self).expect("a message has no map that could fail");
+        line.push(b'\n');
+        line
+    }
+
+    /// Parses a line.
+    pub(crate) fn read(line: &str) -> Option<Self> {
+        serde_json::from_str(line).ok()
+    }
+}
+
+/// What a helper has told so far.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    was_starting: bool,
+    refused: Option<String>,
+    end: Option<End>,
+    rest: Option<Rest>,
+}
+
+impl Heard {
+    pub(crate) fn add(&mut self, message: Message) {
+        match message {
+            Message::Starting => self.was_starting = true,
+            Message::Started => {}
+            Message::Refused(why) => self.refused = Some(why),
+            Message::Ended(end) => self.end = Some(end),
+            Message::Done(rest) => self.rest = Some(rest),
+        }
+    }
+
+    /// Whether the helper has said that its work is done, or that there is none.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.rest.is_some() || self.refused.is_some()
+    }
+
+    pub(crate) fn report(self) -> Report {
+        match self {
+            Self { refused: Some(why), .. } => Report::NotStarted(NotStarted::Refused(why)),
+            Self { was_starting: false, .. } => Report::NotStarted(NotStarted::HelperEnded),
+            Self { end, rest, .. } => Report::Ran(Ran { end, rest }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heard(messages: &[Message]) -> Report {
+        let mut heard = Heard::default();
+        messages.iter().cloned().for_each(|message| heard.add(message));
+        heard.report()
+    }
+
+    #[test]
+    fn every_message_reads_back() {
+        let messages = [
+            Message::Starting,
+            Message::Started,
+            Message::Ended(End::Exited(3)),
+            Message::Ended(End::Killed(9)),
+            Message::Done(Rest { left: 2, surviving: 1 }),
+            Message::Refused("no such\nfile".to_owned()),
+        ];
+        for message in messages {
+            let line = String::from_utf8(message.line()).unwrap();
+            assert_eq!(line.matches('\n').count(), 1, "{line}");
+            assert_eq!(Message::read(line.trim_end()), Some(message));
+        }
+        assert_eq!(Message::read("nonsense"), None);
+    }
+
+    /// SM-3: a program has not started as long as its helper has not said that it is about to start it.
+    #[test]
+    fn a_report_says_no_more_than_was_heard() {
+        assert_eq!(heard(&[]), Report::NotStarted(NotStarted::HelperEnded));
+        assert_eq!(heard(&[Message::Starting]), Report::Ran(Ran::UNKNOWN));
+        let refused = Message::Refused("x".to_owned());
+        let refused = heard(&[Message::Starting, refused, Message::Done(Rest::NONE)]);
+        assert_eq!(refused, Report::NotStarted(NotStarted::Refused("x".to_owned())));
+        let end = End::Exited(1);
+        let ran = heard(&[Message::Starting, Message::Started, Message::Ended(end)]);
+        assert_eq!(ran, Report::Ran(Ran { end: Some(end), rest: None }));
+    }
+}

@@ -1,0 +1,104 @@
+//! The handle to the processes of a program.
+
+use crate::{NotStarted, Ran, Report, group::Group};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// All processes of a program that was started: the program itself and all that it starts, as far as its
+/// [`Containment`](crate::Containment) covers them. They are watched in a task of its own, until none is left.
+///
+/// Dropping the handle ends them in the background as [`terminate`](Self::terminate) does (SC-6). When the runtime ends,
+/// or this process dies, they are killed at once.
+#[derive(Debug)]
+#[must_use = "dropping it ends the program"]
+pub struct Processes {
+    seen: watch::Receiver<Progress>,
+    orders: Orders,
+    reach: Reach,
+}
+
+/// What is seen of a program.
+#[derive(Debug)]
+pub(crate) enum Progress {
+    Starting,
+    Running,
+    Ended(Report),
+}
+
+/// What is ordered from whoever watches the processes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Orders {
+    /// End all, with grace.
+    pub(crate) terminate: CancellationToken,
+    /// End all, without.
+    pub(crate) kill: CancellationToken,
+}
+
+/// How processes are killed directly, so that nobody has to wait for the task that watches them.
+#[derive(Debug)]
+pub(crate) enum Reach {
+    /// The socket to the helper.
+    #[cfg(target_os = "linux")]
+    Helper(std::os::unix::net::UnixStream),
+    Group(Group),
+}
+
+impl Processes {
+    pub(crate) fn new(seen: watch::Receiver<Progress>, orders: Orders, reach: Reach) -> Self {
+        Self { seen, orders, reach }
+    }
+
+    /// Waits until the program runs, or has run.
+    ///
+    /// # Errors
+    /// Why it did not run.
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing.
+    pub async fn started(&mut self) -> Result<(), NotStarted> {
+        match self.seen.wait_for(|seen| !matches!(seen, Progress::Starting)).await.as_deref() {
+            Ok(Progress::Ended(Report::NotStarted(why))) => Err(why.clone()),
+            // An error means that the task was lost; whether it ran is not known then.
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Waits until the program and all that it started have ended. When the program itself has ended, the rest is
+    /// terminated as by [`terminate`](Self::terminate). What holds its output open is not waited for.
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing: it may be waited for again, also after its end.
+    pub async fn ended(&mut self) -> Report {
+        match self.seen.wait_for(|seen| matches!(seen, Progress::Ended(_))).await.as_deref() {
+            Ok(Progress::Ended(report)) => report.clone(),
+            // The task was lost with its runtime.
+            Ok(_) | Err(_) => Report::Ran(Ran::UNKNOWN),
+        }
+    }
+
+    /// Tells all processes to end: SIGTERM, and SIGKILL for those that are left after
+    /// [`TERM_GRACE`](crate::TERM_GRACE). Returns at once.
+    pub fn terminate(&self) {
+        self.orders.terminate.cancel();
+    }
+
+    /// Kills all processes, without grace. Under a group they have been killed when this returns; a helper has been told
+    /// to kill them.
+    pub fn kill(&self) {
+        self.orders.kill.cancel();
+        match &self.reach {
+            #[cfg(target_os = "linux")]
+            Reach::Helper(socket) => {
+                // An error means that the helper has gone.
+                let _ = socket.shutdown(std::net::Shutdown::Write);
+            }
+            Reach::Group(group) => group.kill(),
+        }
+    }
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        self.terminate();
+    }
+}

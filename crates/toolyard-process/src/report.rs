@@ -1,0 +1,85 @@
+//! What became of a program, and of what it started.
+
+use std::fmt;
+
+/// How a program itself ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(target_os = "linux", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(target_os = "linux", serde(rename_all = "snake_case"))]
+pub enum End {
+    /// It exited with this code.
+    Exited(i32),
+    /// This signal ended it.
+    Killed(i32),
+}
+
+impl fmt::Display for End {
+    /// In the words of [`ExitStatus`](std::process::ExitStatus), such as `exit status: 1`, without a signal's name.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited(code) => write!(f, "exit status: {code}"),
+            Self::Killed(signal) => write!(f, "signal: {signal}"),
+        }
+    }
+}
+
+/// What became of a program, when nothing of it is left to wait for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Report {
+    /// It did not run, so it has done nothing.
+    NotStarted(NotStarted),
+    /// It was started.
+    Ran(Ran),
+}
+
+/// Why a program did not run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NotStarted {
+    /// The system, or its helper, refused to start it, for this reason.
+    Refused(String),
+    /// Its helper exited before it started the program: it is no helper, or was killed.
+    HelperEnded,
+}
+
+impl fmt::Display for NotStarted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(why) => f.write_str(why),
+            Self::HelperEnded => f.write_str("its helper exited before the program started"),
+        }
+    }
+}
+
+impl std::error::Error for NotStarted {}
+
+/// A program that ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ran {
+    /// How it ended by itself; `None` if it was stopped before it had ended.
+    pub end: Option<End>,
+    /// What became of the other processes. `None` if the helper vanished before it could report them, so that some may
+    /// be left.
+    pub rest: Option<Rest>,
+}
+
+impl Ran {
+    /// Nothing is known of how it ended.
+    pub(crate) const UNKNOWN: Self = Self { end: None, rest: None };
+}
+
+/// The processes that a program left behind. A process group counts only 0 or 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(target_os = "linux", derive(serde::Serialize, serde::Deserialize))]
+pub struct Rest {
+    /// How many were running when the program had ended, or when it was stopped (then including the program itself).
+    pub left: usize,
+    /// How many of those could not be ended.
+    pub surviving: usize,
+}
+
+impl Rest {
+    /// The program left nothing.
+    #[cfg(target_os = "linux")]
+    pub(crate) const NONE: Self = Self { left: 0, surviving: 0 };
+}

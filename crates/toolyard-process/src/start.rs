@@ -1,0 +1,58 @@
+//! Starts a program.
+
+use crate::{
+    Containment, Processes, Program, group, pipes,
+    processes::{Orders, Progress, Reach},
+};
+use std::io;
+use tokio::{net::unix::pipe, runtime::Handle, sync::watch};
+
+/// A program that was started. Whoever drops [`processes`](Self::processes) ends it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Started {
+    /// Its standard input, if that is a pipe. Dropping it is the end of the input.
+    pub stdin: Option<pipe::Sender>,
+    /// Its standard output; its standard error as well unless that is apart. The end of it may come long after the
+    /// program has ended, if other processes hold it: see [`OutputReader::drain`](crate::OutputReader::drain).
+    pub stdout: pipe::Receiver,
+    /// Its standard error, if that is apart.
+    pub stderr: Option<pipe::Receiver>,
+    /// All its processes.
+    pub processes: Processes,
+}
+
+impl Program {
+    /// Starts the program. Under a helper it may turn out only later that it cannot be started:
+    /// [`Processes::started`].
+    ///
+    /// # Errors
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) when a process cannot be given what it is to be given, or its helper
+    /// not so much of it (`LAUNCH_BYTES_MAX`); otherwise those of the system. Outside of a tokio runtime nothing is
+    /// started.
+    ///
+    /// # Panics
+    /// When the tokio runtime has no I/O driver.
+    pub fn start(self, containment: &Containment) -> io::Result<Started> {
+        self.check()?;
+        let runtime = Handle::try_current().map_err(io::Error::other)?;
+        let (ours, theirs) = pipes::open(&self)?;
+        let orders = Orders::default();
+        let (progress, seen) = watch::channel(Progress::Starting);
+        let reach = match containment {
+            #[cfg(target_os = "linux")]
+            Containment::Helper(helper) => {
+                let (helped, reach) = crate::helped::start(self, helper, theirs)?;
+                runtime.spawn(helped.watch(orders.clone(), progress));
+                Reach::Helper(reach)
+            }
+            Containment::Group => {
+                let (members, group) = group::start(self, theirs)?;
+                runtime.spawn(members.watch(orders.clone(), progress));
+                Reach::Group(group)
+            }
+        };
+        let processes = Processes::new(seen, orders, reach);
+        Ok(Started { stdin: ours.stdin, stdout: ours.stdout, stderr: ours.stderr, processes })
+    }
+}

@@ -1,0 +1,13 @@
+//! Programs that are started and ended, with real processes.
+//!
+//! Real processes know no paused time, so these tests poll for conditions, each with a bound far beyond the usual time.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
+
+mod containments;
+mod endings;
+mod given;
+#[cfg(target_os = "linux")]
+mod helpers;
+mod yard;
