@@ -27,6 +27,7 @@ mod outcome;
 mod output;
 mod plain;
 mod policy;
+mod program;
 pub mod resilience;
 mod resources;
 mod scope;
@@ -64,6 +65,7 @@ pub use policy::{
     AgentPath, AllowAll, Caller, Confinement, Denied, Form, Grant, NoForm, PolicyRules, ResourceLimits, Rule,
     RuntimePolicy, Sandbox, SessionId,
 };
+pub use program::{Command, Module, OutputKind, PROGRAM_OUTPUT_BYTES, Program, ProgramIo, Service, Variable};
 pub use resilience::{
     BreakerPolicy, BreakerState, Budget, Jitter, PolicyError, Rate, RateError, RetryPolicy,
 };

@@ -1,6 +1,6 @@
 //! The trait that tools implement, and the factory that makes one per call.
 
-use crate::{Form, Resources, ToolClass, ToolContext, ToolError, ToolOutput, ToolSpec};
+use crate::{Form, Program, Resources, ToolClass, ToolContext, ToolError, ToolOutput, ToolSpec};
 use async_trait::async_trait;
 use serde_json::Value;
 use std::sync::Arc;
@@ -36,6 +36,17 @@ pub trait Tool: Send + Sync {
     /// The future is dropped when the attempt times out or is abandoned. A long handler should watch
     /// [`ToolContext::cancelled`] and clean up in time.
     async fn execute(&self, args: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError>;
+
+    /// The program of a call with these arguments, for a sandbox that executes it in place of [`execute`](Self::execute):
+    /// of one of the forms that the tool's [factory](ToolFactory::forms) says it has (SB-1). `None` for a tool that is a
+    /// part of this program.
+    ///
+    /// # Errors
+    /// [`ToolError`], if there is no program for these arguments. The tool has then not started.
+    fn program(&self, args: &Value) -> Result<Option<Program>, ToolError> {
+        let _ = args;
+        Ok(None)
+    }
 
     /// Asks a running `execute` to stop, in addition to the context's cancel token. May be called any number of times
     /// (SC-5). Returns `true` if it stopped cleanly, `false` if it was done or never started. The engine logs the
