@@ -5,22 +5,26 @@ mod budget;
 mod confirmation;
 mod duration;
 mod gateway;
+mod json;
 mod limits;
 mod mcp;
 mod nearest;
 mod policy;
+mod program;
 mod redaction;
 mod retry;
 mod section;
 mod shell;
 pub(crate) mod size;
 mod tool;
+mod variables;
 
 pub(crate) use budget::BudgetSettings;
 pub(crate) use confirmation::Trusted;
 pub(crate) use nearest::nearest;
 use nearest::nearest_name;
 pub(crate) use policy::{CapabilityTexts, PolicySettings};
+pub(crate) use program::ProgramTool;
 pub(crate) use shell::{SHELL, ShellSettings};
 pub(crate) use tool::SUB_AGENTS;
 
@@ -125,6 +129,8 @@ pub(crate) struct Config {
     pub(crate) limits: Limits,
     /// How shell commands run.
     pub(crate) shell: ShellSettings,
+    /// The tools that are programs.
+    pub(crate) programs: Vec<ProgramTool>,
     /// The MCP servers.
     pub(crate) servers: Vec<ServerConfig>,
     /// The built-in tools that are enabled.
@@ -162,6 +168,7 @@ impl Default for Config {
             budget: BudgetSettings::default(),
             limits: Limits::default(),
             shell: ShellSettings::default(),
+            programs: Vec::new(),
             servers: Vec::new(),
             enabled: BUILTIN.to_vec(),
             names_builtin: false,
@@ -216,6 +223,7 @@ impl Config {
         config.clients = gateway::read(file.section("gateway"));
         config.servers = mcp::read(file.section("mcp"), here);
         config.builtin(file.section("builtin"));
+        config.programs = program::read(file.section("program"), here, &config.enabled);
         config.tools(file.section("tools"));
         let known = |name: &str| config.spec(name).map(drop);
         let asked = confirmation::read(file.section("confirmation"), here, known);
@@ -224,6 +232,7 @@ impl Config {
         config.policy = policy;
         config.redactor = redaction::read(file.section("redaction"), here);
         config.redactor = mcp::redact_secrets(&config.servers, config.redactor);
+        config.redactor = program::redact_secrets(&config.programs, config.redactor);
         file.finish();
         config
     }
@@ -296,6 +305,11 @@ impl Config {
         section.finish();
     }
 
+    /// The tool of this name that the configuration makes of a program.
+    fn program(&self, name: &str) -> Option<&ProgramTool> {
+        self.programs.iter().find(|program| program.spec.name == name)
+    }
+
     /// The built-in tool of this name as its author made it, enabled or not.
     pub(crate) fn authored(&self, name: &str) -> Option<ToolSpec> {
         #[cfg(unix)]
@@ -307,13 +321,17 @@ impl Config {
 
     /// The tool of this name as its author made it, or an error message if there is none.
     fn spec(&self, name: &str) -> Result<ToolSpec, String> {
+        if let Some(program) = self.program(name) {
+            return Ok(program.spec.clone());
+        }
         match self.authored(name) {
             Some(spec) if self.enabled.contains(&name) => Ok(spec),
             // A server's tools are known only once it has started. Until then, assume that they may do anything.
             None if self.servers.iter().any(|server| server.may_have(name)) => Ok(ToolSpec::execute(name)),
             Some(_) => Err(format!("the tool '{name}' is not enabled: add it to [builtin] enable")),
             None => {
-                let nearest = nearest(name, self.enabled.iter().copied());
+                let programs = self.programs.iter().map(|program| program.spec.name.as_str());
+                let nearest = nearest(name, self.enabled.iter().copied().chain(programs));
                 Err(format!("no tool is called '{name}'; {nearest}"))
             }
         }

@@ -92,6 +92,11 @@ impl EventFile {
         Ok(Self { path: path.to_owned(), log: Arc::new(Mutex::new(LogUntilError { log, error: None })) })
     }
 
+    /// Where it lies.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Writes the rest, and returns the first error, if any.
     pub(crate) fn finish(&self) -> Result<(), Error> {
         let mut log = self.log.lock();

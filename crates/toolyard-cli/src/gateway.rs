@@ -95,7 +95,11 @@ fn events(args: &McpArgs, setup: &Setup) -> Result<Option<EventFile>, Error> {
     let config = setup.config.file.as_deref().and_then(Identity::of_path);
     let protected: Vec<ProtectedFile> =
         config.into_iter().map(|identity| ProtectedFile { what: "the configuration", identity }).collect();
-    EventFile::of(&args.events, &protected)
+    let events = EventFile::of(&args.events, &protected)?;
+    if let Some(events) = &events {
+        setup.guard(events.path());
+    }
+    Ok(events)
 }
 
 /// Serves until the client disconnects or a signal arrives. Running calls then have a grace period and are still

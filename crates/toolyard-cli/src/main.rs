@@ -28,6 +28,7 @@ mod input;
 mod logging;
 mod mcp;
 mod plan;
+mod programs;
 mod report;
 mod run;
 mod secrecy;

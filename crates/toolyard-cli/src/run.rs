@@ -87,7 +87,11 @@ fn events(args: &RunArgs, origin: &Origin, setup: &Setup) -> Result<Option<Event
         .into_iter()
         .filter_map(|(what, identity)| Some(ProtectedFile { what, identity: identity? }));
     let protected: Vec<ProtectedFile> = protected.collect();
-    EventFile::of(&args.events, &protected)
+    let events = EventFile::of(&args.events, &protected)?;
+    if let Some(events) = &events {
+        setup.guard(events.path());
+    }
+    Ok(events)
 }
 
 const NOTHING_RUN: &str = "interrupted before the input was read: nothing was run";

@@ -2,9 +2,9 @@
 
 use crate::{
     cli::SetupArgs,
-    config::Config,
+    config::{Config, DEFAULT_FILE},
     error::{Error, chain},
-    logging, secrecy,
+    logging, programs, secrecy,
 };
 use std::{
     collections::HashMap,
@@ -15,10 +15,11 @@ use std::{
     time::Duration,
 };
 use toolyard::{
-    Budgets, ConfirmationMode, Confirmations, Engine, EngineBuilder, Registry, SideEffects, ToolFactory,
-    ToolSpec, Toolset,
+    Budgets, ConfirmationMode, Confirmations, Engine, EngineBuilder, FsMode, Registry, SideEffects,
+    ToolFactory, ToolSpec, Toolset,
 };
-use toolyard_mcp::Servers;
+use toolyard_mcp::{ServerConfig, Servers};
+use toolyard_tools::Workspace;
 use toolyard_wire::{Dialect, Format, Message, NameMap};
 
 /// How long running calls may go on after an interrupt (SC-8).
@@ -63,7 +64,7 @@ impl Setup {
         let root = args.workspace.clone().or_else(|| config.root.clone());
         let root = root.unwrap_or_else(|| PathBuf::from("."));
         let tools = toolset(&root, &config)?;
-        Ok(Self {
+        let setup = Self {
             tools,
             unserved: Vec::new(),
             max_in_flight: config.max_in_flight,
@@ -71,7 +72,39 @@ impl Setup {
             servers: None,
             config,
             root,
-        })
+        };
+        setup.guard_configuration();
+        setup.refuse_writable_programs()?;
+        Ok(setup)
+    }
+
+    /// Refuses programs that calls may write: a model could then rewrite its own tool (SB-1).
+    fn refuse_writable_programs(&self) -> Result<(), Error> {
+        let Some(root) = self.scope_root() else { return Ok(()) };
+        let grants = self.config.policy.capabilities.fs_grants();
+        let may_write = |file: &Path| {
+            let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+            let Ok(inside) = file.strip_prefix(root) else { return false };
+            grants.is_none_or(|grants| grants.iter().any(|grant| grant.covers(FsMode::Write, inside)))
+        };
+        for program in &self.config.programs {
+            if let Some(file) = program.governing().find(|file| may_write(file)) {
+                let (name, file) = (&program.spec.name, file.display());
+                return Err(Error::Usage(format!(
+                    "[program.\"{name}\"]: tools may write '{file}', which lies in the workspace, and so change what this \
+                     tool does: move it elsewhere, or set writable = true"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn guard_configuration(&self) {
+        // The name is guarded even if there is no file: one that a tool writes there would be in force the next time.
+        self.guard(self.config.file.as_deref().unwrap_or(Path::new(DEFAULT_FILE)));
+        let pins = self.config.servers.iter().filter_map(ServerConfig::pin_file);
+        let programs = self.config.programs.iter().flat_map(|program| program.governing());
+        pins.chain(programs).for_each(|file| self.guard(file));
     }
 
     /// An engine with the built-in tools and those of the MCP servers.
@@ -117,6 +150,13 @@ impl Setup {
             builder = builder.tool_config(name, config.clone());
         }
         builder
+    }
+
+    /// Keeps tools from writing this file, which governs them or records what they did (SB-11).
+    pub(crate) fn guard(&self, file: &Path) {
+        if let Some(workspace) = self.tools.resources.get::<Workspace>() {
+            workspace.guard(file);
+        }
     }
 
     /// Whether there is nothing that `toolyard mcp` could serve.
@@ -169,6 +209,9 @@ fn toolset(root: &Path, config: &Config) -> Result<Toolset, Error> {
     #[cfg(unix)]
     set.tools.push(crate::shell::tool(&config.shell));
     set.tools.retain(|tool| config.enabled.contains(&tool.spec().name.as_str()));
+    for program in &config.programs {
+        set.tools.push(programs::tool(program)?);
+    }
     Ok(set)
 }
 

@@ -22,12 +22,12 @@ pub(crate) fn tool(settings: &ShellSettings) -> Arc<dyn ToolFactory> {
 }
 
 #[cfg(target_os = "linux")]
-fn containment() -> Containment {
+pub(crate) fn containment() -> Containment {
     // Fails only in unit tests, whose `main` cannot help; they run no command.
     toolyard_process::Helper::this_program().map_or(Containment::Group, Containment::Helper)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn containment() -> Containment {
+pub(crate) fn containment() -> Containment {
     Containment::Group
 }

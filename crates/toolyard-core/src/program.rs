@@ -106,7 +106,7 @@ pub struct Command {
     pub arguments: Vec<OsString>,
     /// Its variables. It inherits no other; the contract adds its own.
     pub variables: Arc<[Variable]>,
-    /// The directory it starts in, relative to the workspace's root.
+    /// The directory it starts in, relative to the workspace's root, `.`.
     pub directory: PathBuf,
     /// How it gets its arguments and gives its result.
     pub io: ProgramIo,
@@ -121,7 +121,7 @@ impl Command {
             program: program.into(),
             arguments: Vec::new(),
             variables: Arc::new([]),
-            directory: PathBuf::new(),
+            directory: PathBuf::from("."),
             io: ProgramIo::Contract(OutputKind::Text),
             output_bytes: PROGRAM_OUTPUT_BYTES,
         }

@@ -53,6 +53,19 @@ impl HeadTail {
         self.total
     }
 
+    /// All bytes, if none was left out.
+    ///
+    /// # Errors
+    /// The ends, if some were.
+    pub fn into_whole(self) -> Result<Vec<u8>, Self> {
+        if self.total != (self.head.len() + self.tail.len()) as u64 {
+            return Err(self);
+        }
+        let mut whole = self.head;
+        whole.extend(self.tail);
+        Ok(whole)
+    }
+
     /// The output as text: invalid bytes are replaced, and a mark says how many were left out in the middle. Lines of up to
     /// 8 KiB and characters are left out as a whole.
     pub fn into_text(self) -> String {

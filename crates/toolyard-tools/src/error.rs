@@ -11,7 +11,8 @@ const SHOWN_CHARS_MAX: usize = 200;
 /// Why an operation of a [`Workspace`](crate::Workspace) failed.
 ///
 /// The messages are written for the model and name no path outside the workspace. In a handler `?` turns an error
-/// into a [`ToolError`](toolyard_core::ToolError): [`Escape`](Self::Escape) becomes `permission_denied`,
+/// into a [`ToolError`](toolyard_core::ToolError): [`Escape`](Self::Escape) and [`Guarded`](Self::Guarded) become
+/// `permission_denied`,
 /// [`Root`](Self::Root), which may name a path of the machine, becomes unclassified, and all others become
 /// `execution_error` with their message.
 #[derive(Debug)]
@@ -71,6 +72,11 @@ pub enum WorkspaceError {
         /// How often it occurs.
         times: usize,
     },
+    /// The file governs what tools may do, and is not written by them; see [`guard`](crate::Workspace::guard) (SB-11).
+    Guarded {
+        /// The path as it was asked for.
+        path: String,
+    },
     /// No file can have this name, or the operation makes no sense for it.
     BadPath {
         /// The path as it was asked for.
@@ -119,6 +125,9 @@ impl fmt::Display for WorkspaceError {
                     "the text to replace occurs {times} times in '{path}': include more context so that it occurs once"
                 )
             }
+            Self::Guarded { path } => {
+                write!(f, "'{}' governs what tools may do, and is not written by them", Shown(path))
+            }
             Self::BadPath { path, why } => write!(f, "bad path '{}': {why}", Shown(path)),
             Self::Io { path, error } => write!(f, "'{}': {error}", Shown(path)),
             Self::Root(error) => error.fmt(f),
@@ -131,6 +140,7 @@ impl Error for WorkspaceError {
         match self {
             Self::Escape(escape) => Some(escape),
             Self::Root(error) => error.source(),
+            Self::Guarded { .. } => Some(&ForModel(ToolErrorKind::PermissionDenied)),
             Self::NotFound { .. }
             | Self::NotUtf8 { .. }
             | Self::TooLarge { .. }

@@ -14,6 +14,7 @@ mod append;
 mod delete;
 #[cfg(unix)]
 mod directory;
+mod guard;
 mod io_error;
 mod list;
 mod name;
@@ -38,7 +39,11 @@ pub use read::READ_BYTES_MAX;
 pub use write::WRITE_BYTES_MAX;
 
 use cap_std::fs::Dir;
-use std::{fmt, io, path::Path, path::PathBuf, sync::Arc};
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+    sync::{Arc, RwLock},
+};
 use toolyard_core::{Opened, PathEscape, PathScope};
 
 /// A directory tree that file operations cannot leave (PO-2). Cheap to clone; clones share one handle.
@@ -82,6 +87,8 @@ struct Inner {
     root: PathBuf,
     /// The root as it was given, made absolute: the other prefix that an absolute path may have.
     given: PathBuf,
+    /// The files that no operation writes.
+    guarded: RwLock<Vec<guard::Guarded>>,
 }
 
 impl Workspace {

@@ -6,14 +6,16 @@ mod remote;
 #[cfg(feature = "mcp-http")]
 use remote::remote;
 
-use super::section::{BoolOrString, Placed, Section};
+use super::{
+    section::{BoolOrString, Placed, Section},
+    variables::{self, Variable},
+};
 use std::{
-    env,
     ops::Range,
     path::{Path, PathBuf},
 };
 use toolyard::Redactor;
-use toolyard_mcp::{Pinning, ServerConfig, is_inherited};
+use toolyard_mcp::{Pinning, ServerConfig};
 
 /// Reads the section; paths are relative to `here`. A server with errors is kept, because other sections may name its
 /// tools.
@@ -103,14 +105,6 @@ pub(super) fn redact_secrets(servers: &[ServerConfig], redactor: Redactor) -> Re
     secrets.fold(redactor, |redactor, secret| redactor.clone().with_secret(secret).unwrap_or(redactor))
 }
 
-/// Returns `text`, or the value of the environment variable if it is `$NAME`. The error is the name of an unset one.
-fn expand_variable(text: &str) -> Result<String, &str> {
-    match text.strip_prefix('$') {
-        None => Ok(text.to_owned()),
-        Some(from) => env::var(from).map_err(|_| from),
-    }
-}
-
 /// The path of the program. One with a directory is relative to the configuration; others are searched as a shell does.
 fn program_path(command: &str, here: &Path) -> PathBuf {
     match command.contains(['/', std::path::MAIN_SEPARATOR]) {
@@ -119,26 +113,12 @@ fn program_path(command: &str, here: &Path) -> PathBuf {
     }
 }
 
-/// Reads the server's variables. A value `$NAME` comes from this program's environment: no secret need be in the file.
-/// It is treated as a secret, unless every server gets this variable anyway.
-fn environment(mut server: ServerConfig, mut section: Section<'_>) -> ServerConfig {
-    for (name, at, value) in section.entries() {
-        let Some(text) = value.get_ref().as_str() else {
-            section.report(&value.span(), format!("{}{name} must be a string", section.prefix()));
-            continue;
-        };
-        let is_secret = text.strip_prefix('$').is_some_and(|from| !is_inherited(from));
-        match expand_variable(text) {
-            Ok(value) if is_secret => server = server.secret_env(name, value),
-            Ok(value) => server = server.env(name, value),
-            Err(from) => {
-                let what = format!("{}{name}: the environment variable {from} is not set", section.prefix());
-                section.report(&at, what);
-            }
-        }
-    }
-    section.finish();
-    server
+/// Gives the server the variables that the section names.
+fn environment(server: ServerConfig, section: Section<'_>) -> ServerConfig {
+    variables::read(section).into_iter().fold(server, |server, variable| {
+        let Variable { name, value, is_secret } = variable;
+        if is_secret { server.secret_env(name, value) } else { server.env(name, value) }
+    })
 }
 
 fn prefix(server: ServerConfig, section: &mut Section<'_>) -> ServerConfig {

@@ -4,6 +4,7 @@ use toolyard::{ConfirmationMode, LimitScope, SideEffects, ToolSettings};
 
 mod mcp;
 mod permission;
+mod program;
 mod resilience;
 
 fn read(text: &str) -> Result<Config, ConfigErrors> {

@@ -14,7 +14,7 @@ use toolyard::{
 /// The word that stands for all sub-agents in `hidden_from`.
 pub(crate) const SUB_AGENTS: &str = "sub-agents";
 
-const SIDE_EFFECTS: &[(&str, SideEffects)] = &[
+pub(super) const SIDE_EFFECTS: &[(&str, SideEffects)] = &[
     ("none", SideEffects::None),
     ("read", SideEffects::Read),
     ("write", SideEffects::Write),

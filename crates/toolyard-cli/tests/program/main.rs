@@ -15,6 +15,7 @@ mod named_pipe;
 mod permission;
 #[cfg(unix)]
 mod pins;
+mod programs;
 mod report;
 mod samples;
 mod servers;

@@ -169,6 +169,14 @@ impl ServerConfig {
         self
     }
 
+    /// The file in which its pins are kept, if they are kept in one.
+    pub fn pin_file(&self) -> Option<&std::path::Path> {
+        match &self.pinning {
+            Pinning::File(file) => Some(file),
+            _ => None,
+        }
+    }
+
     /// Sets how long it may take until its tools are known.
     #[must_use]
     pub fn startup_timeout(mut self, limit: Duration) -> Self {

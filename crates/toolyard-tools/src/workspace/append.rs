@@ -28,6 +28,7 @@ impl Workspace {
         let bytes = text.as_ref().as_bytes();
         require_size(&name, bytes)?;
         let place = self.place(&name)?;
+        self.require_unguarded(&name, &place)?;
         require_writable(&name, &place)?;
         let mut file = self.open_end(&name, &place)?;
         file.write_all(bytes).map_err(|error| self.io_error(&name, error))

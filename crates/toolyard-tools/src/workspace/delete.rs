@@ -17,13 +17,15 @@ impl Workspace {
     /// Deletes a file, an empty directory, or a symbolic link itself. The target of a link is not touched.
     ///
     /// # Errors
-    /// [`WorkspaceError`]: `Escape`, `NotFound`, `NotEmpty`, `NotADirectory` for a file whose name ends in a slash,
+    /// [`WorkspaceError`]: `Escape`, `Guarded`, `NotFound`, `NotEmpty`, `NotADirectory` for a file whose name ends in a slash,
     /// `BadPath` for the root and for names that end in `..`, and errors of the operating system.
     pub fn delete(&self, path: impl AsRef<Path>) -> Result<(), WorkspaceError> {
         let name = self.name(path.as_ref())?;
         let (parent_path, leaf) = split(&name.inside).ok_or_else(|| no_leaf(&name))?;
         let io_error = |error| self.io_error(&name, error);
         let parent = self.dir().open_dir(parent_path).map_err(io_error)?;
+        let existing = metadata_of(&parent, &leaf).map_err(io_error)?;
+        self.require_unguarded_leaf(&name, &parent, &leaf, existing.as_ref())?;
         remove(&parent, &leaf, name.wants_directory()).map_err(io_error)
     }
 }

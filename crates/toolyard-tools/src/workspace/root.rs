@@ -6,7 +6,7 @@ use cap_std::{ambient_authority, fs::Dir};
 use std::{
     env, io,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, RwLock},
 };
 
 impl Workspace {
@@ -31,7 +31,7 @@ fn open(path: &Path) -> io::Result<Inner> {
     let given = std::path::absolute(path)?;
     let root = path.canonicalize()?;
     let dir = Dir::open_ambient_dir(&root, ambient_authority())?;
-    Ok(Inner { dir, root, given })
+    Ok(Inner { dir, root, given, guarded: RwLock::default() })
 }
 
 /// Expands `~` and `~/x` to the home directory. `~name` stays unchanged.

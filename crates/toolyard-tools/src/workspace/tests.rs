@@ -316,3 +316,43 @@ mod unix {
         assert!(workspace.root().ends_with("real"));
     }
 }
+
+/// SB-11: a guarded file is read, and written under none of its names.
+#[cfg(unix)]
+#[test]
+fn a_guarded_file_is_not_written() {
+    let (dir, workspace) = workspace();
+    let root = dir.path();
+    workspace.write("conf/toolyard.toml", "a").unwrap();
+    fs::hard_link(root.join("conf/toolyard.toml"), root.join("other")).unwrap();
+    std::os::unix::fs::symlink("conf", root.join("by_link")).unwrap();
+    std::os::unix::fs::symlink("conf/toolyard.toml", root.join("link")).unwrap();
+    workspace.guard(root.join("conf/toolyard.toml"));
+    let guarded = |result: Result<(), WorkspaceError>| matches!(result, Err(WorkspaceError::Guarded { .. }));
+    for path in ["conf/toolyard.toml", "conf/../conf/toolyard.toml", "by_link/toolyard.toml", "link", "other"]
+    {
+        assert!(guarded(workspace.write(path, "b")), "{path}");
+        assert!(guarded(workspace.append(path, "b")), "{path}");
+        assert!(guarded(workspace.patch(path, "a", "b").map(drop)), "{path}");
+    }
+    assert!(guarded(workspace.delete("conf/toolyard.toml")));
+    assert_eq!(workspace.read("conf/toolyard.toml").unwrap(), "a");
+    workspace.delete("link").unwrap(); // the link alone
+    workspace.write("conf/toolyard.toml.bak", "b").unwrap();
+    workspace.write("toolyard.toml", "another one").unwrap();
+}
+
+/// SB-11: a file that does not exist yet is guarded too, and so are the older parts of a log; clones share it.
+#[test]
+fn what_will_be_written_is_guarded_before() {
+    let (dir, workspace) = workspace();
+    workspace.write("logs/a", "").unwrap();
+    workspace.clone().guard(dir.path().join("logs/events.jsonl"));
+    for name in ["events.jsonl", "events.jsonl.1", "events.jsonl.20"] {
+        let error = workspace.write(format!("logs/{name}"), "").unwrap_err();
+        assert!(matches!(error, WorkspaceError::Guarded { .. }), "{name}: {error}");
+    }
+    for name in ["logs/events.jsonl.x", "logs/events.jsonl.", "logs/events", "events.jsonl"] {
+        workspace.write(name, "").unwrap();
+    }
+}

@@ -36,6 +36,7 @@ impl Workspace {
     pub(super) fn write_named(&self, name: &Name, bytes: &[u8]) -> Result<(), WorkspaceError> {
         require_size(name, bytes)?;
         let place = self.place(name)?;
+        self.require_unguarded(name, &place)?;
         require_writable(name, &place)?;
         replace(&place, bytes).map_err(|error| self.io_error(name, error))
     }

@@ -1,8 +1,8 @@
 //! `[mcp.NAME]` with a `url`: a server over HTTP, and the credentials sent to it.
 
-use super::{
-    super::section::{Placed, Section},
-    expand_variable,
+use super::super::{
+    section::{Placed, Section},
+    variables,
 };
 use std::{env, path::Path};
 use toolyard_mcp::ServerConfig;
@@ -57,7 +57,7 @@ fn headers(mut server: ServerConfig, mut section: Section<'_>) -> ServerConfig {
             section.report(&at, format!("{}{name} {what}", section.prefix()));
             continue;
         }
-        match expand_variable(text) {
+        match variables::expand(text) {
             Ok(value) if is_secret => server = server.secret_header(name, value),
             Ok(value) => server = server.header(name, value),
             Err(from) => {

@@ -1,0 +1,151 @@
+//! A running command until its end: feeds it, reads what it writes, and ends it if it has to stop.
+
+use std::io;
+use tokio::{io::AsyncWriteExt as _, net::unix::pipe};
+use toolyard_core::{ToolContext, ToolError};
+use toolyard_process::{Deltas, End, HeadTail, OutputReader, Processes, Ran, Report, Started};
+use toolyard_program::{Ended, Exit, Kept};
+
+/// How many bytes of standard error are kept for errors: half of them from its start, half from its end.
+const ERRORS_BYTES: usize = 8 << 10;
+
+/// A command that was started.
+pub(super) struct Running {
+    processes: Processes,
+    input: Input,
+    streams: Streams,
+}
+
+impl Running {
+    /// A command that gets this document, and of whose output this much is kept.
+    pub(super) fn new(started: Started, document: Vec<u8>, output_bytes: usize) -> Self {
+        let Started { stdin, stdout, stderr, processes, .. } = started;
+        let errors = OutputReader::new(stderr.expect("it was started with its errors apart"));
+        let streams = Streams::new(OutputReader::new(stdout), errors, output_bytes);
+        Self { processes, input: Input { pipe: stdin, document, written: 0 }, streams }
+    }
+
+    /// Waits until all its processes have ended. A call that has to stop ends them, which takes precedence over output,
+    /// so that a program that floods is stopped like any other.
+    ///
+    /// # Errors
+    /// [`ToolError`] for a program that did not run, that was stopped with its call, or that vanished.
+    pub(super) async fn ended(mut self, cx: &ToolContext) -> Result<Ended, ToolError> {
+        let mut is_stopped = false;
+        let report = loop {
+            tokio::select! {
+                biased;
+                report = self.processes.ended() => break report,
+                () = cx.cancelled(), if !is_stopped => {
+                    is_stopped = true;
+                    self.processes.terminate();
+                }
+                () = self.input.feed(), if self.input.is_open() => {}
+                () = self.streams.read(cx), if !self.streams.are_at_end() => {}
+            }
+        };
+        let ran = match report {
+            Report::Ran(ran) => ran,
+            Report::NotStarted(why) => return Err(super::cannot_start(&io::Error::other(why))),
+        };
+        let (output, errors) = self.streams.finish(cx);
+        let ended = |exit| Ended { exit, output, errors };
+        match exit(ran) {
+            // The program ended before the stop took effect, so its own result counts.
+            Some(exit) => Ok(ended(exit)),
+            None if is_stopped => {
+                Err(ended(Exit::Signal(0)).stopped(ToolError::cancelled("the program was stopped")))
+            }
+            None => {
+                let vanished =
+                    ToolError::execution("the program was terminated from outside").outcome_unknown();
+                Err(ended(Exit::Signal(0)).stopped(vanished))
+            }
+        }
+    }
+}
+
+/// How the program ended by itself.
+fn exit(ran: Ran) -> Option<Exit> {
+    ran.end.map(|end| match end {
+        End::Exited(code) => Exit::Code(code),
+        End::Killed(signal) => Exit::Signal(signal),
+    })
+}
+
+/// The document on its way in.
+struct Input {
+    pipe: Option<pipe::Sender>,
+    document: Vec<u8>,
+    written: usize,
+}
+
+impl Input {
+    fn is_open(&self) -> bool {
+        self.pipe.is_some()
+    }
+
+    /// Writes some of the document, and closes the input after the last of it. A program that does not read its input is
+    /// as good as any.
+    async fn feed(&mut self) {
+        let Some(pipe) = &mut self.pipe else { return };
+        match pipe.write(&self.document[self.written..]).await {
+            Ok(length) if length > 0 && self.written + length < self.document.len() => self.written += length,
+            Ok(_) | Err(_) => self.pipe = None,
+        }
+    }
+}
+
+/// What it writes. Neither output can keep the other waiting.
+struct Streams {
+    output: OutputReader,
+    kept: HeadTail,
+    errors: OutputReader,
+    kept_errors: HeadTail,
+    deltas: Deltas,
+}
+
+impl Streams {
+    fn new(output: OutputReader, errors: OutputReader, output_bytes: usize) -> Self {
+        let (kept, kept_errors) = (HeadTail::new(output_bytes), HeadTail::new(ERRORS_BYTES));
+        Self { output, kept, errors, kept_errors, deltas: Deltas::default() }
+    }
+
+    fn are_at_end(&self) -> bool {
+        self.output.at_end() && self.errors.at_end()
+    }
+
+    /// Reads a piece of one of them.
+    async fn read(&mut self, cx: &ToolContext) {
+        let Self { output, kept, errors, kept_errors, deltas } = self;
+        tokio::select! {
+            piece = output.read(), if !output.at_end() => {
+                piece.into_iter().for_each(|piece| kept.push(piece));
+            }
+            piece = errors.read(), if !errors.at_end() => if let Some(piece) = piece {
+                kept_errors.push(piece);
+                deltas.push(piece, |text| cx.emit(text));
+            },
+        }
+    }
+
+    /// What is there after the end of all processes, without waiting for others that hold the pipes.
+    fn finish(self, cx: &ToolContext) -> (Kept, String) {
+        let Self { output, mut kept, errors, mut kept_errors, mut deltas } = self;
+        output.drain(|piece| kept.push(piece));
+        errors.drain(|piece| {
+            kept_errors.push(piece);
+            deltas.push(piece, |text| cx.emit(text));
+        });
+        deltas.finish(|text| cx.emit(text));
+        let total = kept.total();
+        let (text, is_whole) = match kept.into_whole() {
+            Ok(bytes) => match String::from_utf8(bytes) {
+                Ok(text) => (text, true),
+                Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), false),
+            },
+            Err(kept) => (kept.into_text(), false),
+        };
+        (Kept { text, total, is_whole }, kept_errors.into_text())
+    }
+}
