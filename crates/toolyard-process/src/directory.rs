@@ -34,6 +34,15 @@ impl Directory {
         !matches!(self, Self::Inherited)
     }
 
+    /// The path of it inside of what a program is confined to.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn inside(&self) -> PathBuf {
+        match self {
+            Self::Inherited => PathBuf::from("/tmp"),
+            Self::Path(path) | Self::Open { path, .. } => path.clone(),
+        }
+    }
+
     /// Opens it, if it is not that of this process.
     #[cfg(target_os = "linux")]
     pub(crate) fn open(self) -> std::io::Result<Option<OwnedFd>> {

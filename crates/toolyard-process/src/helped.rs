@@ -49,17 +49,20 @@ pub(crate) struct Helped {
 
 /// Starts a helper and sends it what to start. Also returns the socket to it, for ending it directly.
 pub(crate) fn start(
-    program: Program,
+    mut program: Program,
     helper: &Helper,
     theirs: Theirs,
 ) -> io::Result<(Helped, StdUnixStream)> {
     let name = program.helper_name.clone();
-    let launch = Launch::of(&program, program.directory.is_named());
-    let document = launch.document()?;
-    let directory = program.directory.open()?;
+    let has_directory = program.confinement.is_none() && program.directory.is_named();
+    let document = Launch::of(&program, has_directory).document()?;
+    let others = match program.confinement.take() {
+        Some(confinement) => confinement.handles,
+        None => program.directory.open()?.into_iter().collect(),
+    };
     let (ours, socket) = StdUnixStream::pair()?;
     ours.set_nonblocking(true)?;
-    let unsent = launch::send(&ours, document, &theirs, directory.as_ref())?;
+    let unsent = launch::send(&ours, document, &theirs, &others)?;
     let mut command = Command::new(helper.path());
     command.arg0(name).arg(Helper::ARGUMENT).env_clear();
     command.stdin(Stdio::from(OwnedFd::from(socket))).stdout(Stdio::null()).stderr(Stdio::null());

@@ -6,7 +6,7 @@
 mod control;
 mod supervision;
 
-use crate::{descendants::descendants, launch::Received, message::Message};
+use crate::{confine, descendants::descendants, launch::Received, message::Message};
 use rustix::process::{getpid, set_child_subreaper, setsid};
 use std::{
     env,
@@ -18,10 +18,10 @@ use std::{
     process,
     sync::atomic::{AtomicBool, Ordering},
 };
-use supervision::Supervision;
+pub(crate) use supervision::Supervision;
 
 /// The running program, even if the file at its path has been replaced since.
-const THIS_PROGRAM: &str = "/proc/self/exe";
+pub(crate) const THIS_PROGRAM: &str = "/proc/self/exe";
 
 /// Whether this program called `help_if_asked` at its start.
 static CLAIMED: AtomicBool = AtomicBool::new(false);
@@ -85,10 +85,13 @@ pub struct NotClaimed;
 /// }
 /// ```
 pub fn help_if_asked() {
-    if env::args_os().nth(1).as_deref() != Some(OsStr::new(Helper::ARGUMENT)) {
-        return CLAIMED.store(true, Ordering::Relaxed);
-    }
-    process::exit(i32::from(help().is_err()))
+    let asked = env::args_os().nth(1);
+    let done = match asked.as_deref() {
+        Some(asked) if asked == OsStr::new(Helper::ARGUMENT) => help(),
+        Some(asked) if asked == OsStr::new(confine::INIT) => init(),
+        _ => return CLAIMED.store(true, Ordering::Relaxed),
+    };
+    process::exit(i32::from(done.is_err()))
 }
 
 /// Starts what it is told to over the socket that is its standard input, and ends all processes of that.
@@ -102,13 +105,22 @@ fn help() -> io::Result<()> {
     })
 }
 
+/// Runs as the first process of what a program is confined to.
+fn init() -> io::Result<()> {
+    close_inherited()?;
+    confine::init(&UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?))
+}
+
 fn help_over(socket: UnixStream) -> io::Result<()> {
     // From here on there is no terminal, and no terminal's signals reach this process group.
     setsid()?;
     set_child_subreaper(Some(getpid()))?;
     descendants(getpid())?; // a helper that cannot see its processes must not start any
-    let command = Received::receive(&socket)?.into_command()?;
-    Supervision::run(command, socket)
+    let received = Received::receive(&socket)?;
+    match received.confined() {
+        None => Supervision::run(received.into_command()?, socket),
+        Some(_) => confine::start(received, socket),
+    }
 }
 
 /// Closes descriptors that were inherited by accident: a program gets what it is given and no more.

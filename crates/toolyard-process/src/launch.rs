@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   length (4 bytes, big endian)   JSON, without a line end   then only orders
-//!   └ with it, as SCM_RIGHTS: standard input, output, error, and the directory if there is one
+//!   └ with it, as SCM_RIGHTS: standard input, output, error, and the directory if there is one,
+//!     or what a confined program is granted
 //! ```
 //!
 //! It goes over the socket and not into the helper's arguments and environment, where every process of the user could
@@ -12,11 +13,11 @@
 mod bytes;
 mod rights;
 
-use crate::{Program, pipes::Theirs};
+use crate::{Program, confine::Layout, pipes::Theirs};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::{
-    io,
+    io::{self, Write as _},
     os::{
         fd::{AsFd, OwnedFd},
         unix::net::UnixStream,
@@ -40,6 +41,24 @@ pub(crate) struct Launch {
     env: Vec<(Bytes, Bytes)>,
     /// Whether a directory is among the descriptors; otherwise it is that of the helper.
     has_directory: bool,
+    /// What the program is confined to, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    confined: Option<Confined>,
+}
+
+/// What a program is confined to.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Confined {
+    pub(crate) layout: Layout,
+    /// The directory it starts in, inside.
+    directory: Bytes,
+}
+
+impl Confined {
+    pub(crate) fn directory(&self) -> &Path {
+        Path::new(self.directory.as_os_str())
+    }
 }
 
 /// A launch with its descriptors, as a helper receives it.
@@ -50,6 +69,7 @@ pub(crate) struct Received {
     stdout: OwnedFd,
     stderr: OwnedFd,
     directory: Option<OwnedFd>,
+    handles: Vec<OwnedFd>,
 }
 
 impl Launch {
@@ -60,6 +80,10 @@ impl Launch {
             args: program.args.iter().map(bytes).collect(),
             env: program.env.iter().map(|(name, value)| (bytes(name), bytes(value))).collect(),
             has_directory,
+            confined: program.confinement.as_ref().map(|confinement| Confined {
+                layout: confinement.layout.clone(),
+                directory: Bytes::of(program.directory.inside().as_os_str()),
+            }),
         }
     }
 
@@ -83,9 +107,9 @@ pub(crate) fn send(
     socket: &UnixStream,
     mut document: Vec<u8>,
     theirs: &Theirs,
-    directory: Option<&OwnedFd>,
+    others: &[OwnedFd],
 ) -> io::Result<Vec<u8>> {
-    let descriptors = [&theirs.stdin, &theirs.stdout, &theirs.stderr].into_iter().chain(directory);
+    let descriptors = [&theirs.stdin, &theirs.stdout, &theirs.stderr].into_iter().chain(others);
     let descriptors: Vec<_> = descriptors.map(AsFd::as_fd).collect();
     let sent = rights::send(socket, &document, &descriptors)?;
     document.drain(..sent);
@@ -98,20 +122,39 @@ impl Received {
     /// # Errors
     /// [`io::ErrorKind::UnexpectedEof`] when the sender has died.
     pub(crate) fn receive(socket: &UnixStream) -> io::Result<Self> {
-        let (mut header, mut descriptors) = ([0; size_of::<Length>()], Vec::new());
-        rights::receive(socket, &mut header, &mut descriptors)?;
-        let length = usize::try_from(Length::from_be_bytes(header)).unwrap_or(usize::MAX);
-        if length > LAUNCH_BYTES_MAX {
-            return Err(too_long(length));
-        }
-        let mut document = vec![0; length];
-        rights::receive(socket, &mut document, &mut descriptors)?;
-        let launch: Launch = serde_json::from_slice(&document)?;
+        let (launch, descriptors) = receive(socket)?;
         let mut descriptors = descriptors.into_iter();
-        let mut next = || descriptors.next().ok_or_else(|| io::Error::other("a descriptor is missing"));
+        let mut next = || descriptors.next().ok_or_else(missing);
         let (stdin, stdout, stderr) = (next()?, next()?, next()?);
         let directory = launch.has_directory.then(next).transpose()?;
-        Ok(Self { launch, stdin, stdout, stderr, directory })
+        Ok(Self { launch, stdin, stdout, stderr, directory, handles: descriptors.collect() })
+    }
+
+    /// What the program is confined to, if it is.
+    pub(crate) fn confined(&self) -> Option<&Confined> {
+        self.launch.confined.as_ref()
+    }
+
+    /// What it is granted, in the order of the layout.
+    pub(crate) fn handles(&self) -> &[OwnedFd] {
+        &self.handles
+    }
+
+    /// Hands the launch on to the first process inside, with the socket over which that is told what to do. What was
+    /// granted is mounted by then.
+    pub(crate) fn send_inside(self, socket: &UnixStream, control: OwnedFd) -> io::Result<()> {
+        let document = self.launch.document()?;
+        let theirs = Theirs { stdin: self.stdin, stdout: self.stdout, stderr: self.stderr };
+        let rest = send(socket, document, &theirs, &[control])?;
+        let mut socket = socket;
+        socket.write_all(&rest)
+    }
+
+    /// Receives what was sent by [`send_inside`](Self::send_inside).
+    pub(crate) fn receive_inside(socket: &UnixStream) -> io::Result<(Self, OwnedFd)> {
+        let mut received = Self::receive(socket)?;
+        let control = received.handles.pop().ok_or_else(missing)?;
+        Ok((received, control))
     }
 
     /// Enters the directory, which this process shares with the program then, and returns what starts the program.
@@ -119,7 +162,7 @@ impl Received {
         if let Some(directory) = self.directory {
             rustix::process::fchdir(directory)?;
         }
-        let Launch { program, args, env, has_directory: _ } = &self.launch;
+        let Launch { program, args, env, .. } = &self.launch;
         let mut command = Command::new(Path::new(program.as_os_str()));
         command.args(args.iter().map(Bytes::as_os_str)).env_clear();
         command.envs(env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())));
@@ -127,6 +170,23 @@ impl Received {
         command.stderr(Stdio::from(self.stderr));
         Ok(command)
     }
+}
+
+/// Receives a document with its descriptors.
+fn receive(socket: &UnixStream) -> io::Result<(Launch, Vec<OwnedFd>)> {
+    let (mut header, mut descriptors) = ([0; size_of::<Length>()], Vec::new());
+    rights::receive(socket, &mut header, &mut descriptors)?;
+    let length = usize::try_from(Length::from_be_bytes(header)).unwrap_or(usize::MAX);
+    if length > LAUNCH_BYTES_MAX {
+        return Err(too_long(length));
+    }
+    let mut document = vec![0; length];
+    rights::receive(socket, &mut document, &mut descriptors)?;
+    Ok((serde_json::from_slice(&document)?, descriptors))
+}
+
+fn missing() -> io::Error {
+    io::Error::other("a descriptor is missing")
 }
 
 fn too_long(length: usize) -> io::Error {

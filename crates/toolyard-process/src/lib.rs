@@ -39,6 +39,8 @@ mod deltas;
 mod head_tail;
 pub mod utf8;
 
+#[cfg(target_os = "linux")]
+mod confine;
 #[cfg(unix)]
 mod containment;
 #[cfg(target_os = "linux")]
@@ -71,6 +73,12 @@ mod start;
 pub use deltas::{DELTA_BYTES_MAX, DELTAS_BYTES_MAX, Deltas};
 pub use head_tail::HeadTail;
 
+#[cfg(target_os = "linux")]
+pub use {
+    confine::{Confinement, GRANTS_MAX, ProcessLimits, SYSTEM, SYSTEM_FILES, TMP_BYTES},
+    helper::{Helper, NotClaimed, help_if_asked},
+    launch::LAUNCH_BYTES_MAX,
+};
 #[cfg(unix)]
 pub use {
     containment::Containment,
@@ -79,11 +87,6 @@ pub use {
     program::Program,
     report::{End, NotStarted, Ran, Report, Rest},
     start::Started,
-};
-#[cfg(target_os = "linux")]
-pub use {
-    helper::{Helper, NotClaimed, help_if_asked},
-    launch::LAUNCH_BYTES_MAX,
 };
 
 /// The time that processes have to end after SIGTERM before they are killed by SIGKILL (SC-6).

@@ -13,6 +13,8 @@ pub(crate) enum Message {
     Started,
     /// It could not be started.
     Refused(String),
+    /// It could not be confined.
+    NotConfined(String),
     /// It has ended by itself.
     Ended(End),
     /// All processes have ended except some.
@@ -37,7 +39,7 @@ impl Message {
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
     was_starting: bool,
-    refused: Option<String>,
+    refused: Option<NotStarted>,
     end: Option<End>,
     rest: Option<Rest>,
 }
@@ -47,7 +49,8 @@ impl Heard {
         match message {
             Message::Starting => self.was_starting = true,
             Message::Started => {}
-            Message::Refused(why) => self.refused = Some(why),
+            Message::Refused(why) => self.refused = Some(NotStarted::Refused(why)),
+            Message::NotConfined(why) => self.refused = Some(NotStarted::NotConfined(why)),
             Message::Ended(end) => self.end = Some(end),
             Message::Done(rest) => self.rest = Some(rest),
         }
@@ -60,7 +63,7 @@ impl Heard {
 
     pub(crate) fn report(self) -> Report {
         match self {
-            Self { refused: Some(why), .. } => Report::NotStarted(NotStarted::Refused(why)),
+            Self { refused: Some(why), .. } => Report::NotStarted(why),
             Self { was_starting: false, .. } => Report::NotStarted(NotStarted::HelperEnded),
             Self { end, rest, .. } => Report::Ran(Ran { end, rest }),
         }

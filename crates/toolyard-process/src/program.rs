@@ -44,6 +44,8 @@ pub struct Program {
     pub(crate) has_input: bool,
     pub(crate) errors_apart: bool,
     pub(crate) helper_name: String,
+    #[cfg(target_os = "linux")]
+    pub(crate) confinement: Option<crate::Confinement>,
 }
 
 impl Program {
@@ -58,6 +60,8 @@ impl Program {
             has_input: false,
             errors_apart: false,
             helper_name: HELPER_NAME.to_owned(),
+            #[cfg(target_os = "linux")]
+            confinement: None,
         }
     }
 
@@ -121,8 +125,18 @@ impl Program {
         self
     }
 
+    /// Confines it: it reaches what it is granted and nothing else. Its directory is then a path inside, and only a
+    /// helper can start it.
+    #[cfg(target_os = "linux")]
+    pub fn confined(mut self, confinement: crate::Confinement) -> Self {
+        self.confinement = Some(confinement);
+        self
+    }
+
     /// Whether a process can be given all this.
     pub(crate) fn check(&self) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
+        self.confinement.as_ref().map_or(Ok(()), crate::Confinement::check)?;
         let has_nul = |text: &OsStr| text.as_bytes().contains(&0);
         let is_name = |name: &&OsString| !name.is_empty() && !name.as_bytes().contains(&b'=');
         let values = self.env.iter().flat_map(|(name, value)| [name, value]);

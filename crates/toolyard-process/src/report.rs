@@ -38,6 +38,8 @@ pub enum Report {
 pub enum NotStarted {
     /// The system, or its helper, refused to start it, for this reason.
     Refused(String),
+    /// It could not be confined as it was to be, for this reason.
+    NotConfined(String),
     /// Its helper exited before it started the program: it is no helper, or was killed.
     HelperEnded,
 }
@@ -45,7 +47,7 @@ pub enum NotStarted {
 impl fmt::Display for NotStarted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refused(why) => f.write_str(why),
+            Self::Refused(why) | Self::NotConfined(why) => f.write_str(why),
             Self::HelperEnded => f.write_str("its helper exited before the program started"),
         }
     }

@@ -46,6 +46,12 @@ impl Program {
                 runtime.spawn(helped.watch(orders.clone(), progress));
                 Reach::Helper(reach)
             }
+            #[cfg(target_os = "linux")]
+            Containment::Group if self.confinement.is_some() => {
+                let why = "a program is confined by a helper, and this program is none: its main must begin with \
+                           toolyard_process::help_if_asked()";
+                return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+            }
             Containment::Group => {
                 let (members, group) = group::start(self, theirs)?;
                 runtime.spawn(members.watch(orders.clone(), progress));

@@ -31,7 +31,7 @@ const KILL_ROUND: Duration = Duration::from_millis(20);
 /// How long the program that started the helper may take to take up a message.
 const SEND_TIMEOUT: Duration = Duration::from_secs(1);
 
-pub(super) struct Supervision {
+pub(crate) struct Supervision {
     /// Notifies that children have ended.
     children: Signal,
     control: Control,
@@ -40,7 +40,7 @@ pub(super) struct Supervision {
 
 impl Supervision {
     /// Starts the program and ends all that it leaves. The socket carries orders and messages.
-    pub(super) fn run(command: Command, socket: StdUnixStream) -> io::Result<()> {
+    pub(crate) fn run(command: Command, socket: StdUnixStream) -> io::Result<()> {
         socket.set_nonblocking(true)?;
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {

@@ -21,7 +21,7 @@ use std::{
 };
 
 /// The most descriptors that go with one message.
-const DESCRIPTORS_MAX: usize = 8;
+const DESCRIPTORS_MAX: usize = 8 + crate::confine::GRANTS_MAX;
 
 /// Sends descriptors, and as many of the bytes as the socket takes at once; returns how many.
 pub(super) fn send(socket: &UnixStream, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize> {

@@ -5,6 +5,8 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
+#[cfg(target_os = "linux")]
+mod confined;
 mod containments;
 mod endings;
 mod given;

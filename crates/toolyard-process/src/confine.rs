@@ -1,0 +1,165 @@
+//! A program that reaches nothing but what it is given.
+//!
+//! ```text
+//!   helper ── user, mount, pid, ipc, uts and network namespaces of its own
+//!     │       a root of nothing but: the system, read only; what is granted; /dev, /proc, /tmp of its own
+//!     └─ init ── the same program again, the first process of the pid namespace: enters the root,
+//!          │     gives up its capabilities, applies limits, landlock and seccomp, reaps and ends what is there
+//!          └─ the program, and all that it starts: gone when init is
+//! ```
+//!
+//! Each layer is applied by a process before it executes the next: nothing runs between a fork and an exec, and no
+//! descriptor is made from a number, so that all of it is safe code.
+
+mod binds;
+mod inside;
+mod limits;
+mod rights;
+mod root;
+mod syscalls;
+mod system;
+mod user;
+
+pub(crate) use inside::{INIT, init, start};
+pub use limits::ProcessLimits;
+pub use system::{SYSTEM, SYSTEM_FILES};
+
+use serde::{Deserialize, Serialize};
+use std::{
+    io,
+    os::fd::OwnedFd,
+    path::{Component, Path, PathBuf},
+};
+
+/// The size of a private `/tmp`, in bytes, unless another is set.
+pub const TMP_BYTES: u64 = 256 << 20;
+
+/// The most paths that are granted.
+pub const GRANTS_MAX: usize = 200;
+
+/// What a confined program reaches: the system, read only, what is granted here, and nothing else. Linux only.
+///
+/// # Examples
+/// ```
+/// use std::fs::File;
+/// use toolyard_process::{Confinement, ProcessLimits};
+/// # let dir = tempfile::tempdir()?;
+/// # let work = dir.path();
+/// let confinement = Confinement::new()
+///     .grant(File::open(work)?, work, true)
+///     .limits(ProcessLimits { open_files: Some(64), ..ProcessLimits::default() });
+/// # let _ = confinement;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "a program is confined by `Program::confined`"]
+pub struct Confinement {
+    pub(crate) layout: Layout,
+    /// The granted paths by handle, in the order of the layout.
+    pub(crate) handles: Vec<OwnedFd>,
+}
+
+/// What a confinement tells a helper.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Layout {
+    pub(crate) system: Vec<PathBuf>,
+    pub(crate) grants: Vec<Grant>,
+    /// Paths inside that are not written, although they lie in one that is.
+    pub(crate) kept: Vec<PathBuf>,
+    pub(crate) tmp_bytes: u64,
+    pub(crate) limits: ProcessLimits,
+}
+
+/// A path of the host that the program reaches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Grant {
+    /// Where the program finds it.
+    pub(crate) at: PathBuf,
+    pub(crate) is_writable: bool,
+}
+
+impl Default for Confinement {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Confinement {
+    /// A program that reaches the [system](SYSTEM) alone.
+    pub fn new() -> Self {
+        let system = SYSTEM.iter().chain(SYSTEM_FILES).map(PathBuf::from).collect();
+        let layout = Layout {
+            system,
+            grants: Vec::new(),
+            kept: Vec::new(),
+            tmp_bytes: TMP_BYTES,
+            limits: ProcessLimits::default(),
+        };
+        Self { layout, handles: Vec::new() }
+    }
+
+    /// Replaces the parts of the system that it reaches, read only: those that exist of these absolute paths.
+    pub fn system<P: Into<PathBuf>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
+        self.layout.system = paths.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Grants a directory with everything below it, or a file, which the program finds at this absolute path. The handle
+    /// says what is granted: if its name has become that of something else, the program is not started.
+    pub fn grant(mut self, handle: impl Into<OwnedFd>, at: impl Into<PathBuf>, is_writable: bool) -> Self {
+        self.layout.grants.push(Grant { at: at.into(), is_writable });
+        self.handles.push(handle.into());
+        self
+    }
+
+    /// Keeps a path inside from being written although it lies in one that is, if it exists.
+    pub fn keep(mut self, path: impl Into<PathBuf>) -> Self {
+        self.layout.kept.push(path.into());
+        self
+    }
+
+    /// Sets the size of its private `/tmp`, in bytes. It is memory.
+    pub fn tmp_bytes(mut self, most: u64) -> Self {
+        self.layout.tmp_bytes = most;
+        self
+    }
+
+    /// Sets its limits.
+    pub fn limits(mut self, limits: ProcessLimits) -> Self {
+        self.layout.limits = limits;
+        self
+    }
+
+    /// Whether a helper can be told all this.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        let wrong = |why: String| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        if self.handles.len() > GRANTS_MAX {
+            return wrong(format!("more than {GRANTS_MAX} paths are granted"));
+        }
+        let grants = self.layout.grants.iter().map(|grant| &grant.at);
+        match grants.chain(&self.layout.system).chain(&self.layout.kept).find(|path| !is_plain(path)) {
+            Some(path) => wrong(format!("'{}' is not an absolute path without '..'", path.display())),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a path is absolute, and says by its name alone where it leads.
+fn is_plain(path: &Path) -> bool {
+    let mut components = path.components();
+    components.next() == Some(Component::RootDir)
+        && components.all(|component| matches!(component, Component::Normal(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_where_they_say() {
+        for (path, plain) in [("/a/b", true), ("/", true), ("a", false), ("/a/../b", false), ("", false)] {
+            assert_eq!(Confinement::new().keep(path).check().is_ok(), plain, "{path}");
+        }
+    }
+}

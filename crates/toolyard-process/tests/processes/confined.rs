@@ -1,0 +1,181 @@
+//! Confined programs: what they reach, and what they do not.
+
+use super::{
+    containments::helper,
+    yard::{Yard, run},
+};
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::Command,
+};
+use toolyard_process::{Confinement, Containment, End, NotStarted, ProcessLimits, Program, Report};
+
+/// A confinement to this directory.
+fn within(directory: &Path, is_writable: bool) -> Confinement {
+    Confinement::new().grant(File::open(directory).unwrap(), directory, is_writable)
+}
+
+/// Runs a command confined to its yard; returns what it printed and how it ended.
+async fn shell(yard: &Yard, confinement: Confinement, command: &str) -> (String, Option<End>) {
+    let (text, report) = run(yard.shell(command).confined(confinement), &helper()).await;
+    let Report::Ran(ran) = report else { panic!("{report:?}: {text}") };
+    (text, ran.end)
+}
+
+/// SB-4: the root holds the system, what is granted, and nothing else.
+#[tokio::test]
+async fn the_root_holds_what_is_granted() {
+    let yard = Yard::new();
+    fs::write(yard.path().join("file"), "granted\n").unwrap();
+    let (text, end) = shell(&yard, within(&yard.path(), true), "cat file; pwd; echo $(ls /); ls /etc").await;
+    assert_eq!(end, Some(End::Exited(0)), "{text}");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[..2], ["granted", yard.path().to_str().unwrap()]);
+    for name in lines[2].split(' ') {
+        let known = ["bin", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "sbin", "tmp", "usr"];
+        assert!(known.contains(&name), "{name}: {text}");
+    }
+    for secret in ["shadow", "sudoers", "ssh", "hostname"] {
+        assert!(!lines[3..].contains(&secret), "{secret}: {text}");
+    }
+}
+
+/// SB-4: it is nobody in particular, alone with its own processes, and has no capability.
+#[tokio::test]
+async fn it_is_nobody_and_alone() {
+    let yard = Yard::new();
+    let look = "id -un; hostname; echo $(ls /proc | grep -c '^[0-9]'); grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status";
+    let (text, _) = shell(&yard, within(&yard.path(), true), look).await;
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[..2], ["toolyard", "toolyard"], "{text}");
+    let processes: usize = lines[2].parse().unwrap();
+    assert!(processes <= 5, "init, the shell and what it starts: {text}");
+    let status: Vec<&str> = lines[3..].iter().map(|line| line.split_whitespace().nth(1).unwrap()).collect();
+    assert_eq!(status, ["0000000000000000", "0000000000000000", "1", "2"], "{text}");
+}
+
+/// SB-4: what is granted for reading is not written, nor what is kept within what is granted for writing.
+#[tokio::test]
+async fn what_is_read_only_is_not_written() {
+    let yard = Yard::new();
+    fs::create_dir(yard.path().join("hooks")).unwrap();
+    fs::write(yard.path().join("config"), "old").unwrap();
+    let write = "echo new >config; echo new >hooks/a; echo new >free; mv hooks moved; rm config; ls; true";
+    let (text, _) = shell(&yard, within(&yard.path(), false), write).await;
+    assert!(!yard.has("free") && !yard.has("hooks/a"), "{text}");
+    let kept = within(&yard.path(), true).keep(yard.path().join("config")).keep(yard.path().join("hooks"));
+    let (text, _) = shell(&yard, kept.keep(yard.path().join("none")), write).await;
+    assert!(yard.has("free") && yard.has("hooks") && !yard.has("hooks/a") && !yard.has("moved"), "{text}");
+    assert_eq!(fs::read_to_string(yard.path().join("config")).unwrap(), "old", "{text}");
+}
+
+/// SB-4: its `/tmp` is its own, and bounded; nothing else is writable.
+#[tokio::test]
+async fn its_tmp_is_its_own() {
+    let (yard, name) = (Yard::new(), format!("/tmp/{}", std::process::id()));
+    let write = format!(
+        "echo x >{name}; cat {name}; head -c 200000 /dev/zero >/tmp/big || echo full; touch /x /usr/x /etc/x; true"
+    );
+    let (text, _) = shell(&yard, within(&yard.path(), false).tmp_bytes(100 << 10), &write).await;
+    assert!(text.starts_with("x\n") && text.contains("full\n"), "{text}");
+    assert_eq!(text.matches("Read-only file system").count(), 3, "{text}");
+    assert!(!Path::new(&name).exists());
+}
+
+/// SB-4: a grant is what was opened. If its name leads elsewhere by now, nothing runs.
+#[tokio::test]
+async fn a_name_that_was_swapped_is_refused() {
+    let yard = Yard::new();
+    let (granted, moved) = (yard.path().join("granted"), yard.path().join("moved"));
+    fs::create_dir(&granted).unwrap();
+    let handle = File::open(&granted).unwrap();
+    fs::rename(&granted, &moved).unwrap();
+    // A handle knows its new name, so the directory is found there, at the place that was asked for.
+    let confinement = Confinement::new().grant(handle.try_clone().unwrap(), &granted, true);
+    let program = Program::new("/bin/ls").arg(&granted).confined(confinement);
+    assert!(matches!(run(program, &helper()).await.1, Report::Ran(_)));
+    fs::remove_dir(&moved).unwrap();
+    let program = Program::new("/bin/ls").confined(Confinement::new().grant(handle, &granted, true));
+    let report = run(program, &helper()).await.1;
+    assert!(matches!(report, Report::NotStarted(NotStarted::NotConfined(_))), "{report:?}");
+}
+
+/// SB-8: limits hold, each for every process.
+#[tokio::test]
+async fn limits_hold() {
+    let yard = Yard::new();
+    let limited = |limits| within(&yard.path(), true).limits(limits);
+    let files = ProcessLimits { open_files: Some(32), ..ProcessLimits::default() };
+    let (text, _) = shell(&yard, limited(files), "ulimit -n; ulimit -c").await;
+    assert_eq!(text, "32\n0\n");
+    let spin = ProcessLimits { cpu_seconds_per_process: Some(1), ..ProcessLimits::default() };
+    let (text, end) = shell(&yard, limited(spin), "while :; do :; done").await;
+    assert!(matches!(end, Some(End::Killed(9 | 24))), "{end:?} {text}");
+    let memory = ProcessLimits { memory_per_process: Some(64 << 20), ..ProcessLimits::default() };
+    let (text, end) =
+        shell(&yard, limited(memory), "head -c 200000000 /dev/zero | tail -c 100000000 | wc -c").await;
+    assert!(end == Some(End::Exited(0)) && text.ends_with("0\n"), "{end:?} {text}");
+}
+
+/// SB-7: whatever it starts is gone with it, however it tries to stay.
+#[tokio::test]
+async fn nothing_of_it_is_left() {
+    let yard = Yard::new();
+    let stays = "trap '' TERM; (setsid sleep 600 &); (setsid sh -c 'trap \"\" TERM; sleep 600 & wait' &); nohup sleep 600 & echo ready; wait";
+    let started = yard.shell(stays).confined(within(&yard.path(), true)).start(&helper()).unwrap();
+    let mut output = toolyard_process::OutputReader::new(started.stdout);
+    while !String::from_utf8_lossy(output.read().await.expect("it runs")).contains("ready") {}
+    let mut processes = started.processes;
+    processes.kill();
+    let Report::Ran(ran) = processes.ended().await else { panic!("it ran") };
+    assert_eq!(ran.rest.map(|rest| rest.surviving), Some(0));
+    yard.until_empty().await;
+    let (_, end) = shell(&yard, within(&yard.path(), true), "(setsid sleep 600 &); exit 3").await;
+    assert_eq!(end, Some(End::Exited(3)));
+    yard.until_empty().await;
+}
+
+/// SM-3: a program that does not exist is the program's failure; what cannot be confined is the sandbox's.
+#[tokio::test]
+async fn what_failed_is_told_apart() {
+    let yard = Yard::new();
+    let none = Program::new("/no/such/program").confined(within(&yard.path(), true));
+    let report = run(none, &helper()).await.1;
+    assert!(matches!(report, Report::NotStarted(NotStarted::Refused(_))), "{report:?}");
+    let nowhere = Program::new("/bin/true").directory("/no/such/place").confined(within(&yard.path(), true));
+    let report = run(nowhere, &helper()).await.1;
+    assert!(matches!(report, Report::NotStarted(NotStarted::NotConfined(_))), "{report:?}");
+    let alone = Program::new("/bin/true").confined(Confinement::new()).start(&Containment::Group);
+    assert_eq!(alone.unwrap_err().kind(), std::io::ErrorKind::Unsupported);
+    let relative = Program::new("/bin/true").confined(Confinement::new().keep("a")).start(&helper());
+    assert_eq!(relative.unwrap_err().kind(), std::io::ErrorKind::InvalidInput);
+}
+
+/// The program that tries to escape.
+fn escapes(yard: &Yard) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/escapes.c");
+    let program = yard.path().join("escapes");
+    let compiled = Command::new("cc").arg("-o").arg(&program).arg(source).status().unwrap();
+    assert!(compiled.success(), "a C compiler is needed");
+    program
+}
+
+/// SB-4: every way out that is known fails with an error, and nothing is ended for having tried.
+#[tokio::test]
+async fn every_way_out_is_closed() {
+    let (yard, outside) = (Yard::new(), Yard::new());
+    fs::write(outside.path().join("secret"), "secret").unwrap();
+    fs::write(yard.path().join("kept"), "kept").unwrap();
+    let confinement = within(&yard.path(), true).keep(yard.path().join("kept"));
+    let program = Program::new(escapes(&yard))
+        .args([outside.path().join("secret"), yard.path().join("kept")])
+        .directory(yard.path())
+        .confined(confinement);
+    let (text, report) = run(program, &helper()).await;
+    assert!(matches!(report, Report::Ran(ran) if ran.end == Some(End::Exited(0))), "{report:?}: {text}");
+    let done: Vec<&str> = text.lines().filter(|line| line.ends_with(": done")).collect();
+    assert_eq!(done, ["kill init: done"], "a signal to init that it does not take is no error\n{text}");
+    assert!(text.lines().count() > 60 && !text.contains("needed"), "{text}");
+    assert_eq!(fs::read_to_string(yard.path().join("kept")).unwrap(), "kept");
+}
