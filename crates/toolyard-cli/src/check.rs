@@ -11,6 +11,7 @@ use crate::{
     logging::redacted,
     mcp,
     run::results,
+    sandboxes,
     setup::Setup,
     table::Table,
     tools::{class, limit},
@@ -24,7 +25,8 @@ pub(crate) async fn check(args: CheckArgs) -> Result<Exit, Error> {
     setup.connect().await?;
     let engine = setup.engine().build().await?;
     let resilience = resilience::table(&setup.config, &engine);
-    let (settings, table) = (settings(&setup), table(&setup, &engine));
+    let sandboxes = sandboxes::described(&setup.config).await;
+    let (settings, table) = (settings(&setup, &sandboxes), table(&setup, &engine));
     let permission = permission::table(&setup, &engine);
     let warnings = warnings(&setup, &engine);
     let text = format!("{settings}\n{table}\n{permission}\n{resilience}{warnings}");
@@ -33,7 +35,7 @@ pub(crate) async fn check(args: CheckArgs) -> Result<Exit, Error> {
     Ok(Exit::Ok)
 }
 
-fn settings(setup: &Setup) -> String {
+fn settings(setup: &Setup, sandboxes: &[(&str, String)]) -> String {
     let config = &setup.config;
     let file = config.file.as_ref().map(|file| file.display().to_string());
     let most = |most: Option<NonZeroUsize>| {
@@ -62,6 +64,9 @@ fn settings(setup: &Setup) -> String {
     line("gateway", &gateway(config));
     line("capabilities", &permission::capabilities(&config.policy.capability_texts));
     line("trusted", &permission::trusted(setup));
+    for (name, what) in sandboxes {
+        line(&format!("in {name}"), what);
+    }
     for (name, state) in mcp::states(setup) {
         line(&format!("mcp {name}"), &state);
     }

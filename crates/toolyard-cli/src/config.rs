@@ -13,6 +13,7 @@ mod policy;
 mod program;
 mod redaction;
 mod retry;
+mod sandbox;
 mod section;
 mod shell;
 pub(crate) mod size;
@@ -25,6 +26,7 @@ pub(crate) use nearest::nearest;
 use nearest::nearest_name;
 pub(crate) use policy::{CapabilityTexts, PolicySettings};
 pub(crate) use program::ProgramTool;
+pub(crate) use sandbox::ProcessSettings;
 pub(crate) use shell::{SHELL, ShellSettings};
 pub(crate) use tool::SUB_AGENTS;
 
@@ -129,6 +131,8 @@ pub(crate) struct Config {
     pub(crate) limits: Limits,
     /// How shell commands run.
     pub(crate) shell: ShellSettings,
+    /// What the process sandbox gives.
+    pub(crate) process: ProcessSettings,
     /// The tools that are programs.
     pub(crate) programs: Vec<ProgramTool>,
     /// The MCP servers.
@@ -168,6 +172,7 @@ impl Default for Config {
             budget: BudgetSettings::default(),
             limits: Limits::default(),
             shell: ShellSettings::default(),
+            process: ProcessSettings::default(),
             programs: Vec::new(),
             servers: Vec::new(),
             enabled: BUILTIN.to_vec(),
@@ -220,6 +225,9 @@ impl Config {
         config.budget = budget::read(file.section("budget"));
         config.limits = limits::read(file.section("limits"));
         config.shell = shell::read(file.section("shell"));
+        let mut sandboxes = file.section("sandbox");
+        config.process = sandbox::process(sandboxes.section("process"));
+        sandboxes.finish();
         config.clients = gateway::read(file.section("gateway"));
         config.servers = mcp::read(file.section("mcp"), here);
         config.builtin(file.section("builtin"));

@@ -31,6 +31,7 @@ mod plan;
 mod programs;
 mod report;
 mod run;
+mod sandboxes;
 mod secrecy;
 mod setup;
 #[cfg(unix)]

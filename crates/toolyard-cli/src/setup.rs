@@ -4,7 +4,7 @@ use crate::{
     cli::SetupArgs,
     config::{Config, DEFAULT_FILE},
     error::{Error, chain},
-    logging, programs, secrecy,
+    logging, programs, sandboxes, secrecy,
 };
 use std::{
     collections::HashMap,
@@ -131,7 +131,11 @@ impl Setup {
             .redact(self.config.redactor.clone())
             .policy(self.config.policy.rules.clone())
             .capabilities(self.config.policy.capabilities.clone())
-            .grace(INTERRUPT_GRACE);
+            .grace(INTERRUPT_GRACE)
+            .backend_around({
+                let config = self.config.clone();
+                move |host| sandboxes::backend(&config, host)
+            });
         if let Some(most) = self.max_in_flight {
             builder = builder.max_in_flight(most);
         }

@@ -18,6 +18,9 @@ pub(crate) fn tool(settings: &ShellSettings) -> Arc<dyn ToolFactory> {
     if let Some(bytes) = settings.output_bytes {
         shell = shell.output_bytes(bytes);
     }
+    if settings.is_confined {
+        shell = shell.confined();
+    }
     Arc::new(shell)
 }
 

@@ -65,7 +65,9 @@ pub use policy::{
     AgentPath, AllowAll, Caller, Confinement, Denied, Form, Grant, NoForm, PolicyRules, ResourceLimits, Rule,
     RuntimePolicy, Sandbox, SessionId,
 };
-pub use program::{Command, Module, OutputKind, PROGRAM_OUTPUT_BYTES, Program, ProgramIo, Service, Variable};
+pub use program::{
+    Command, Module, OutputKind, PROGRAM_OUTPUT_BYTES, Program, ProgramIo, Service, Terminal, Variable,
+};
 pub use resilience::{
     BreakerPolicy, BreakerState, Budget, Jitter, PolicyError, Rate, RateError, RetryPolicy,
 };

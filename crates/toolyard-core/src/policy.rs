@@ -129,8 +129,14 @@ impl Sandbox {
 pub struct ResourceLimits {
     /// Wall time from the start of an attempt.
     pub wall_time: Option<Duration>,
-    /// Bytes of memory.
+    /// Bytes of memory, all processes of the call together.
     pub memory: Option<u64>,
+    /// Bytes of address space of each of its processes. Weaker than [`memory`](Self::memory), and kept on more machines.
+    pub memory_per_process: Option<u64>,
+    /// CPU time, all processes of the call together.
+    pub cpu_time: Option<Duration>,
+    /// CPU time of each of its processes, in whole seconds; a part of one counts as one.
+    pub cpu_time_per_process: Option<Duration>,
     /// Processes at once.
     pub processes: Option<u32>,
     /// Open files at once.
@@ -142,7 +148,38 @@ pub struct ResourceLimits {
 impl ResourceLimits {
     /// No limits.
     pub const fn unlimited() -> Self {
-        Self { wall_time: None, memory: None, processes: None, open_files: None, output_bytes: None }
+        Self {
+            wall_time: None,
+            memory: None,
+            memory_per_process: None,
+            cpu_time: None,
+            cpu_time_per_process: None,
+            processes: None,
+            open_files: None,
+            output_bytes: None,
+        }
+    }
+
+    /// The limits that are set and that a sandbox has to keep, by their names: all but those on wall time and output,
+    /// which the engine keeps everywhere.
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard_core::ResourceLimits;
+    /// let mut limits = ResourceLimits::unlimited();
+    /// (limits.memory, limits.output_bytes) = (Some(64 << 20), Some(1024));
+    /// assert_eq!(limits.kept_by_sandboxes().collect::<Vec<_>>(), ["memory"]);
+    /// ```
+    pub fn kept_by_sandboxes(&self) -> impl Iterator<Item = &'static str> {
+        let limits = [
+            ("memory", self.memory.is_some()),
+            ("memory per process", self.memory_per_process.is_some()),
+            ("CPU time", self.cpu_time.is_some()),
+            ("CPU time per process", self.cpu_time_per_process.is_some()),
+            ("processes", self.processes.is_some()),
+            ("open files", self.open_files.is_some()),
+        ];
+        limits.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name)
     }
 }
 
@@ -179,17 +216,29 @@ impl Grant {
     fn fingerprint(&self) -> [u8; 32] {
         // Every field, so that none is forgotten.
         let Self { sandbox, limits } = self;
-        let ResourceLimits { wall_time, memory, processes, open_files, output_bytes } = limits;
+        let ResourceLimits {
+            wall_time,
+            memory,
+            memory_per_process,
+            cpu_time,
+            cpu_time_per_process,
+            processes,
+            open_files,
+            output_bytes,
+        } = limits;
         let numbers = [
             wall_time.map(|time| time.as_nanos()),
             memory.map(u128::from),
+            memory_per_process.map(u128::from),
+            cpu_time.map(|time| time.as_nanos()),
+            cpu_time_per_process.map(|time| time.as_nanos()),
             processes.map(u128::from),
             open_files.map(u128::from),
             output_bytes.map(|bytes| bytes as u128),
         ];
         let text = |text: &str| ContentHash::new("text").text(text).finish();
         let number = |number: u128| ContentHash::new("number").bytes(&number.to_be_bytes()).finish();
-        let hash = ContentHash::new("toolyard grant 1").option(sandbox.map(|it| text(it.as_str())));
+        let hash = ContentHash::new("toolyard grant 2").option(sandbox.map(|it| text(it.as_str())));
         numbers.iter().fold(hash, |hash, limit| hash.option(limit.map(number))).finish()
     }
 }

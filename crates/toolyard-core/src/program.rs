@@ -7,7 +7,7 @@
 //! ```
 
 use crate::Form;
-use std::{ffi::OsString, path::PathBuf, sync::Arc};
+use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 
 /// The program of one call (SB-1).
 ///
@@ -40,12 +40,21 @@ impl Program {
 }
 
 /// How a program gets its arguments and gives its result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ProgramIo {
     /// The contract of programs that are tools: one JSON document in, one result out (SB-2).
     Contract(OutputKind),
     /// A program for people: no input, both outputs merged in order of arrival, the exit code in the result.
-    Terminal,
+    Terminal(Terminal),
+}
+
+/// What is said of a program for people.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Terminal {
+    /// What it is called in its result, such as the command line.
+    pub command: String,
+    /// How long it may take, if the call says so.
+    pub limit: Option<Duration>,
 }
 
 /// What the standard output of a program is by the contract (SB-2).
@@ -108,6 +117,8 @@ pub struct Command {
     pub variables: Arc<[Variable]>,
     /// The directory it starts in, relative to the workspace's root, `.`.
     pub directory: PathBuf,
+    /// The files and directories that it is made of, by absolute path. A sandbox gives them to it, for reading alone.
+    pub files: Arc<[PathBuf]>,
     /// How it gets its arguments and gives its result.
     pub io: ProgramIo,
     /// How many bytes of its output are kept.
@@ -122,6 +133,7 @@ impl Command {
             arguments: Vec::new(),
             variables: Arc::new([]),
             directory: PathBuf::from("."),
+            files: Arc::new([]),
             io: ProgramIo::Contract(OutputKind::Text),
             output_bytes: PROGRAM_OUTPUT_BYTES,
         }
@@ -146,6 +158,13 @@ impl Command {
     #[must_use]
     pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.directory = directory.into();
+        self
+    }
+
+    /// Sets what it is made of.
+    #[must_use]
+    pub fn files<P: Into<PathBuf>>(mut self, files: impl IntoIterator<Item = P>) -> Self {
+        self.files = files.into_iter().map(Into::into).collect();
         self
     }
 

@@ -22,6 +22,7 @@ mod user;
 
 pub(crate) use inside::{INIT, init, start};
 pub use limits::ProcessLimits;
+pub use rights::has_landlock;
 pub use system::{SYSTEM, SYSTEM_FILES};
 
 use serde::{Deserialize, Serialize};

@@ -75,7 +75,7 @@ pub use head_tail::HeadTail;
 
 #[cfg(target_os = "linux")]
 pub use {
-    confine::{Confinement, GRANTS_MAX, ProcessLimits, SYSTEM, SYSTEM_FILES, TMP_BYTES},
+    confine::{Confinement, GRANTS_MAX, ProcessLimits, SYSTEM, SYSTEM_FILES, TMP_BYTES, has_landlock},
     helper::{Helper, NotClaimed, help_if_asked},
     launch::LAUNCH_BYTES_MAX,
 };

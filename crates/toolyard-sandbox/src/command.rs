@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::{io, path::Path};
 use tokio::time::Instant;
 use toolyard_core::{Command, OutputKind, PathScope as _, ProgramIo, ToolContext, ToolError, ToolOutput};
-use toolyard_process::{Containment, Program};
+use toolyard_process::{Containment, Program, Started};
 use toolyard_program::Given;
 use toolyard_tools::Workspace;
 
@@ -28,32 +28,41 @@ pub(crate) async fn run(
     cx: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let ProgramIo::Contract(kind) = command.io else {
-        return Err(ToolError::execution("a program for terminals is run by its own tool").no_side_effect());
+        return Err(ToolError::execution("a program for people is run by its own tool").no_side_effect());
     };
     if cx.is_cancelled() {
         return Err(ToolError::cancelled("cancelled before it started").no_side_effect());
     }
-    let given = Given::new(args, cx, Instant::now());
-    let program = in_directory(program(command, &given), &command.directory, cx)?;
-    let started = program.start(containment).map_err(|error| cannot_start(&error))?;
-    let document = given.into_document();
-    finish(Running::new(started, document, command.output_bytes), kind, cx).await
+    let (program, document) = program(command, args, cx);
+    let started = in_directory(program, &command.directory, cx)?.start(containment);
+    let started = started.map_err(|error| cannot_start(&error))?;
+    finish(started, document, command.output_bytes, kind, cx).await
 }
 
-async fn finish(running: Running, kind: OutputKind, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
-    running.ended(cx).await?.result(kind)
+/// Waits for the end of a command that was started, and reads its answer.
+pub(crate) async fn finish(
+    started: Started,
+    document: Vec<u8>,
+    output_bytes: usize,
+    kind: OutputKind,
+    cx: &ToolContext,
+) -> Result<ToolOutput, ToolError> {
+    Running::new(started, document, output_bytes).ended(cx).await?.result(kind)
 }
 
-/// What to start for one attempt.
-fn program(command: &Command, given: &Given<'_>) -> Program {
+/// What to start for one attempt, and the document for its standard input.
+pub(crate) fn program(command: &Command, args: &Value, cx: &ToolContext) -> (Program, Vec<u8>) {
     let own = command.variables.iter().map(|variable| (variable.name.clone(), variable.value.clone()));
-    Program::new(&command.program)
-        .args(command.arguments.iter().cloned())
-        .envs(own)
-        // What the contract says stands above what the configuration says.
-        .envs(given.variables())
-        .piped_input()
-        .errors_apart()
+    let program = Program::new(&command.program).args(command.arguments.iter().cloned()).envs(own);
+    match command.io {
+        ProgramIo::Terminal(_) => (program, Vec::new()),
+        ProgramIo::Contract(_) => {
+            let given = Given::new(args, cx, Instant::now());
+            // What the contract says stands above what the configuration says.
+            let program = program.envs(given.variables()).piped_input().errors_apart();
+            (program, given.into_document())
+        }
+    }
 }
 
 /// The program in its directory of the workspace; without a workspace, where this process is.

@@ -33,7 +33,13 @@
 
 #[cfg(unix)]
 mod command;
+#[cfg(target_os = "linux")]
+mod process;
+mod sandboxes;
 mod tool;
 mod version;
 
+#[cfg(target_os = "linux")]
+pub use process::ProcessSandbox;
+pub use sandboxes::Sandboxes;
 pub use tool::{FileError, PortableTool};

@@ -38,12 +38,13 @@ pub(crate) fn with_file(hash: ContentHash, file: &Path) -> io::Result<ContentHas
 }
 
 fn of_command(command: &Command) -> ContentHash {
-    let Command { program, arguments, variables, directory, io, output_bytes, .. } = command;
+    let Command { program, arguments, variables, directory, files, io, output_bytes, .. } = command;
     let hash = ContentHash::new("toolyard command 1").path(program).path(directory);
     let hash = hash.list(arguments.iter().map(|argument| os_text(argument)));
     let hash = hash.list(variables.iter().map(variable)).number(*output_bytes as u64);
+    let hash = hash.list(files.iter().map(|file| ContentHash::new("file").path(file).finish()));
     match io {
-        ProgramIo::Terminal => hash.text("terminal"),
+        ProgramIo::Terminal(_) => hash.text("terminal"),
         ProgramIo::Contract(kind) => output(hash, *kind),
     }
 }
@@ -78,6 +79,7 @@ fn variable(Variable { name, value }: &Variable) -> [u8; 32] {
 mod tests {
     use super::*;
     use std::collections::HashSet;
+    use toolyard_core::Terminal;
 
     /// SM-7: every part of the form counts.
     #[test]
@@ -96,7 +98,10 @@ mod tests {
             Program::Command(command().variable("A", "b")),
             Program::Command(command().directory("a")),
             Program::Command(command().io(json)),
-            Program::Command(command().io(ProgramIo::Terminal)),
+            Program::Command(
+                command().io(ProgramIo::Terminal(Terminal { command: "a".into(), limit: None })),
+            ),
+            Program::Command(command().files(["/b"])),
             Program::Command(command().output_bytes(1)),
             Program::Wasm(Module::new("/bin/a")),
             Program::Http(service),

@@ -20,4 +20,5 @@ mod settings;
 mod tool;
 
 pub use arguments::COMMAND_BYTES_MAX;
+pub use running::Attended;
 pub use settings::{ENVIRONMENT, OUTPUT_BYTES, Shell};

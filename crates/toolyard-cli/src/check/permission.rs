@@ -2,11 +2,12 @@
 
 use crate::{
     config::{CapabilityTexts, SUB_AGENTS, Trusted},
+    sandboxes,
     setup::Setup,
     table::Table,
 };
 use std::fmt::Display;
-use toolyard::{Confinement, Engine, Form, Grant, HiddenFrom, Rule, Sandbox, ToolSpec, wording::Span};
+use toolyard::{Confinement, Engine, Form, Grant, HiddenFrom, Rule, ToolSpec, wording::Span};
 
 /// Shown for a setting that is not set.
 const NOTHING: &str = "-";
@@ -45,6 +46,9 @@ fn limits(grant: &Grant) -> String {
     let parts = [
         limits.wall_time.map(|time| Span(time).to_string()),
         limits.memory.map(|bytes| format!("{} memory", size(bytes))),
+        limits.memory_per_process.map(|bytes| format!("{} memory per process", size(bytes))),
+        limits.cpu_time.map(|time| format!("{} CPU", Span(time))),
+        limits.cpu_time_per_process.map(|time| format!("{} CPU per process", Span(time))),
         limits.processes.map(|most| format!("{most} processes")),
         limits.open_files.map(|most| format!("{most} open files")),
         limits.output_bytes.map(|bytes| format!("{} output", size(bytes as u64))),
@@ -132,22 +136,18 @@ pub(super) fn warnings(setup: &Setup, engine: &Engine) -> Vec<String> {
     of_tools.chain(of_workspaces).chain(of_rules).collect()
 }
 
-/// The part of a grant that cannot be enforced: the tool cannot run there, or the sandbox does not exist. The only one,
-/// the host, enforces just wall time and output.
+/// The part of a grant that cannot be enforced: the tool cannot run there, the sandbox does not exist here, or cannot keep
+/// a limit. Everywhere wall time and output are limited.
 fn unenforced(grant: &Grant, forms: &[Form]) -> Option<String> {
     let Confinement { sandbox, limits, .. } = match grant.to_forms(forms) {
         Ok(confinement) => confinement,
         Err(error) => return Some(error.to_string()),
     };
-    if sandbox != Sandbox::Host {
-        return Some(format!("it runs in sandbox '{}', but only 'host' is available", sandbox.as_str()));
+    if !sandboxes::exists(sandbox) {
+        return Some(format!("it runs in sandbox '{}', which this program has not", sandbox.as_str()));
     }
-    let unenforced = [
-        ("memory", limits.memory.is_some()),
-        ("processes", limits.processes.is_some()),
-        ("open_files", limits.open_files.is_some()),
-    ];
     let unenforced: Vec<&str> =
-        unenforced.iter().filter(|(_, is_set)| *is_set).map(|(name, _)| *name).collect();
-    (!unenforced.is_empty()).then(|| format!("sandbox 'host' cannot limit {}", unenforced.join(", ")))
+        limits.kept_by_sandboxes().filter(|limit| !sandboxes::keeps(sandbox, limit)).collect();
+    (!unenforced.is_empty())
+        .then(|| format!("sandbox '{}' cannot limit {}", sandbox.as_str(), unenforced.join(", ")))
 }

@@ -119,6 +119,9 @@ fn grant(mut table: Section<'_>) -> Grant {
     let limits = &mut grant.limits;
     limits.wall_time = table.duration("wall_time");
     limits.memory = table.size("memory");
+    limits.memory_per_process = table.size("memory_per_process");
+    limits.cpu_time = table.duration("cpu_time");
+    limits.cpu_time_per_process = table.duration("cpu_time_per_process");
     limits.processes = table.small_count("processes").map(Into::into);
     limits.open_files = table.small_count("open_files").map(Into::into);
     // A limit above `usize::MAX` cannot be reached.

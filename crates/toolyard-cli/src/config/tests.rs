@@ -227,6 +227,7 @@ fn the_shell_is_there_when_it_is_enabled() {
         environment: Some(vec!["PATH".to_owned(), "CI".to_owned()]),
         timeout: Some(Duration::from_secs(300)),
         output_bytes: Some(2048),
+        is_confined: false,
     };
     assert_eq!(config.shell, settings);
     let spec = config.spec("shell").unwrap();

@@ -5,6 +5,7 @@
 mod ask;
 mod audit;
 mod bad_input;
+mod confined;
 mod deep_arguments;
 mod environment;
 mod episodes;

@@ -19,10 +19,11 @@ fn is_id(word: &str) -> bool {
     }
 }
 
-/// The ids that a text names.
+/// The ids that a text names. A variant such as `ABI::V8` is none.
 fn named(text: &str) -> BTreeSet<&str> {
-    let in_word = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_');
-    text.split(|letter| !in_word(letter)).filter(|word| is_id(word)).collect()
+    let in_word = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_' | ':');
+    let words = text.split(|letter| !in_word(letter)).map(|word| word.trim_matches(':'));
+    words.filter(|word| is_id(word)).collect()
 }
 
 /// The ids that docs/rules.md explains: each begins its rule, and can be linked to.

@@ -10,6 +10,13 @@ use std::{io, path::Path};
 /// The newest version that this code knows; an older kernel enforces what it knows.
 const NEWEST: ABI = ABI::V8;
 
+/// Whether the kernel of this machine has landlock, which bounds files once more within the namespaces of a confined
+/// program.
+pub fn has_landlock() -> bool {
+    let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    ruleset.handle_access(AccessFs::from_all(ABI::V1)).and_then(Ruleset::create).is_ok()
+}
+
 /// Bounds this process, which is in its new root already, and all that it starts. A kernel without landlock bounds
 /// nothing: the namespaces do.
 pub(super) fn bound(layout: &Layout) -> io::Result<()> {
@@ -24,13 +31,8 @@ fn restrict(layout: &Layout) -> Result<(), landlock::RulesetError> {
         .scope(Scope::from_all(NEWEST))?
         .create()?;
     let system = layout.system.iter().map(|path| (path.as_path(), read));
-    let made = [
-        ("/", AccessFs::ReadDir.into()),
-        ("/etc", read),
-        ("/proc", read),
-        ("/dev", all),
-        ("/tmp", all),
-    ];
+    let made =
+        [("/", AccessFs::ReadDir.into()), ("/etc", read), ("/proc", read), ("/dev", all), ("/tmp", all)];
     let made = made.into_iter().map(|(path, access)| (Path::new(path), access));
     let granted =
         layout.grants.iter().map(|grant| (grant.at.as_path(), if grant.is_writable { all } else { read }));

@@ -89,7 +89,7 @@ const NEW_NAMESPACES: [i32; 7] = [
 ];
 
 /// What would put keystrokes into a terminal that the program was given.
-const TERMINAL_INPUT: [u64; 2] = [libc::TIOCSTI as u64, TIOCLINUX];
+const TERMINAL_INPUT: [u64; 2] = [libc::TIOCSTI, TIOCLINUX];
 const TIOCLINUX: u64 = 0x541C;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;

@@ -11,6 +11,15 @@ use std::{
 };
 use toolyard_process::{Confinement, Containment, End, NotStarted, ProcessLimits, Program, Report};
 
+/// Whether this machine can confine programs. Where tests must run, it has to.
+async fn is_missing() -> bool {
+    let report = run(Program::new("/bin/true").confined(Confinement::new()), &helper()).await.1;
+    let Report::NotStarted(NotStarted::NotConfined(why)) = report else { return false };
+    assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{why}");
+    eprintln!("skipped: this machine cannot confine programs: {why}");
+    true
+}
+
 /// A confinement to this directory.
 fn within(directory: &Path, is_writable: bool) -> Confinement {
     Confinement::new().grant(File::open(directory).unwrap(), directory, is_writable)
@@ -26,6 +35,9 @@ async fn shell(yard: &Yard, confinement: Confinement, command: &str) -> (String,
 /// SB-4: the root holds the system, what is granted, and nothing else.
 #[tokio::test]
 async fn the_root_holds_what_is_granted() {
+    if is_missing().await {
+        return;
+    }
     let yard = Yard::new();
     fs::write(yard.path().join("file"), "granted\n").unwrap();
     let (text, end) = shell(&yard, within(&yard.path(), true), "cat file; pwd; echo $(ls /); ls /etc").await;
@@ -44,6 +56,9 @@ async fn the_root_holds_what_is_granted() {
 /// SB-4: it is nobody in particular, alone with its own processes, and has no capability.
 #[tokio::test]
 async fn it_is_nobody_and_alone() {
+    if is_missing().await {
+        return;
+    }
     let yard = Yard::new();
     let look = "id -un; hostname; echo $(ls /proc | grep -c '^[0-9]'); grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status";
     let (text, _) = shell(&yard, within(&yard.path(), true), look).await;
@@ -58,6 +73,9 @@ async fn it_is_nobody_and_alone() {
 /// SB-4: what is granted for reading is not written, nor what is kept within what is granted for writing.
 #[tokio::test]
 async fn what_is_read_only_is_not_written() {
+    if is_missing().await {
+        return;
+    }
     let yard = Yard::new();
     fs::create_dir(yard.path().join("hooks")).unwrap();
     fs::write(yard.path().join("config"), "old").unwrap();
@@ -73,6 +91,9 @@ async fn what_is_read_only_is_not_written() {
 /// SB-4: its `/tmp` is its own, and bounded; nothing else is writable.
 #[tokio::test]
 async fn its_tmp_is_its_own() {
+    if is_missing().await {
+        return;
+    }
     let (yard, name) = (Yard::new(), format!("/tmp/{}", std::process::id()));
     let write = format!(
         "echo x >{name}; cat {name}; head -c 200000 /dev/zero >/tmp/big || echo full; touch /x /usr/x /etc/x; true"
@@ -86,6 +107,9 @@ async fn its_tmp_is_its_own() {
 /// SB-4: a grant is what was opened. If its name leads elsewhere by now, nothing runs.
 #[tokio::test]
 async fn a_name_that_was_swapped_is_refused() {
+    if is_missing().await {
+        return;
+    }
     let yard = Yard::new();
     let (granted, moved) = (yard.path().join("granted"), yard.path().join("moved"));
     fs::create_dir(&granted).unwrap();
@@ -104,6 +128,9 @@ async fn a_name_that_was_swapped_is_refused() {
 /// SB-8: limits hold, each for every process.
 #[tokio::test]
 async fn limits_hold() {
+    if is_missing().await {
+        return;
+    }
     let yard = Yard::new();
     let limited = |limits| within(&yard.path(), true).limits(limits);
     let files = ProcessLimits { open_files: Some(32), ..ProcessLimits::default() };
@@ -121,6 +148,9 @@ async fn limits_hold() {
 /// SB-7: whatever it starts is gone with it, however it tries to stay.
 #[tokio::test]
 async fn nothing_of_it_is_left() {
+    if is_missing().await {
+        return;
+    }
     let yard = Yard::new();
     let stays = "trap '' TERM; (setsid sleep 600 &); (setsid sh -c 'trap \"\" TERM; sleep 600 & wait' &); nohup sleep 600 & echo ready; wait";
     let started = yard.shell(stays).confined(within(&yard.path(), true)).start(&helper()).unwrap();
@@ -136,9 +166,34 @@ async fn nothing_of_it_is_left() {
     yard.until_empty().await;
 }
 
+/// SB-7: nothing is left of a hundred programs that are ended at any moment of their start.
+#[tokio::test]
+async fn nothing_is_left_of_a_hundred_that_were_cancelled() {
+    if is_missing().await {
+        return;
+    }
+    let yard = Yard::new();
+    for number in 0..100 {
+        let program = yard.shell("(setsid sleep 600 &); sleep 600").confined(within(&yard.path(), true));
+        let mut started = program.start(&helper()).unwrap();
+        // Some before they are confined, some after: how far they are is the machine's choice.
+        for _ in 0..number {
+            tokio::task::yield_now().await;
+        }
+        if number % 3 == 0 {
+            started.processes.started().await.unwrap();
+        }
+        if number % 2 == 0 { started.processes.kill() } else { drop(started) }
+    }
+    yard.until_empty().await;
+}
+
 /// SM-3: a program that does not exist is the program's failure; what cannot be confined is the sandbox's.
 #[tokio::test]
 async fn what_failed_is_told_apart() {
+    if is_missing().await {
+        return;
+    }
     let yard = Yard::new();
     let none = Program::new("/no/such/program").confined(within(&yard.path(), true));
     let report = run(none, &helper()).await.1;
@@ -164,6 +219,9 @@ fn escapes(yard: &Yard) -> PathBuf {
 /// SB-4: every way out that is known fails with an error, and nothing is ended for having tried.
 #[tokio::test]
 async fn every_way_out_is_closed() {
+    if is_missing().await {
+        return;
+    }
     let (yard, outside) = (Yard::new(), Yard::new());
     fs::write(outside.path().join("secret"), "secret").unwrap();
     fs::write(yard.path().join("kept"), "kept").unwrap();

@@ -130,8 +130,8 @@ async fn what_is_no_helper_is_an_error() {
 async fn a_large_launch_goes_through_or_is_refused() {
     let yard = Yard::new();
     let kilobytes = |number: usize| "x".repeat(number << 10);
-    let large = (0..10).map(|number| (format!("V{number}"), kilobytes(100)));
-    let (text, _) = run(yard.shell("printf %s ${#V0} ${#V9}").envs(large), &helper()).await;
+    let large = (0..10).map(|number| (format!("LARGE_{number}"), kilobytes(100)));
+    let (text, _) = run(yard.shell("printf %s ${#LARGE_0} ${#LARGE_9}").envs(large), &helper()).await;
     assert_eq!(text, "102400102400");
 
     let mut started = yard.shell(":").arg(kilobytes(200)).start(&helper()).unwrap();

@@ -4,7 +4,7 @@ use crate::tools::arguments;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
-use toolyard_core::ToolError;
+use toolyard_core::{Terminal, ToolError};
 
 /// The longest command, in bytes: half the length that Linux allows for one argument of a process.
 pub const COMMAND_BYTES_MAX: usize = 64 << 10;
@@ -42,8 +42,13 @@ impl<'a> Arguments<'a> {
         self.cwd.unwrap_or(".")
     }
 
+    /// What is said of the command.
+    pub(super) fn terminal(&self) -> Terminal {
+        Terminal { command: self.command.to_owned(), limit: self.limit() }
+    }
+
     /// The timeout that the call itself sets.
-    pub(super) fn limit(&self) -> Option<Duration> {
+    fn limit(&self) -> Option<Duration> {
         self.timeout_ms.map(|millis| Duration::from_millis(millis as u64))
     }
 }

@@ -23,6 +23,13 @@ pub(super) struct Command<'a> {
     pub(super) environment: &'a [String],
 }
 
+/// `sh -c` with this command, as data for a sandbox.
+pub(super) fn portable(text: &str, environment: &[String]) -> toolyard_core::Command {
+    let shell = SHELL_ARGUMENTS.iter().fold(toolyard_core::Command::new(SHELL), |shell, it| shell.arg(it));
+    let variables = environment.iter().filter_map(|name| Some((name, env::var_os(name)?)));
+    variables.fold(shell.arg(text), |shell, (name, value)| shell.variable(name, value))
+}
+
 impl Command<'_> {
     /// `sh -c` with this command.
     pub(super) fn program(self) -> Program {

@@ -1,24 +1,24 @@
 //! A running command until its answer: reads its output, and stops it if necessary.
 
-use super::{
-    answer::{self, Finished, Stopped},
-    arguments::Arguments,
-};
+use super::answer::{self, Finished, Stopped};
 use std::{pin::pin, time::Duration};
 use tokio::time::{Instant, sleep};
-use toolyard_core::{ToolContext, ToolError, ToolOutput};
+use toolyard_core::{Terminal, ToolContext, ToolError, ToolOutput};
 use toolyard_process::{Deltas, HeadTail, OutputReader, Processes, Report, Started};
 
-/// A running command. A dropped call ends its processes (SC-6).
-pub(super) struct Running {
+/// A program for people that was started, until the answer of its call: what [`Shell`](super::Shell) does with a command,
+/// for whoever starts such a program elsewhere. Dropping it ends its processes (SC-6).
+#[derive(Debug)]
+pub struct Attended {
     reader: OutputReader,
     output: Output,
     processes: Processes,
     started_at: Instant,
 }
 
-impl Running {
-    pub(super) fn new(started: Started, output_bytes: usize) -> Self {
+impl Attended {
+    /// A program whose outputs are one, and of whose output this much is kept.
+    pub fn new(started: Started, output_bytes: usize) -> Self {
         Self {
             reader: OutputReader::new(started.stdout),
             output: Output { kept: HeadTail::new(output_bytes), deltas: Deltas::default() },
@@ -28,12 +28,14 @@ impl Running {
     }
 
     /// Reads the output until all processes have ended, and returns the answer.
-    pub(super) async fn finish(
-        mut self,
-        args: &Arguments<'_>,
-        cx: &ToolContext,
-    ) -> Result<ToolOutput, ToolError> {
-        let (report, stopped) = self.ended(args.limit().unwrap_or(Duration::MAX), cx).await;
+    ///
+    /// # Errors
+    /// [`ToolError`] for a program that did not run, or that was stopped, with its output so far.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends the program.
+    pub async fn finish(mut self, terminal: &Terminal, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let (report, stopped) = self.ended(terminal.limit.unwrap_or(Duration::MAX), cx).await;
         let ran = match report {
             Report::Ran(ran) => ran,
             Report::NotStarted(why) => return Err(answer::not_started(&why)),
@@ -42,7 +44,7 @@ impl Running {
         reader.drain(|piece| output.push(piece, cx));
         output.deltas.finish(|text| cx.emit(text));
         let elapsed = started_at.elapsed();
-        Finished { command: args.command, ran, stopped, elapsed, output: output.kept }.answer()
+        Finished { command: &terminal.command, ran, stopped, elapsed, output: output.kept }.answer()
     }
 
     /// Reads the output until all processes have ended. A stop takes precedence over output, so that a command that floods
@@ -69,6 +71,7 @@ impl Running {
 }
 
 /// The output of the command.
+#[derive(Debug)]
 struct Output {
     kept: HeadTail,
     deltas: Deltas,

@@ -2,7 +2,7 @@
 
 use super::{arguments, tool::ShellTool};
 use std::{sync::Arc, time::Duration};
-use toolyard_core::{BreakerPolicy, FsMode, Tool, ToolFactory, ToolSpec};
+use toolyard_core::{BreakerPolicy, Form, FsMode, Tool, ToolFactory, ToolSpec};
 use toolyard_process::Containment;
 
 /// The variables of the program's environment that commands get, unless others are named.
@@ -54,13 +54,18 @@ pub(super) struct Settings {
     pub(super) environment: Vec<String>,
     pub(super) output_bytes: usize,
     timeout: Option<Duration>,
+    forms: [Form; 2],
 }
+
+/// The forms of the shell: a part of this program, which runs commands on the host, and a program for a sandbox.
+const FORMS: [Form; 2] = [Form::Native, Form::Command];
 
 impl Shell {
     /// Creates a shell whose commands are contained in this way.
     pub fn new(containment: Containment) -> Self {
         let environment = ENVIRONMENT.iter().map(|name| (*name).to_owned()).collect();
-        let settings = Settings { containment, environment, output_bytes: OUTPUT_BYTES, timeout: None };
+        let settings =
+            Settings { containment, environment, output_bytes: OUTPUT_BYTES, timeout: None, forms: FORMS };
         Self { settings: Arc::new(settings) }
     }
 
@@ -78,6 +83,14 @@ impl Shell {
     #[must_use]
     pub fn output_bytes(mut self, most: usize) -> Self {
         Arc::make_mut(&mut self.settings).output_bytes = most;
+        self
+    }
+
+    /// Makes the process sandbox the place where commands run unless a policy says otherwise. Without it that is the host,
+    /// where nothing confines them (SB-3).
+    #[must_use]
+    pub fn confined(mut self) -> Self {
+        Arc::make_mut(&mut self.settings).forms = [Form::Command, Form::Native];
         self
     }
 
@@ -105,6 +118,10 @@ impl ToolFactory for Shell {
             Some(limit) => spec.timeout(limit),
             None => spec,
         }
+    }
+
+    fn forms(&self) -> &[Form] {
+        &self.settings.forms
     }
 
     fn create(&self) -> Arc<dyn Tool> {

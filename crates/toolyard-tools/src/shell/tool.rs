@@ -1,11 +1,11 @@
 //! One call of the shell.
 
-use super::{arguments::Arguments, command::Command, running::Running, settings::Settings};
+use super::{arguments::Arguments, command::Command, running::Attended, settings::Settings};
 use crate::WorkspaceContext;
 use async_trait::async_trait;
 use serde_json::Value;
 use std::sync::Arc;
-use toolyard_core::{PathScope as _, Tool, ToolContext, ToolError, ToolOutput};
+use toolyard_core::{PathScope as _, Program, ProgramIo, Tool, ToolContext, ToolError, ToolOutput};
 
 pub(super) struct ShellTool {
     settings: Arc<Settings>,
@@ -34,6 +34,15 @@ impl Tool for ShellTool {
         let started = command.program().start(&self.settings.containment).map_err(|error| {
             ToolError::execution(format!("cannot start the shell: {error}")).no_side_effect()
         })?;
-        Running::new(started, self.settings.output_bytes).finish(&args, cx).await
+        Attended::new(started, self.settings.output_bytes).finish(&args.terminal(), cx).await
+    }
+
+    /// The same command for a sandbox, which starts it.
+    fn program(&self, args: &Value) -> Result<Option<Program>, ToolError> {
+        let args = Arguments::read(args).map_err(ToolError::no_side_effect)?;
+        let command = super::command::portable(args.command, &self.settings.environment);
+        let io = ProgramIo::Terminal(args.terminal());
+        let command = command.directory(args.directory()).io(io).output_bytes(self.settings.output_bytes);
+        Ok(Some(Program::Command(command)))
     }
 }

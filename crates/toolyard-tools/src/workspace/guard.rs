@@ -44,6 +44,12 @@ impl Workspace {
         self.inner.guarded.write().unwrap_or_else(PoisonError::into_inner).push(guarded);
     }
 
+    /// The files that are guarded, by absolute path, for a sandbox that keeps them from being written as well.
+    pub fn guarded(&self) -> Vec<PathBuf> {
+        let guarded = self.inner.guarded.read().unwrap_or_else(PoisonError::into_inner);
+        guarded.iter().map(|guarded| guarded.directory.join(&guarded.name)).collect()
+    }
+
     /// Fails if this place is that of a guarded file.
     pub(super) fn require_unguarded(&self, name: &Name, place: &Place) -> Result<(), WorkspaceError> {
         self.require_unguarded_leaf(name, &place.parent, &place.leaf, place.existing.as_ref())

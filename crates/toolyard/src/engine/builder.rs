@@ -95,8 +95,11 @@ pub struct EngineBuilder {
     clock: Option<Clock>,
     blocking: Option<Arc<dyn Blocking>>,
     spawner: Option<Arc<dyn Spawner>>,
-    backend: Option<Arc<dyn Backend>>,
+    backend: Option<MakeBackend>,
 }
+
+/// Makes what executes calls, of what executes them in this process.
+type MakeBackend = Box<dyn FnOnce(HostBackend) -> Arc<dyn Backend> + Send>;
 
 impl EngineBuilder {
     /// How long a handler has to stop after a cancel by default (SC-5).
@@ -306,8 +309,34 @@ impl EngineBuilder {
     }
 
     /// Sets where calls execute. By default they execute in this process.
-    pub fn backend(mut self, backend: Arc<dyn Backend>) -> Self {
-        self.backend = Some(backend);
+    pub fn backend(self, backend: Arc<dyn Backend>) -> Self {
+        self.backend_around(|_| backend)
+    }
+
+    /// Sets where calls execute, around what executes them in this process: a back-end that has places of its own, and
+    /// leaves what runs on the host to that.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::sync::Arc;
+    /// use toolyard::{Backend, Engine, Execution, HostBackend, Running, Sandbox, SandboxError};
+    /// struct Own(HostBackend);
+    /// impl Backend for Own {
+    ///     fn execute<'a>(&'a self, execution: &'a Execution<'a>) -> Result<Running<'a>, SandboxError> {
+    ///         match execution.confinement.sandbox {
+    ///             Sandbox::Host => self.0.execute(execution),
+    ///             other => Err(SandboxError::Unavailable(other)),
+    ///         }
+    ///     }
+    /// }
+    /// let builder = Engine::builder().backend_around(|host| Arc::new(Own(host)));
+    /// # let _ = builder;
+    /// ```
+    pub fn backend_around(
+        mut self,
+        make: impl FnOnce(HostBackend) -> Arc<dyn Backend> + Send + 'static,
+    ) -> Self {
+        self.backend = Some(Box::new(make));
         self
     }
 
@@ -409,7 +438,11 @@ impl EngineBuilder {
             resources: Arc::new(self.resources),
             scope: self.scope.map(Contained::new),
         };
-        let backend = self.backend.unwrap_or_else(|| Arc::new(HostBackend::new(blocking)));
+        let host = HostBackend::new(blocking);
+        let backend = match self.backend {
+            Some(make) => make(host),
+            None => Arc::new(host),
+        };
         EngineCore::new(services, backend, Runners::new(tasks))
     }
 }

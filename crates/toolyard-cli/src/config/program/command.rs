@@ -66,7 +66,23 @@ pub(super) fn take(
     if let Some(directory) = directory {
         command = command.directory(directory);
     }
+    let also = section_files(section, here);
+    let command = command.files(files.iter().cloned().chain(also));
     Some(Made { program: Program::Command(command), files, secrets })
+}
+
+/// Takes the files and directories that the program needs beside itself, such as its libraries.
+fn section_files(section: &mut Section<'_>, here: &Path) -> Vec<PathBuf> {
+    let files = section.strings("files").unwrap_or_default();
+    let file = |placed: &(String, Range<usize>)| {
+        let file = in_configuration(here, placed);
+        if !file.exists() {
+            let what = format!("{}files: there is no '{}'", section.prefix(), file.display());
+            section.report(&placed.1, what);
+        }
+        file
+    };
+    files.iter().map(file).collect()
 }
 
 /// Whether this names a program by its place.

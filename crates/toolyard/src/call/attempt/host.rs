@@ -12,7 +12,7 @@ use crate::{
 };
 use std::sync::Arc;
 use tokio::sync::oneshot;
-use toolyard_core::{Confinement, Placement, Sandbox};
+use toolyard_core::{Confinement, Placement, ResourceLimits, Sandbox};
 use tracing::Instrument as _;
 
 /// Executes calls in this process. The engine enforces limits of wall time and output bytes; the host can enforce no
@@ -86,8 +86,10 @@ pub(crate) struct LostThread;
 #[inline]
 fn check(confinement: &Confinement) -> Result<(), SandboxError> {
     let Confinement { sandbox, limits, .. } = confinement;
-    let is_bounded = limits.memory.is_some() | limits.processes.is_some() | limits.open_files.is_some();
-    if *sandbox == Sandbox::Host && !is_bounded { Ok(()) } else { refuse(confinement) }
+    let ResourceLimits { wall_time, output_bytes, .. } = *limits;
+    let mut kept_here = ResourceLimits::unlimited();
+    (kept_here.wall_time, kept_here.output_bytes) = (wall_time, output_bytes);
+    if *sandbox == Sandbox::Host && *limits == kept_here { Ok(()) } else { refuse(confinement) }
 }
 
 /// What the host cannot do of this.
@@ -97,14 +99,8 @@ fn refuse(confinement: &Confinement) -> Result<(), SandboxError> {
     if sandbox != Sandbox::Host {
         return Err(SandboxError::Unavailable(sandbox));
     }
-    let limits = &confinement.limits;
-    let unkept = [
-        ("memory", limits.memory.is_some()),
-        ("processes", limits.processes.is_some()),
-        ("open files", limits.open_files.is_some()),
-    ];
-    match unkept.iter().find(|(_, is_set)| *is_set) {
-        Some((limit, _)) => Err(SandboxError::Unenforceable { sandbox, limit }),
+    match confinement.limits.kept_by_sandboxes().next() {
+        Some(limit) => Err(SandboxError::Unenforceable { sandbox, limit }),
         None => Ok(()),
     }
 }

@@ -1,0 +1,80 @@
+//! The sandboxes of this machine, as the configuration sets them.
+
+use crate::config::Config;
+use std::sync::Arc;
+use toolyard::{Backend, HostBackend, Sandbox};
+use toolyard_sandbox::Sandboxes;
+
+/// Where the calls of an engine with this configuration execute.
+pub(crate) fn backend(config: &Config, host: HostBackend) -> Arc<dyn Backend> {
+    let sandboxes = Sandboxes::new(host);
+    #[cfg(target_os = "linux")]
+    let sandboxes = match process(config) {
+        Some(process) => sandboxes.process(process),
+        None => sandboxes,
+    };
+    #[cfg(not(target_os = "linux"))]
+    let _ = config;
+    sandboxes.into_backend()
+}
+
+/// The process sandbox; `None` in unit tests, whose `main` cannot help.
+#[cfg(target_os = "linux")]
+pub(crate) fn process(config: &Config) -> Option<toolyard_sandbox::ProcessSandbox> {
+    let helper = toolyard_process::Helper::this_program().ok()?;
+    let process = toolyard_sandbox::ProcessSandbox::new(helper);
+    Some(process.system(config.process.system.iter().cloned()).keep_git(config.process.keeps_git))
+}
+
+/// Whether this program has this sandbox.
+pub(crate) fn exists(sandbox: Sandbox) -> bool {
+    match sandbox {
+        Sandbox::Host => true,
+        Sandbox::Process => cfg!(target_os = "linux"),
+        _ => false,
+    }
+}
+
+/// Whether a sandbox keeps a limit on this machine.
+pub(crate) fn keeps(sandbox: Sandbox, limit: &str) -> bool {
+    match sandbox {
+        #[cfg(target_os = "linux")]
+        Sandbox::Process => toolyard_sandbox::ProcessSandbox::keeps(limit),
+        _ => false,
+    }
+}
+
+/// What this machine enforces, a line for each sandbox (SB-4).
+pub(crate) async fn described(config: &Config) -> Vec<(&'static str, String)> {
+    let host = "confines nothing; limits wall time and output";
+    vec![("host", host.to_owned()), ("process", process_described(config).await)]
+}
+
+#[cfg(target_os = "linux")]
+async fn process_described(config: &Config) -> String {
+    let Some(process) = process(config) else {
+        return "not available: this program cannot help it".to_owned();
+    };
+    if let Err(why) = process.probe().await {
+        return format!("not available: {why}");
+    }
+    let (kept, unkept): (Vec<&str>, Vec<&str>) =
+        LIMITS.iter().partition(|limit| keeps(Sandbox::Process, limit));
+    let landlock =
+        if toolyard_process::has_landlock() { ", landlock" } else { " (the kernel has no landlock)" };
+    format!(
+        "files, processes and network by namespaces and seccomp{landlock}; limits wall time, output, {}; cannot limit {}",
+        kept.join(", "),
+        unkept.join(", ")
+    )
+}
+
+#[cfg(not(target_os = "linux"))]
+async fn process_described(_: &Config) -> String {
+    "not available: it exists on Linux alone".to_owned()
+}
+
+/// The limits that not every sandbox keeps.
+#[cfg(target_os = "linux")]
+const LIMITS: [&str; 6] =
+    ["open files", "processes", "memory", "memory per process", "CPU time", "CPU time per process"];

@@ -1,0 +1,167 @@
+//! Confined processes.
+//!
+//! ```text
+//!   Execution ─► limits ─ one that cannot be kept is refused by name (SB-4)
+//!             ─► reach ── paths, opened by handle ──► Confinement ─► a helper ─► the program, confined
+//!             ─► Tool::program ─► a command ────────────┘              │
+//!                                            by the contract, or as a program for people ─► result
+//! ```
+
+mod granted;
+mod kept;
+
+use crate::command;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use toolyard::{Execution, Failure, Running, SandboxError, Stopped, Work};
+use toolyard_core::{Command, Program, ProgramIo, Sandbox, ToolContext, ToolError, ToolOutput};
+use toolyard_process::{Confinement, Containment, Helper, NotStarted, Started};
+use toolyard_tools::shell::Attended;
+
+/// The sandbox *process*: calls run in programs that reach what they are granted and nothing else, and have no network.
+/// [`Confinement`] says how.
+#[derive(Debug, Clone)]
+pub struct ProcessSandbox {
+    helper: Helper,
+    system: Vec<PathBuf>,
+    kept: Vec<PathBuf>,
+    keeps_git: bool,
+}
+
+impl ProcessSandbox {
+    /// A sandbox whose programs are started by this helper.
+    pub fn new(helper: Helper) -> Self {
+        Self { helper, system: system(), kept: Vec::new(), keeps_git: true }
+    }
+
+    /// Adds parts of the system that its programs reach, read only.
+    #[must_use]
+    pub fn system<P: Into<PathBuf>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
+        self.system.extend(paths.into_iter().map(Into::into));
+        self
+    }
+
+    /// Keeps paths from being written, although they lie in what is granted (SB-11). What a
+    /// [`Workspace`](toolyard_tools::Workspace) guards is kept anyway.
+    #[must_use]
+    pub fn keep<P: Into<PathBuf>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
+        self.kept.extend(paths.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets whether `.git/hooks` and `.git/config` of the workspace are kept from being written, which they are by
+    /// default: git runs what stands there, and on the host.
+    #[must_use]
+    pub fn keep_git(mut self, keeps: bool) -> Self {
+        self.keeps_git = keeps;
+        self
+    }
+
+    /// Tries to confine a program that does nothing.
+    ///
+    /// # Errors
+    /// Why this machine cannot do it.
+    pub async fn probe(&self) -> Result<(), String> {
+        let program = toolyard_process::Program::new("/bin/true").confined(self.confinement());
+        let mut started = program.start(&self.containment()).map_err(|error| error.to_string())?;
+        started.processes.started().await.map_err(|why| why.to_string())
+    }
+
+    /// Whether it keeps this limit on this machine, by its name in
+    /// [`ResourceLimits::kept_by_sandboxes`](toolyard_core::ResourceLimits::kept_by_sandboxes).
+    pub fn keeps(limit: &str) -> bool {
+        kept::is_kept(limit)
+    }
+
+    fn containment(&self) -> Containment {
+        Containment::Helper(self.helper.clone())
+    }
+
+    fn confinement(&self) -> Confinement {
+        Confinement::new().system(self.system.iter().cloned())
+    }
+
+    pub(crate) fn execute<'a>(&'a self, execution: &'a Execution<'a>) -> Result<Running<'a>, SandboxError> {
+        let limits = kept::limits(&execution.confinement.limits)?;
+        let reach = execution.reach()?;
+        let root = reach.root().map(Path::to_owned);
+        let confinement = granted::grant(self.confinement().limits(limits), &reach)?;
+        let work = async move {
+            let Some(Program::Command(command)) = execution.tool.program(execution.args)? else {
+                let what = "it has no program that a process could run".to_owned();
+                return Err(Failure::Sandbox { why: what, started: false });
+            };
+            let call = Call { command: &command, args: execution.args, cx: &execution.cx, root };
+            let confinement = self.with_files(confinement, &call)?;
+            self.run(&call, confinement).await
+        };
+        Ok(Running { result: Work::sandboxed(work), stopped: Stopped::WhenDropped })
+    }
+
+    /// Adds what the program is made of, and what it must not write.
+    fn with_files(&self, confinement: Confinement, call: &Call<'_>) -> Result<Confinement, Failure> {
+        let files = granted::files(confinement, call.command, &self.system);
+        let confinement = files.map_err(|why| Failure::Sandbox { why, started: false })?;
+        let guarded = call.cx.resource::<toolyard_tools::Workspace>().map(|workspace| workspace.guarded());
+        let git = call.root.as_deref().filter(|_| self.keeps_git).map(kept::of_git);
+        let kept =
+            self.kept.iter().cloned().chain(guarded.into_iter().flatten()).chain(git.into_iter().flatten());
+        Ok(kept.fold(confinement, Confinement::keep))
+    }
+
+    async fn run(&self, call: &Call<'_>, confinement: Confinement) -> Result<ToolOutput, Failure> {
+        let Call { command, args, cx, root } = call;
+        if cx.is_cancelled() {
+            return Err(ToolError::cancelled("cancelled before it started").no_side_effect().into());
+        }
+        let directory = match root {
+            Some(root) => root.join(&command.directory),
+            None => PathBuf::from("/tmp"),
+        };
+        let (program, document) = command::program(command, args, cx);
+        let program = program.env("HOME", "/tmp").directory(directory).confined(confinement);
+        let started = program.start(&self.containment()).map_err(|error| broken(&error.to_string()))?;
+        let started = running(started).await?;
+        match &command.io {
+            ProgramIo::Contract(kind) => {
+                Ok(command::finish(started, document, command.output_bytes, *kind, cx).await?)
+            }
+            ProgramIo::Terminal(terminal) => {
+                Ok(Attended::new(started, command.output_bytes).finish(terminal, cx).await?)
+            }
+        }
+    }
+}
+
+/// One attempt of a call.
+struct Call<'a> {
+    command: &'a Command,
+    args: &'a Value,
+    cx: &'a ToolContext,
+    /// The workspace's root.
+    root: Option<PathBuf>,
+}
+
+/// Waits until the program runs, confined.
+async fn running(mut started: Started) -> Result<Started, Failure> {
+    match started.processes.started().await {
+        Ok(()) => Ok(started),
+        Err(NotStarted::Refused(why)) => {
+            Err(ToolError::execution(format!("cannot start the program: {why}")).no_side_effect().into())
+        }
+        Err(why) => Err(broken(&why.to_string())),
+    }
+}
+
+/// The sandbox failed before the program started.
+fn broken(why: &str) -> Failure {
+    Failure::Sandbox { why: why.to_owned(), started: false }
+}
+
+/// The parts of the system that programs reach unless others are named.
+fn system() -> Vec<PathBuf> {
+    toolyard_process::SYSTEM.iter().chain(toolyard_process::SYSTEM_FILES).map(PathBuf::from).collect()
+}
+
+/// The sandbox, for errors that name it.
+const PROCESS: Sandbox = Sandbox::Process;

@@ -1,0 +1,75 @@
+//! What a call may reach, as what a program is confined to.
+
+use super::PROCESS;
+use std::{
+    collections::BTreeSet,
+    fs::File,
+    path::{Path, PathBuf},
+};
+use toolyard::{OpenedPath, Reach, SandboxError};
+use toolyard_core::{Command, FsMode, Opened};
+use toolyard_process::Confinement;
+
+/// Grants the paths that a call may use, each by its handle, at the place where the host has it.
+///
+/// # Errors
+/// [`SandboxError::Unreachable`] for a path that a mount cannot give: one that may be written without being read, or made.
+pub(super) fn grant(mut confinement: Confinement, reach: &Reach<'_>) -> Result<Confinement, SandboxError> {
+    let Some(root) = reach.root() else { return Ok(confinement) };
+    for OpenedPath { of, opened, .. } in reach.open()? {
+        let unreachable = |why: &str| SandboxError::Unreachable {
+            sandbox: PROCESS,
+            path: of.path.clone(),
+            why: why.to_owned(),
+        };
+        let is_writable = match of.mode {
+            FsMode::Read => false,
+            FsMode::ReadWrite => true,
+            FsMode::Write => {
+                return Err(unreachable("which may be written and not read: a process reads what it writes"));
+            }
+        };
+        match opened {
+            Opened::Directory(handle) | Opened::File(handle) => {
+                confinement = confinement.grant(handle, at(root, &of.path), is_writable);
+            }
+            // There is nothing to read.
+            Opened::Missing { .. } if !is_writable => {}
+            Opened::Missing { .. } => {
+                return Err(unreachable(
+                    "which does not exist: a process is given what does, so grant its directory",
+                ));
+            }
+            _ => {}
+        }
+    }
+    Ok(confinement)
+}
+
+/// Grants the files that a program is made of, unless they are parts of the system, for reading.
+///
+/// # Errors
+/// Which of them cannot be opened, and why.
+pub(super) fn files(
+    mut confinement: Confinement,
+    command: &Command,
+    system: &[PathBuf],
+) -> Result<Confinement, String> {
+    let own = std::iter::once(&command.program).filter(|program| program.is_absolute());
+    let all: BTreeSet<&PathBuf> = own.chain(command.files.iter()).collect();
+    let is_within_another = |file: &Path| all.iter().any(|other| file != *other && file.starts_with(other));
+    for file in all.iter().filter(|file| !is_within_another(file)) {
+        // What a link leads to is granted where it leads; the link is a part of what holds it, or is made of nothing else.
+        let path = file.canonicalize().map_err(|error| format!("'{}': {error}", file.display()))?;
+        if system.iter().any(|part| file.starts_with(part) && path.starts_with(part)) {
+            continue;
+        }
+        let handle = File::open(&path).map_err(|error| format!("'{}': {error}", path.display()))?;
+        confinement = confinement.grant(handle, file, false);
+    }
+    Ok(confinement)
+}
+
+fn at(root: &Path, path: &Path) -> PathBuf {
+    if path == Path::new(".") { root.to_owned() } else { root.join(path) }
+}

@@ -1,0 +1,60 @@
+//! Where calls run: the host, and the sandboxes that this machine has.
+
+use std::sync::Arc;
+use toolyard::{Backend, Execution, HostBackend, Running, SandboxError};
+use toolyard_core::Sandbox;
+
+/// Executes calls where they are granted to run.
+///
+/// A sandbox that is not set here does not exist: its calls end as `sandbox_error` (SM-1).
+///
+/// # Examples
+/// ```
+/// use toolyard::Engine;
+/// use toolyard_sandbox::Sandboxes;
+/// let builder = Engine::builder().backend_around(|host| Sandboxes::new(host).into_backend());
+/// # let _ = builder;
+/// ```
+pub struct Sandboxes {
+    host: HostBackend,
+    #[cfg(target_os = "linux")]
+    process: Option<crate::ProcessSandbox>,
+}
+
+impl Sandboxes {
+    /// The host alone.
+    pub fn new(host: HostBackend) -> Self {
+        Self {
+            host,
+            #[cfg(target_os = "linux")]
+            process: None,
+        }
+    }
+
+    /// Adds confined processes.
+    #[cfg(target_os = "linux")]
+    #[must_use]
+    pub fn process(mut self, process: crate::ProcessSandbox) -> Self {
+        self.process = Some(process);
+        self
+    }
+
+    /// These as a back-end of an engine.
+    pub fn into_backend(self) -> Arc<dyn Backend> {
+        Arc::new(self)
+    }
+}
+
+impl Backend for Sandboxes {
+    fn execute<'a>(&'a self, execution: &'a Execution<'a>) -> Result<Running<'a>, SandboxError> {
+        match execution.confinement.sandbox {
+            Sandbox::Host => self.host.execute(execution),
+            #[cfg(target_os = "linux")]
+            Sandbox::Process => match &self.process {
+                Some(process) => process.execute(execution),
+                None => Err(SandboxError::Unavailable(Sandbox::Process)),
+            },
+            other => Err(SandboxError::Unavailable(other)),
+        }
+    }
+}
