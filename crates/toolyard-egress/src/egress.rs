@@ -45,7 +45,7 @@ impl Egress {
     /// A way out with the resolver and the certificate authorities of this system.
     pub fn new() -> Self {
         Self {
-            resolver: Arc::new(SystemResolver),
+            resolver: Arc::new(SystemResolver::default()),
             connect_timeout: CONNECT_TIMEOUT,
             authorities: None,
             tls: Arc::default(),
@@ -108,6 +108,17 @@ impl Egress {
             Scheme::Http => Ok(()),
             Scheme::Https => self.tls().map(drop).map_err(|why| OriginError::NoTls(why.clone())),
         }
+    }
+
+    /// A connection to a destination, as it is.
+    ///
+    /// # Errors
+    /// [`NotSent`]: there is none, or there may be none.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends the connection.
+    pub(crate) async fn dial(&self, to: &Destination, may: Addresses) -> Result<TcpStream, NotSent> {
+        self.in_time(to, self.dialled(to, may)).await
     }
 
     /// A connection to an origin, encrypted if it is to be.

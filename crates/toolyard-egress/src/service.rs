@@ -3,14 +3,14 @@
 //! ```text
 //!   Service ─► RemoteService ─► call(Given) ─┬─ Answered            the service has answered
 //!              (refused here:                ├─ NotSent             nothing has happened
-//!               ServiceError)                └─ Lost                it was sent, and the rest is not known
+//!               SetupError)                  └─ Lost                it was sent, and the rest is not known
 //! ```
 
 mod body;
 mod failed;
 mod headers;
 
-pub use failed::{CallFailed, ServiceError};
+pub use failed::CallFailed;
 
 use crate::{
     address::Addresses,
@@ -18,6 +18,7 @@ use crate::{
     exchange::{Arriving, NoResponse, exchange},
     not_sent::NotSent,
     origin::Origin,
+    setup_error::SetupError,
 };
 use http::{HeaderMap, Method, Request, Response, Uri, header::RETRY_AFTER};
 use http_body_util::Full;
@@ -64,10 +65,10 @@ impl RemoteService {
     /// A service that can be called. The first with an `https:` URL reads the certificate authorities.
     ///
     /// # Errors
-    /// [`ServiceError`]: its URL or one of its headers is not valid, its address may not be dialled, or it needs TLS,
+    /// [`SetupError`]: its URL or one of its headers is not valid, its address may not be dialled, or it needs TLS,
     /// which cannot be had.
-    pub fn new(service: &Service, egress: &Egress) -> Result<Self, ServiceError> {
-        let url = Url::parse(&service.url).map_err(|error| ServiceError::Origin(error.into()))?;
+    pub fn new(service: &Service, egress: &Egress) -> Result<Self, SetupError> {
+        let url = Url::parse(&service.url).map_err(|error| SetupError::Origin(error.into()))?;
         let origin = Origin::of(&url)?;
         egress.check(&origin)?;
         let may = Addresses::with_private(service.allow_private);
@@ -124,9 +125,9 @@ impl RemoteService {
 }
 
 /// What a request asks an origin for.
-fn path_of(url: &Url) -> Result<Uri, ServiceError> {
+fn path_of(url: &Url) -> Result<Uri, SetupError> {
     let path = &url[url::Position::BeforePath..url::Position::AfterQuery];
-    path.parse().map_err(|_| ServiceError::Path)
+    path.parse().map_err(|_| SetupError::Path)
 }
 
 impl fmt::Debug for RemoteService {

@@ -1,41 +1,7 @@
-//! How a service, or a call of it, can fail.
+//! How a call can fail.
 
-use crate::{not_sent::NotSent, origin::OriginError};
+use crate::not_sent::NotSent;
 use toolyard_core::ToolError;
-
-/// Why a service cannot be called, ever. It contains no value of a header and no query.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ServiceError {
-    /// Its URL is none of an origin that can be spoken to.
-    #[error(transparent)]
-    Origin(#[from] OriginError),
-    /// The path of its URL is none that HTTP can ask for.
-    #[error("the path of the URL is not valid")]
-    Path,
-    /// Its address may not be dialled.
-    #[error(transparent)]
-    Address(#[from] NotSent),
-    /// A header's name is not valid.
-    #[error("'{}' is not a valid header name", .0.escape_debug())]
-    HeaderName(String),
-    /// A header's value is not valid.
-    #[error("the value of the header '{0}' is not valid")]
-    HeaderValue(String),
-    /// A header that the contract or the connection sets.
-    #[error("the header '{0}' cannot be set")]
-    HeaderReserved(String),
-}
-
-impl ServiceError {
-    /// The error of the tool (SB-2): nothing had changed.
-    pub fn tool_error(&self) -> ToolError {
-        match self {
-            Self::Address(not_sent) => not_sent.tool_error(),
-            other => ToolError::execution(other.to_string()).no_side_effect(),
-        }
-    }
-}
 
 /// Why a call has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -7,7 +7,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 use toolyard_core::{OutputKind, Service, ToolErrorKind};
-use toolyard_egress::{CallFailed, Egress, NotSent, OriginError, RemoteService, ServiceError};
+use toolyard_egress::{CallFailed, Egress, NotSent, OriginError, RemoteService, SetupError};
 
 /// A server that reads a request and then sends this and no more.
 async fn saying(answer: &'static str) -> Server {
@@ -98,7 +98,7 @@ async fn what_cannot_be_called_is_no_service() {
     assert_eq!(made("https://a.example").is_ok(), cfg!(feature = "https"));
     if !cfg!(feature = "https") {
         let error = made("https://a.example").unwrap_err();
-        assert!(matches!(error, ServiceError::Origin(OriginError::NoTls(_))));
+        assert!(matches!(error, SetupError::Origin(OriginError::NoTls(_))));
         assert!(error.to_string().contains("built without TLS"), "{error}");
     }
     for url in ["a.example", "file:///etc/passwd", "http://me:hunter22@a.example/", "unix:/run/x"] {

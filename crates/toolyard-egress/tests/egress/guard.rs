@@ -4,7 +4,7 @@ use crate::server::{Scripted, Server, call_by, reply};
 use std::sync::Arc;
 use toolyard_core::{Host, Service, ToolErrorKind};
 use toolyard_egress::{
-    Addresses, CallFailed, Egress, NotPublic, NotSent, RemoteService, Resolver, ServiceError,
+    Addresses, CallFailed, Egress, NotPublic, NotSent, RemoteService, Resolver, SetupError,
 };
 
 /// What is heard of a service at a name for which this resolver answers.
@@ -38,7 +38,7 @@ async fn an_address_is_judged_in_every_spelling() {
     ] {
         let service = Service::new(format!("http://{host}:{}/", server.port));
         let error = RemoteService::new(&service, &Egress::new()).unwrap_err();
-        let ServiceError::Address(NotSent::Refused { why, .. }) = &error else { panic!("{host}: {error}") };
+        let SetupError::Address(NotSent::Refused { why, .. }) = &error else { panic!("{host}: {error}") };
         assert_eq!(*why, kind, "{host}");
         let error = error.tool_error();
         assert!(error.kind() == ToolErrorKind::PermissionDenied && error.has_no_side_effect(), "{host}");

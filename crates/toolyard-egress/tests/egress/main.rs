@@ -5,6 +5,7 @@ mod broken;
 mod calls;
 mod floods;
 mod guard;
+mod proxy;
 mod server;
 #[cfg(feature = "https")]
 mod tls;

@@ -12,7 +12,7 @@ use tokio_rustls::{
     server::TlsStream,
 };
 use toolyard_core::{Service, ToolErrorKind};
-use toolyard_egress::{CallFailed, Egress, NotSent, OriginError, RemoteService, ServiceError};
+use toolyard_egress::{CallFailed, Egress, NotSent, OriginError, RemoteService, SetupError};
 
 pub(crate) fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/egress").join(name)
@@ -90,7 +90,7 @@ fn a_file_without_certificates_is_reported() {
     {
         let egress = Egress::new().authorities(file(name));
         let error = RemoteService::new(&Service::new("https://a.example"), &egress).unwrap_err();
-        assert!(matches!(error, ServiceError::Origin(OriginError::NoTls(_))));
+        assert!(matches!(error, SetupError::Origin(OriginError::NoTls(_))));
         assert!(error.to_string().contains(why), "{error}");
     }
 }
