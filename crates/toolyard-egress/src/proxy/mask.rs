@@ -116,6 +116,7 @@ impl Pieces {
 mod tests {
     use super::*;
     use http::HeaderName;
+    use proptest::prelude::*;
 
     fn mask(values: &[&str]) -> Mask {
         let header = |(at, value): (usize, &&str)| {
@@ -152,6 +153,30 @@ mod tests {
         let mask = mask(&["abcdef", "abcdefghi"]);
         for size in 1..12 {
             assert_eq!(covered(&mask, "-abcdefghi-abcdefg", size), "-*********-******g", "{size}");
+        }
+    }
+
+    proptest! {
+        /// SB-10: however secrets overlap, and wherever a text is cut, none of them is in what is shown, and no length
+        /// changes.
+        #[test]
+        fn no_secret_is_shown(
+            secrets in proptest::collection::vec("[ab]{6,9}", 1..4),
+            pieces in proptest::collection::vec("[ab]{0,12}", 0..12),
+        ) {
+            let secrets: Vec<&str> = secrets.iter().map(String::as_str).collect();
+            let (mask, mut kept, mut shown) = (mask(&secrets), Pieces::default(), Vec::new());
+            for piece in &pieces {
+                shown.extend(kept.push(&mask, piece.as_bytes()));
+            }
+            shown.extend(kept.finish(&mask));
+            let shown = String::from_utf8(shown).unwrap();
+            prop_assert!(!secrets.iter().any(|secret| shown.contains(secret)), "{shown}");
+            let text = pieces.concat();
+            prop_assert_eq!(shown.len(), text.len());
+            prop_assert!(shown.bytes().zip(text.bytes()).all(|(shown, was)| shown == was || shown == COVER));
+            let is_secret = secrets.iter().any(|secret| text.contains(secret));
+            prop_assert_eq!(shown.contains('*'), is_secret);
         }
     }
 

@@ -14,6 +14,9 @@ use url::Url;
 
 /// An origin that programs reach under a name, by plain HTTP and without its secret (SB-10). Cheap to clone.
 ///
+/// All its headers are taken for secrets and covered where they come back, but for values of less than 6 bytes, which
+/// occur everywhere.
+///
 /// # Examples
 /// ```
 /// use toolyard_egress::{Addresses, Egress, Upstream};
