@@ -46,7 +46,7 @@ async fn the_program_does_not_see_the_secret() {
     let answer = proxy
         .ask(
             "POST /models/v1/chat?x=%2F HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer dummy\r\n\
-             Authorization: Basic dummy\r\nX-API-Key: dummy\r\nConnection: x-api-key, authorization\r\n\
+             Authorization: Basic dummy\r\nX-API-Key: dummy\r\nX-Team: dummy\r\nConnection: x-api-key, authorization\r\n\
              Accept-Encoding: gzip, br\r\nContent-Length: 5\r\n\r\nhello",
         )
         .await;
