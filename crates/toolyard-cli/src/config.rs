@@ -135,6 +135,8 @@ pub(crate) struct Config {
     pub(crate) process: ProcessSettings,
     /// The tools that are programs.
     pub(crate) programs: Vec<ProgramTool>,
+    /// The names of those that have errors.
+    broken_programs: Vec<String>,
     /// The MCP servers.
     pub(crate) servers: Vec<ServerConfig>,
     /// The built-in tools that are enabled.
@@ -174,6 +176,7 @@ impl Default for Config {
             shell: ShellSettings::default(),
             process: ProcessSettings::default(),
             programs: Vec::new(),
+            broken_programs: Vec::new(),
             servers: Vec::new(),
             enabled: BUILTIN.to_vec(),
             names_builtin: false,
@@ -231,7 +234,9 @@ impl Config {
         config.clients = gateway::read(file.section("gateway"));
         config.servers = mcp::read(file.section("mcp"), here);
         config.builtin(file.section("builtin"));
-        config.programs = program::read(file.section("program"), here, &config.enabled);
+        let (programs, broken) = program::read(file.section("program"), here, &config.enabled);
+        config.programs = programs;
+        config.broken_programs = broken;
         config.tools(file.section("tools"));
         let known = |name: &str| config.spec(name).map(drop);
         let asked = confirmation::read(file.section("confirmation"), here, known);
@@ -331,6 +336,9 @@ impl Config {
     fn spec(&self, name: &str) -> Result<ToolSpec, String> {
         if let Some(program) = self.program(name) {
             return Ok(program.spec.clone());
+        }
+        if self.broken_programs.iter().any(|broken| broken == name) {
+            return Ok(ToolSpec::execute(name));
         }
         match self.authored(name) {
             Some(spec) if self.enabled.contains(&name) => Ok(spec),

@@ -3,11 +3,12 @@
 use crate::config::Config;
 use std::sync::Arc;
 use toolyard::{Backend, HostBackend, Sandbox};
-use toolyard_sandbox::Sandboxes;
+use toolyard_egress::Egress;
+use toolyard_sandbox::{RemoteSandbox, Sandboxes};
 
 /// Where the calls of an engine with this configuration execute.
 pub(crate) fn backend(config: &Config, host: HostBackend) -> Arc<dyn Backend> {
-    let sandboxes = Sandboxes::new(host);
+    let sandboxes = Sandboxes::new(host).remote(RemoteSandbox::new(Egress::new()));
     #[cfg(target_os = "linux")]
     let sandboxes = match process(config) {
         Some(process) => sandboxes.process(process),
@@ -29,7 +30,7 @@ pub(crate) fn process(config: &Config) -> Option<toolyard_sandbox::ProcessSandbo
 /// Whether this program has this sandbox.
 pub(crate) fn exists(sandbox: Sandbox) -> bool {
     match sandbox {
-        Sandbox::Host => true,
+        Sandbox::Host | Sandbox::Remote => true,
         Sandbox::Process => cfg!(target_os = "linux"),
         _ => false,
     }
@@ -44,10 +45,14 @@ pub(crate) fn keeps(sandbox: Sandbox, limit: &str) -> bool {
     }
 }
 
+/// How services are reached.
+const SCHEMES: &str = if cfg!(feature = "mcp-https") { "http or https" } else { "http alone" };
+
 /// What this machine enforces, a line for each sandbox (SB-4).
 pub(crate) async fn described(config: &Config) -> Vec<(&'static str, String)> {
     let host = "confines nothing; limits wall time and output";
-    vec![("host", host.to_owned()), ("process", process_described(config).await)]
+    let remote = format!("a service at its own origin, {SCHEMES}; limits wall time and output");
+    vec![("host", host.to_owned()), ("process", process_described(config).await), ("remote", remote)]
 }
 
 #[cfg(target_os = "linux")]

@@ -35,11 +35,13 @@
 mod command;
 #[cfg(target_os = "linux")]
 mod process;
+mod remote;
 mod sandboxes;
 mod tool;
 mod version;
 
 #[cfg(target_os = "linux")]
 pub use process::ProcessSandbox;
+pub use remote::RemoteSandbox;
 pub use sandboxes::Sandboxes;
 pub use tool::{FileError, PortableTool};

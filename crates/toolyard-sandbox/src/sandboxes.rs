@@ -1,5 +1,6 @@
 //! Where calls run: the host, and the sandboxes that this machine has.
 
+use crate::RemoteSandbox;
 use std::sync::Arc;
 use toolyard::{Backend, Execution, HostBackend, Running, SandboxError};
 use toolyard_core::Sandbox;
@@ -19,6 +20,7 @@ pub struct Sandboxes {
     host: HostBackend,
     #[cfg(target_os = "linux")]
     process: Option<crate::ProcessSandbox>,
+    remote: Option<RemoteSandbox>,
 }
 
 impl Sandboxes {
@@ -28,7 +30,15 @@ impl Sandboxes {
             host,
             #[cfg(target_os = "linux")]
             process: None,
+            remote: None,
         }
+    }
+
+    /// Adds services on other machines.
+    #[must_use]
+    pub fn remote(mut self, remote: RemoteSandbox) -> Self {
+        self.remote = Some(remote);
+        self
     }
 
     /// Adds confined processes.
@@ -53,6 +63,10 @@ impl Backend for Sandboxes {
             Sandbox::Process => match &self.process {
                 Some(process) => process.execute(execution),
                 None => Err(SandboxError::Unavailable(Sandbox::Process)),
+            },
+            Sandbox::Remote => match &self.remote {
+                Some(remote) => remote.execute(execution),
+                None => Err(SandboxError::Unavailable(Sandbox::Remote)),
             },
             other => Err(SandboxError::Unavailable(other)),
         }

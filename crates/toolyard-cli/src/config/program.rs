@@ -2,6 +2,7 @@
 
 mod command;
 mod schema;
+mod service;
 
 use super::{
     section::{Placed, Section},
@@ -51,15 +52,19 @@ struct Made {
     secrets: Vec<String>,
 }
 
-/// Reads the section; paths are relative to `here`.
-pub(super) fn read(mut section: Section<'_>, here: &Path, taken: &[&str]) -> Vec<ProgramTool> {
-    let mut tools = Vec::new();
+/// Reads the section; paths are relative to `here`. Also returns the names of the tools that have errors, because other
+/// sections may name them.
+pub(super) fn read(mut section: Section<'_>, here: &Path, taken: &[&str]) -> (Vec<ProgramTool>, Vec<String>) {
+    let (mut tools, mut broken) = (Vec::new(), Vec::new());
     for (name, at, inner) in section.sections() {
         check_name(&section, &name, &at, taken);
-        tools.extend(tool(&name, &at, inner, here));
+        match tool(&name, &at, inner, here) {
+            Some(tool) => tools.push(tool),
+            None => broken.push(name),
+        }
     }
     section.finish();
-    tools
+    (tools, broken)
 }
 
 /// Registers the secrets of the programs with the redactor. Secrets too short to be told from other text are skipped.
@@ -104,7 +109,10 @@ fn tool(name: &str, at: &Range<usize>, mut section: Section<'_>, here: &Path) ->
     let output = section.choice("output", OUTPUTS).map(|(kind, _)| kind).unwrap_or_default();
     let bytes = output_bytes(&mut section);
     let is_writable = section.boolean("writable").unwrap_or_default();
-    let made = command::take(at, &mut section, here, output, bytes);
+    let made = match section.string("url") {
+        Some(url) => service::take(url, &mut section, output, bytes),
+        None => command::take(at, &mut section, here, output, bytes),
+    };
     section.finish();
     made.map(|Made { program, files, secrets }| ProgramTool { spec, program, files, is_writable, secrets })
 }

@@ -17,6 +17,7 @@ mod permission;
 #[cfg(unix)]
 mod pins;
 mod programs;
+mod remote;
 mod report;
 mod samples;
 mod servers;

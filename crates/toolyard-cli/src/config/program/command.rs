@@ -27,8 +27,13 @@ pub(super) fn take(
     let directory = section.string("cwd").map(|(directory, _)| directory);
     let variables = variables::read(section.section("env"));
     let Some(words) = words else {
-        if !section.was_given("command") && !section.is_mistyped("command") {
-            let what = format!("{}needs a command, such as [\"./count\", \"--json\"]", section.prefix());
+        if !section.was_given("command")
+            && !section.is_mistyped("command")
+            && !section.was_given("url")
+            && !section.is_mistyped("url")
+        {
+            let what =
+                format!("{}needs a command, such as [\"./count\", \"--json\"], or a url", section.prefix());
             section.report(at, what);
         }
         return None;

@@ -1,0 +1,49 @@
+//! Services on other machines.
+
+use std::time::SystemTime;
+use tokio::time::Instant;
+use toolyard::{Execution, Failure, Running, SandboxError, Stopped, Work};
+use toolyard_core::{Program, Sandbox, Service, ToolError, ToolOutput};
+use toolyard_egress::{Egress, RemoteService};
+use toolyard_program::Given;
+
+/// The sandbox *remote*: calls are requests to services, each at its own origin alone. What runs there is that machine's;
+/// here a call has no more than one connection, whose address was judged before it was dialled (SB-10).
+#[derive(Clone, Default)]
+pub struct RemoteSandbox {
+    egress: Egress,
+}
+
+impl RemoteSandbox {
+    /// A sandbox whose requests leave through this.
+    pub fn new(egress: Egress) -> Self {
+        Self { egress }
+    }
+
+    pub(crate) fn execute<'a>(&'a self, execution: &'a Execution<'a>) -> Result<Running<'a>, SandboxError> {
+        if let Some(limit) = execution.confinement.limits.kept_by_sandboxes().next() {
+            return Err(SandboxError::Unenforceable { sandbox: Sandbox::Remote, limit });
+        }
+        let work = async move {
+            let Some(Program::Http(service)) = execution.tool.program(execution.args)? else {
+                let why = "it has no service that could be called".to_owned();
+                return Err(Failure::Sandbox { why, started: false });
+            };
+            tokio::select! {
+                biased;
+                () = execution.cx.cancelled() => {
+                    Err(ToolError::cancelled("the request was given up").outcome_unknown().into())
+                }
+                done = self.call(&service, execution) => Ok(done?),
+            }
+        };
+        Ok(Running { result: Work::sandboxed(work), stopped: Stopped::WhenDropped })
+    }
+
+    async fn call(&self, service: &Service, execution: &Execution<'_>) -> Result<ToolOutput, ToolError> {
+        let remote = RemoteService::new(service, &self.egress).map_err(|error| error.tool_error())?;
+        let given = Given::new(execution.args, &execution.cx, Instant::now());
+        let answered = remote.call(&given, None).await.map_err(|failed| failed.tool_error())?;
+        answered.result(service.output, SystemTime::now())
+    }
+}
