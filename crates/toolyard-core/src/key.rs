@@ -2,7 +2,7 @@
 
 mod canonical;
 
-pub use canonical::canonical_json;
+pub use canonical::{canonical_json, write_canonical_json};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -54,7 +54,7 @@ pub use error::{
 };
 pub use event::{Event, EventKind};
 pub use hooks::{Abort, Hooks, NoHooks};
-pub use key::{IdempotencyKey, KeyError, canonical_json};
+pub use key::{IdempotencyKey, KeyError, canonical_json, write_canonical_json};
 pub use number::whole_number;
 pub use outcome::{Dedupe, Outcome};
 #[doc(hidden)]

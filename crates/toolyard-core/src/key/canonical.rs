@@ -1,10 +1,7 @@
 //! Canonical JSON: one text for equal values (RFC 8785).
 
 use serde_json::{Map, Number, Value, map};
-use std::{
-    fmt::{self, Write as _},
-    mem, slice, vec,
-};
+use std::{fmt, mem, slice, vec};
 
 /// The canonical text of a value, as in RFC 8785.
 ///
@@ -22,19 +19,39 @@ use std::{
 /// ```
 pub fn canonical_json(value: &Value) -> String {
     let mut text = String::with_capacity(USUAL_BYTES);
+    let _infallible = write_canonical_json(value, &mut text);
+    text
+}
+
+/// Writes the [canonical text](canonical_json) of a value, in pieces: for what needs no text of its own, such as a hash.
+///
+/// # Errors
+/// Those of the writer.
+///
+/// # Examples
+/// ```
+/// use serde_json::json;
+/// use toolyard_core::write_canonical_json;
+/// let mut text = String::from("args: ");
+/// write_canonical_json(&json!({"a": 1.0}), &mut text)?;
+/// assert_eq!(text, r#"args: {"a":1}"#);
+/// # Ok::<(), std::fmt::Error>(())
+/// ```
+#[inline]
+pub fn write_canonical_json(value: &Value, text: &mut impl fmt::Write) -> fmt::Result {
     // The innermost is kept apart: arguments are usually flat, and then nothing is around it.
-    let (mut inner, mut around) = (begin(value, &mut text), Vec::new());
+    let (mut inner, mut around) = (begin(value, text)?, Vec::new());
     while let Some(open) = &mut inner {
-        match open.next(&mut text) {
+        match open.next(text)? {
             Some(value) => {
-                if let Some(deeper) = begin(value, &mut text) {
+                if let Some(deeper) = begin(value, text)? {
                     around.push(mem::replace(open, deeper));
                 }
             }
             None => inner = around.pop(),
         }
     }
-    text
+    Ok(())
 }
 
 /// As many bytes as the arguments of most calls have.
@@ -55,51 +72,40 @@ enum Rest<'v> {
 
 impl<'v> Open<'v> {
     /// Writes up to the next inner value and returns it; `None` once the closing bracket is written.
-    fn next(&mut self, text: &mut String) -> Option<&'v Value> {
+    fn next(&mut self, text: &mut impl fmt::Write) -> Result<Option<&'v Value>, fmt::Error> {
         let next = match &mut self.rest {
             Rest::Items(items) => items.next().map(|item| (None, item)),
             Rest::Fields(fields) => fields.next().map(|(name, field)| (Some(name), field)),
             Rest::Sorted(fields) => fields.next().map(|(name, field)| (Some(name), field)),
         };
         let Some((name, value)) = next else {
-            text.push(if matches!(self.rest, Rest::Items(_)) { ']' } else { '}' });
-            return None;
+            text.write_str(if matches!(self.rest, Rest::Items(_)) { "]" } else { "}" })?;
+            return Ok(None);
         };
         if !mem::take(&mut self.is_first) {
-            text.push(',');
+            text.write_str(",")?;
         }
         if let Some(name) = name {
-            write_string(name, text);
-            text.push(':');
+            write_string(name, text)?;
+            text.write_str(":")?;
         }
-        Some(value)
+        Ok(Some(value))
     }
 }
 
 /// Writes a scalar, or the opening bracket of an array or object.
-fn begin<'v>(value: &'v Value, text: &mut String) -> Option<Open<'v>> {
+fn begin<'v>(value: &'v Value, text: &mut impl fmt::Write) -> Result<Option<Open<'v>>, fmt::Error> {
     let rest = match value {
-        Value::Null => return write(text, "null"),
-        Value::Bool(true) => return write(text, "true"),
-        Value::Bool(false) => return write(text, "false"),
-        Value::Number(number) => {
-            write_number(number, text);
-            return None;
-        }
-        Value::String(string) => {
-            write_string(string, text);
-            return None;
-        }
+        Value::Null => return text.write_str("null").map(|()| None),
+        Value::Bool(true) => return text.write_str("true").map(|()| None),
+        Value::Bool(false) => return text.write_str("false").map(|()| None),
+        Value::Number(number) => return write_number(number, text).map(|()| None),
+        Value::String(string) => return write_string(string, text).map(|()| None),
         Value::Array(items) => Rest::Items(items.iter()),
         Value::Object(fields) => in_order(fields),
     };
-    text.push(if matches!(rest, Rest::Items(_)) { '[' } else { '{' });
-    Some(Open { rest, is_first: true })
-}
-
-fn write<'v>(text: &mut String, whole: &str) -> Option<Open<'v>> {
-    text.push_str(whole);
-    None
+    text.write_str(if matches!(rest, Rest::Items(_)) { "[" } else { "{" })?;
+    Ok(Some(Open { rest, is_first: true }))
 }
 
 fn in_order(fields: &Map<String, Value>) -> Rest<'_> {
@@ -116,14 +122,14 @@ fn in_order(fields: &Map<String, Value>) -> Rest<'_> {
 /// 2^64 as a double. Whole doubles below it are written as integers.
 const INTEGER_END: f64 = 18_446_744_073_709_551_616.0;
 
-fn write_number(number: &Number, text: &mut String) {
-    let _infallible = match number.as_f64() {
+fn write_number(number: &Number, text: &mut impl fmt::Write) -> fmt::Result {
+    match number.as_f64() {
         Some(double) if number.is_f64() => write_double(double, text),
         _ => write!(text, "{number}"),
-    };
+    }
 }
 
-fn write_double(double: f64, text: &mut String) -> fmt::Result {
+fn write_double(double: f64, text: &mut impl fmt::Write) -> fmt::Result {
     let is_whole = double.fract() == 0.0 && double.abs() < INTEGER_END;
     match is_whole {
         // All digits, as for an integer of that value; the sign of zero is dropped.
@@ -133,35 +139,33 @@ fn write_double(double: f64, text: &mut String) -> fmt::Result {
 }
 
 /// Escapes only what RFC 8785 3.2.2.2 requires.
-fn write_string(string: &str, text: &mut String) {
-    text.push('"');
+fn write_string(string: &str, text: &mut impl fmt::Write) -> fmt::Result {
+    text.write_str("\"")?;
     let mut rest = string;
     // What is escaped is ASCII, so it may be cut at.
     while let Some(at) = rest.bytes().position(is_escaped) {
-        text.push_str(&rest[..at]);
-        write_escaped(rest.as_bytes()[at], text);
+        text.write_str(&rest[..at])?;
+        write_escaped(rest.as_bytes()[at], text)?;
         rest = &rest[at + 1..];
     }
-    text.push_str(rest);
-    text.push('"');
+    text.write_str(rest)?;
+    text.write_str("\"")
 }
 
 fn is_escaped(byte: u8) -> bool {
     byte < b' ' || byte == b'"' || byte == b'\\'
 }
 
-fn write_escaped(byte: u8, text: &mut String) {
+fn write_escaped(byte: u8, text: &mut impl fmt::Write) -> fmt::Result {
     match byte {
-        b'"' => text.push_str("\\\""),
-        b'\\' => text.push_str("\\\\"),
-        0x8 => text.push_str("\\b"),
-        b'\t' => text.push_str("\\t"),
-        b'\n' => text.push_str("\\n"),
-        0xc => text.push_str("\\f"),
-        b'\r' => text.push_str("\\r"),
-        other => {
-            let _infallible = write!(text, "\\u{other:04x}");
-        }
+        b'"' => text.write_str("\\\""),
+        b'\\' => text.write_str("\\\\"),
+        0x8 => text.write_str("\\b"),
+        b'\t' => text.write_str("\\t"),
+        b'\n' => text.write_str("\\n"),
+        0xc => text.write_str("\\f"),
+        b'\r' => text.write_str("\\r"),
+        other => write!(text, "\\u{other:04x}"),
     }
 }
 
