@@ -259,9 +259,10 @@ impl ToolOutput {
         }
     }
 
-    /// The text of an output that has nothing else, as most have.
+    /// The text of an output that has nothing else, as most have; for engines. Whether it is a success is another matter.
+    #[doc(hidden)]
     #[inline]
-    fn only_text(&self) -> Option<&str> {
+    pub fn only_text(&self) -> Option<&str> {
         match (&*self.content, &self.extras) {
             ([Content::Text { text }], None) => Some(text),
             _ => None,

@@ -75,6 +75,6 @@ pub(crate) use recording::Arrival;
 pub(crate) use refusals::vanished_error;
 pub(crate) use run::{Run, Step, index};
 pub(crate) use session::{NameTaken, SessionCore};
-pub(crate) use slot::Slot;
+pub(crate) use slot::{Cleared, Slot};
 pub(crate) use stop::Stop;
 pub(crate) use weak_list::WeakList;

@@ -35,7 +35,9 @@ pub(crate) use lengthy::{Unvalidated, validate_at_length, validations_end};
 use crate::{
     agent::Agent,
     config::FORK_DEPTH_MAX,
-    keys::{Fingerprint, KeyOf, Keys, Name, Peek, RetainedResult, already_executed_error, mismatch_error},
+    keys::{
+        Fingerprint, Kept, KeyOf, Keys, Name, Peek, RetainedResult, already_executed_error, mismatch_error,
+    },
     tool::{Allowed, PolicyVersion, Table, ToolEntry, VersionedPolicy},
 };
 use serde_json::Value;
@@ -48,22 +50,21 @@ use toolyard_core::{
     Call, CallDigest, CallError, Confinement, ErrorKind, LazyDigest, PolicyIdentity, ToolClass, wording,
 };
 
-/// A call that may run.
-pub(crate) struct Cleared {
+/// A call that may run, possibly on a flight `F`.
+pub(crate) struct Cleared<F> {
     pub(crate) entry: Arc<ToolEntry>,
     args: Args,
     pub(crate) class: ToolClass,
     pub(crate) consent: Consent,
     /// The version of the policy that allowed it last.
     policy: AtomicU32,
-    more: Option<Box<More>>,
+    more: Option<Box<More<F>>>,
 }
 
 /// Fields that few calls need.
-#[derive(Default)]
-struct More {
+struct More<F> {
     /// Its idempotency key, if it has one.
-    key: Option<KeyOf>,
+    key: Option<KeyOf<F>>,
     /// Where it executes and within which limits, unless that is the host without limits.
     confinement: Option<Confinement>,
     /// The digest of what runs under the policy that it was asked of, if an approval or an event sink needs it.
@@ -82,7 +83,7 @@ pub(crate) enum NotCleared {
     /// Refused at present, or because of its key. Routed as if it ran (CL-2).
     Answered(ToolClass, CallError),
     /// It ran before: the result kept under its key is replayed.
-    Replayed(ToolClass, Arc<RetainedResult>),
+    Replayed(ToolClass, Arc<Kept<RetainedResult>>),
     /// Validating its arguments takes longer than others should wait; see [`validate_at_length`].
     Unvalidated(Unvalidated),
 }
@@ -104,7 +105,7 @@ impl From<CallError> for NotCleared {
 
 static HOST: Confinement = Confinement::host();
 
-impl Cleared {
+impl<F> Cleared<F> {
     /// Where the call executes and within which limits, as granted at the gate. Later changes are in
     /// [`InFlight::confinement`](crate::call::InFlight::confinement), which is the one to use.
     pub(crate) fn confinement_at_gate(&self) -> &Confinement {
@@ -118,7 +119,7 @@ impl Cleared {
     }
 
     /// The call's idempotency key.
-    pub(crate) fn key(&self) -> Option<&KeyOf> {
+    pub(crate) fn key(&self) -> Option<&KeyOf<F>> {
         self.more.as_ref()?.key.as_ref()
     }
 
@@ -175,9 +176,9 @@ pub(crate) fn check<F: Clone>(
     tools: &Table,
     rules: &VersionedPolicy,
     session: &Agent,
-    keys: &Keys<F, Arc<RetainedResult>>,
+    keys: &Keys<F, RetainedResult>,
     fit: Fit,
-) -> Result<Cleared, NotCleared> {
+) -> Result<Cleared<F>, NotCleared> {
     let (entry, parsed, Allowed { confinement, policy }) = allow(call, tools, rules, session, fit)?;
     let args = parsed.of(call);
     let class = entry.class_for(args, session.engine.redactor.as_ref());
@@ -283,19 +284,19 @@ pub(crate) fn not_found(name: &str, table: &Table, session: &Agent) -> String {
 
 /// The call's idempotency key with the fingerprint of its arguments.
 #[inline(always)]
-fn key_of(call: &Call, entry: &ToolEntry, args: &Value) -> Option<KeyOf> {
+fn key_of<F>(call: &Call, entry: &ToolEntry, args: &Value) -> Option<KeyOf<F>> {
     let name = Name::new(entry.shared_name(), call.idempotency_key.clone()?);
-    Some(KeyOf { name, fingerprint: Fingerprint::of(args, &entry.spec().version) })
+    Some(KeyOf::new(name, Fingerprint::of(args, &entry.spec().version)))
 }
 
 /// Looks up a call's key. The result of an earlier call, or a mismatch with it, answers the call. A key in flight is
 /// joined later, when the call's run starts (ID-3).
 fn known<F: Clone>(
-    key: KeyOf,
+    key: KeyOf<F>,
     class: ToolClass,
-    keys: &Keys<F, Arc<RetainedResult>>,
+    keys: &Keys<F, RetainedResult>,
     now: Instant,
-) -> Result<KeyOf, NotCleared> {
+) -> Result<KeyOf<F>, NotCleared> {
     match keys.peek(&key.name, key.fingerprint, now) {
         Peek::Unknown | Peek::InFlight => Ok(key),
         Peek::Replay(retained) => Err(NotCleared::Replayed(class, retained)),

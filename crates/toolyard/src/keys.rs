@@ -20,18 +20,22 @@ mod retention;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use entry::Name;
+pub(crate) use entry::{Kept, Name};
 pub(crate) use fingerprint::Fingerprint;
 pub(crate) use of_call::{KeyOf, RetainedResult, already_executed_error, mismatch_error};
 pub(crate) use retain::{Ended, Retain};
 
 use capacity::{KeyCapacity, TakeResult};
 use dashmap::{DashMap, Entry as Place, OccupiedEntry};
-use entry::{Body, Entry, Found, KeyState};
+use entry::{Entry, Found, KeyState};
 use foldhash::quality::RandomState;
 use parking_lot::Mutex;
 use retention::{Evicted, Removed, Retention};
-use std::{mem, sync::OnceLock, time::Duration};
+use std::{
+    mem,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 use tokio::time::Instant;
 
 type Map<F, B> = DashMap<Name, Entry<F, B>, RandomState>;
@@ -65,30 +69,30 @@ impl Default for KeyBounds {
     }
 }
 
-/// What is known of a key before the call's run starts (V1: replay of a finished key).
+/// What is known of a key before the call's run starts (V1: replay of a finished key). `R` is a kept result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Peek<B> {
+pub(crate) enum Peek<R> {
     /// Nothing is known, or nothing any more.
     Unknown,
     /// A call with this key is in flight. Whether to join it is decided when the run starts, not now (ID-3).
     InFlight,
     /// Its result, available at once.
-    Replay(B),
+    Replay(R),
     /// It has run, and its result is no longer kept: `already_executed`.
     AlreadyExecuted,
     /// The key is known with other arguments or another version: `key_mismatch`.
     Mismatch,
 }
 
-/// What a call must do when its run starts (ID-3).
+/// What a call must do when its run starts (ID-3). `F` is the handle of a flight, `R` a kept result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Reserved<F, B> {
+pub(crate) enum Reserved<F, R> {
     /// Run. Exactly one of [`Keys::complete`] and [`Keys::forget`] must follow.
     Lead(F),
     /// A call with this key is in flight: share its result, or answer `key_in_progress` (ID-3, ID-3a).
     Join(F),
     /// Use this result at once.
-    Replay(B),
+    Replay(R),
     /// It has run, and its result is no longer kept: `already_executed`.
     AlreadyExecuted,
     /// The key is known with other arguments or another version: `key_mismatch`.
@@ -118,7 +122,7 @@ pub(crate) enum Finished<B> {
 
 /// The keys of one session tree, for flight handles `F` and kept results `B`.
 ///
-/// Both are cloned under a lock, so cloning them should be cheap. A tree that uses no key allocates no map.
+/// Handles are cloned under a lock, so cloning one should be cheap. A tree that uses no key allocates no map.
 #[derive(Debug)]
 pub(crate) struct Keys<F, B> {
     bounds: KeyBounds,
@@ -127,13 +131,13 @@ pub(crate) struct Keys<F, B> {
     retention: Mutex<Retention>,
 }
 
-impl<F: Clone, B: Clone> Keys<F, B> {
+impl<F: Clone, B> Keys<F, B> {
     pub(crate) fn new(bounds: KeyBounds) -> Self {
         Self { bounds, map: OnceLock::new(), capacity: KeyCapacity::default(), retention: Mutex::default() }
     }
 
     /// Returns what is known of this key, without changing anything.
-    pub(crate) fn peek(&self, name: &Name, fingerprint: Fingerprint, now: Instant) -> Peek<B> {
+    pub(crate) fn peek(&self, name: &Name, fingerprint: Fingerprint, now: Instant) -> Peek<Arc<Kept<B>>> {
         let Some(entry) = self.map.get().and_then(|map| map.get(name)) else {
             return Peek::Unknown;
         };
@@ -141,7 +145,7 @@ impl<F: Clone, B: Clone> Keys<F, B> {
             Found::Gone => Peek::Unknown,
             Found::Mismatch => Peek::Mismatch,
             Found::InFlight(_) => Peek::InFlight,
-            Found::Replay(body) => Peek::Replay(body.clone()),
+            Found::Replay(kept) => Peek::Replay(kept.clone()),
             Found::AlreadyExecuted => Peek::AlreadyExecuted,
         }
     }
@@ -157,14 +161,14 @@ impl<F: Clone, B: Clone> Keys<F, B> {
         now: Instant,
         mutating: bool,
         make: impl FnOnce() -> F,
-    ) -> Reserved<F, B> {
+    ) -> Reserved<F, Arc<Kept<B>>> {
         loop {
             match self.map().entry(name.clone()) {
                 Place::Occupied(place) => match place.get().find(fingerprint, now) {
                     Found::Gone => return self.lead_anew(place, fingerprint, mutating, make),
                     Found::Mismatch => return Reserved::Mismatch,
                     Found::InFlight(flight) => return Reserved::Join(flight.clone()),
-                    Found::Replay(body) => return Reserved::Replay(body.clone()),
+                    Found::Replay(kept) => return Reserved::Replay(kept.clone()),
                     Found::AlreadyExecuted => return Reserved::AlreadyExecuted,
                 },
                 Place::Vacant(place) => match self.capacity.take(mutating, &self.bounds) {
@@ -191,7 +195,7 @@ impl<F: Clone, B: Clone> Keys<F, B> {
         fingerprint: Fingerprint,
         mutating: bool,
         make: impl FnOnce() -> F,
-    ) -> Reserved<F, B> {
+    ) -> Reserved<F, Arc<Kept<B>>> {
         if mutating && !self.capacity.take_lasting(&self.bounds) {
             return Reserved::Overloaded;
         }
@@ -223,19 +227,26 @@ impl<F: Clone, B: Clone> Keys<F, B> {
         let mut removed = Removed::new();
         let mut retention = self.retention.lock();
         retention.sweep(now, self.map(), &self.capacity, &mut removed);
-        removed.extend(self.settle_flight(name, finished, now, &mut retention));
+        let landed = self.settle_flight(name, finished, now, &mut retention);
         while retention.bytes() > self.bounds.bytes_max {
             retention.evict(self.map(), &self.capacity, &mut removed);
         }
         drop(retention);
+        drop(landed);
     }
 
     /// Ends the flight of this key as if it had never been: the next call runs, because this one never started
     /// (ID-5).
     pub(crate) fn forget(&self, name: &Name) {
+        let _forgotten = self.remove_flight(name);
+    }
+
+    /// Removes the flight of this key and leaves nothing. Returns it, to be dropped outside the lock.
+    fn remove_flight(&self, name: &Name) -> Option<KeyState<F, B>> {
         let is_flight = |_: &Name, entry: &Entry<F, B>| matches!(entry.state, KeyState::InFlight(_));
-        let Some((_, entry)) = self.map().remove_if(name, is_flight) else { return };
+        let (_, entry) = self.map().remove_if(name, is_flight)?;
         self.capacity.release(entry.is_lasting);
+        Some(entry.state)
     }
 
     /// Turns a flight into what is left of it. Returns the replaced state, to be dropped outside the lock.
@@ -246,30 +257,25 @@ impl<F: Clone, B: Clone> Keys<F, B> {
         now: Instant,
         retention: &mut Retention,
     ) -> Option<KeyState<F, B>> {
-        let Place::Occupied(mut place) = self.map().entry(name.clone()) else { return None };
-        let entry = place.get_mut();
+        let Finished::Keep { body, bytes, idempotent } = finished else { return self.remove_flight(name) };
+        let mut entry = self.map().get_mut(name)?;
         if !matches!(entry.state, KeyState::InFlight(_)) {
             return None;
         }
-        let is_lasting = entry.is_lasting && !matches!(finished, Finished::Keep { idempotent: true, .. });
-        if entry.is_lasting && !is_lasting {
+        if entry.is_lasting && idempotent {
             entry.is_lasting = false;
             self.capacity.release_lasting();
         }
-        let state = match finished {
-            Finished::Keep { body, bytes, .. } if bytes <= self.bounds.bytes_max => {
-                let until = now + self.bounds.keep;
-                let number = retention.note(name.clone(), until, bytes);
-                KeyState::Retained(Box::new(Body { body, until, number }))
-            }
-            Finished::Keep { .. } if is_lasting => {
-                self.capacity.release_live();
-                KeyState::Tombstone
-            }
-            _ => {
-                self.capacity.release(is_lasting);
-                return Some(place.remove().state);
-            }
+        let state = if bytes <= self.bounds.bytes_max {
+            let until = now + self.bounds.keep;
+            let number = retention.note(name.clone(), until, bytes);
+            KeyState::Retained(Arc::new(Kept { body, until, number }))
+        } else if entry.is_lasting {
+            self.capacity.release_live();
+            KeyState::Tombstone
+        } else {
+            drop(entry);
+            return self.remove_flight(name);
         };
         Some(mem::replace(&mut entry.state, state))
     }

@@ -5,11 +5,11 @@ use super::driver::StopOnDrop;
 use super::router;
 use crate::{
     call::{
-        Arrival, Base, BatchHolds, BatchState, CallGone, CallRef, Ending, Entered, Holding, Nested, Run,
-        SessionCore, Slot, Step, Stop, TurnOf, index,
+        Arrival, Base, BatchHolds, BatchState, CallGone, CallRef, Cleared, Ending, Entered, Holding, Nested,
+        Run, SessionCore, Slot, Step, Stop, TurnOf, index,
     },
-    gate::{self, Cleared, Fit, NotCleared, Unvalidated},
-    keys::RetainedResult,
+    gate::{self, Fit, NotCleared, Unvalidated},
+    keys::{Kept, RetainedResult},
     record::{Foundation, Parent},
     tool::{Table, VersionedPolicy},
 };
@@ -298,7 +298,7 @@ enum EarlyResult {
     /// The turn has answered this very call before (CL-8).
     Replayed(Outcome),
     /// A result is kept under its key (ID-6).
-    Retained(ToolClass, Arc<RetainedResult>),
+    Retained(ToolClass, Arc<Kept<RetainedResult>>),
 }
 
 impl EarlyResult {

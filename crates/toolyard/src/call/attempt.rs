@@ -39,8 +39,8 @@ use crate::{
         engine::EngineCore,
         in_flight::{CallRef, InFlight},
         progress::{Bid, Progress},
+        slot::Cleared,
     },
-    gate::Cleared,
     tool::Slots,
 };
 use std::{sync::Arc, time::Duration};

@@ -17,10 +17,9 @@ use crate::{
         records::BatchRecords,
         run::{Run, index},
         session::SessionCore,
-        slot::Slot,
+        slot::{Cleared, Slot},
         stop::Stop,
     },
-    gate::Cleared,
     record::Parent,
 };
 use futures::future::AbortHandle;

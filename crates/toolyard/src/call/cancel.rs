@@ -71,7 +71,7 @@ impl<'a> InFlight<'a> {
     /// The token of one call, created on first use.
     pub(crate) fn token(self) -> &'a CancellationToken {
         let rare = self.slot().make_rare();
-        rare.token(|| match rare.flight() {
+        rare.token(|| match self.flight() {
             None => self.batch.token().child_token(),
             // Not a child of the batch's token: others may wait for its result when its batch is cancelled.
             Some(_) => CancellationToken::new(),
@@ -98,7 +98,7 @@ impl<'a> InFlight<'a> {
         let is_stop_requested = match rare {
             Some(rare) if rare.is_stop_requested() => true,
             // The batch is only one of the flight's callers.
-            Some(rare) if rare.flight().is_some() => false,
+            _ if self.flight().is_some() => false,
             _ => self.batch.cancelled.load(Ordering::SeqCst),
         };
         is_stop_requested.then(|| self.batch.stopped.get().copied().unwrap_or(Stop::Cancelled))

@@ -112,7 +112,7 @@ impl Ending {
 
     /// The end of a call for which a result is kept under its key.
     pub(crate) fn retained(retained: &RetainedResult) -> Self {
-        let shared = Self::shared(retained.status.clone(), retained.attempts, Duration::ZERO);
+        let shared = Self::shared(retained.status(), retained.attempts, Duration::ZERO);
         Self { sandbox: retained.sandbox, dedupe: Dedupe::Replayed, ..shared }
     }
 

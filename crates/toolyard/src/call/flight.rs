@@ -82,6 +82,12 @@ impl Flight {
         report_all(&ended, Report::Quiescent);
     }
 
+    /// Is over if only its own call shares its result, which it has now, and is quiescent with that; `false` if it is to
+    /// land.
+    pub(super) fn ends_alone(&self) -> bool {
+        self.machine().ends_alone()
+    }
+
     /// Takes the calls that wait for its result, which it has now.
     fn land(&self) -> VecDeque<CallRef> {
         self.machine().land()
@@ -114,7 +120,7 @@ impl<'a> InFlight<'a> {
     /// The flight that this call leads or has joined, if any.
     #[inline]
     pub(crate) fn flight(self) -> Option<&'a Arc<Flight>> {
-        self.slot().rare()?.flight()
+        self.slot().flight()
     }
 
     /// Whether a call has joined a flight whose handler has started: a drain waits for it as for a running call.

@@ -1,5 +1,5 @@
-//! State that only few calls need: nested calls, a cancel token, a flight. It has its own allocation, so that a slot
-//! stays small.
+//! State that only few calls need: nested calls, a cancel token, a span. It has its own allocation, so that a slot stays
+//! small.
 //!
 //! How a call is stopped:
 //!
@@ -15,14 +15,13 @@
 //! detach the call while others wait for the result, and otherwise lead to `stop_requested`.
 
 use crate::call::{
-    flight::Flight,
     life::{RunningCall, Started},
     nested::Parking,
     streamed::Streamed,
 };
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::{
-    Arc, OnceLock,
+    OnceLock,
     atomic::{AtomicBool, Ordering, fence},
 };
 use tokio_util::sync::CancellationToken;
@@ -35,8 +34,6 @@ pub(crate) struct Rare {
     pub(crate) parking: OnceLock<Box<Parking>>,
     /// Fires when the call is cancelled; created when its handler asks for it.
     token: OnceLock<CancellationToken>,
-    /// The flight that it leads or has joined.
-    flight: OnceLock<Arc<Flight>>,
     /// The grant of a policy that came into force after the gate let the call through.
     confinement: OnceLock<Confinement>,
     /// The digest of what runs under a policy that came into force after the gate let the call through.
@@ -82,15 +79,6 @@ impl Rare {
         if let Some(token) = self.token.get() {
             token.cancel();
         }
-    }
-
-    /// Puts a call on a flight. It has none, or had this one.
-    pub(crate) fn set_flight(&self, flight: Arc<Flight>) {
-        let _ = self.flight.set(flight);
-    }
-
-    pub(crate) fn flight(&self) -> Option<&Arc<Flight>> {
-        self.flight.get()
     }
 
     /// The grant of a later policy, if it differs from the one at the gate.

@@ -8,10 +8,11 @@ use crate::{
         life::{Life, Started},
         progress::Bid,
         refusals::{Refusal, vanished_error},
+        slot::Cleared,
         stop::Stop,
     },
     config::ZOMBIE_WAIT,
-    gate::{self, Cleared, not_found},
+    gate::{self, not_found},
     pool::{PoolLeases, PoolState},
 };
 use futures::{FutureExt, future::BoxFuture};

@@ -11,8 +11,8 @@
 //! The paths of a call that needed approval also have to lead where they led then.
 
 use crate::{
-    call::{batch::BatchState, in_flight::InFlight, rare::Rare, refusals::Refusal},
-    gate::{self, Cleared},
+    call::{batch::BatchState, in_flight::InFlight, rare::Rare, refusals::Refusal, slot::Cleared},
+    gate,
     tool::{Allowed, PolicyVersion, SandboxBreaker},
 };
 use toolyard_core::{CallDigest, CallError, Confinement, LazyDigest};

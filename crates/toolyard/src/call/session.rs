@@ -28,7 +28,7 @@ pub(crate) struct SessionCore {
     agent: Agent,
     pub(crate) engine: Arc<EngineCore>,
     /// The idempotency keys of its tree.
-    keys: Arc<Keys<Arc<Flight>, Arc<RetainedResult>>>,
+    keys: Arc<Keys<Arc<Flight>, RetainedResult>>,
     /// The session it was forked from, and how.
     parent: Option<Parent>,
     open: Mutex<Open>,
@@ -179,7 +179,7 @@ impl SessionCore {
     }
 
     /// The idempotency keys of its tree.
-    pub(crate) fn keys(&self) -> &Keys<Arc<Flight>, Arc<RetainedResult>> {
+    pub(crate) fn keys(&self) -> &Keys<Arc<Flight>, RetainedResult> {
         &self.keys
     }
 

@@ -6,19 +6,26 @@ mod tests;
 use crate::{
     call::{
         ending::Ending,
+        flight::Flight,
         life::{Life, RunningCall, Started},
         nested::Parking,
         rare::Rare,
     },
-    gate::Cleared,
+    gate,
 };
 use once_cell::race::OnceBox;
 use parking_lot::{Mutex, MutexGuard};
 use std::{
-    sync::atomic::{AtomicBool, AtomicU8, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU8, Ordering},
+    },
     task::Waker,
 };
 use toolyard_core::{Call, CallId, Outcome, Routing};
+
+/// A call that the gate let through.
+pub(crate) type Cleared = gate::Cleared<Arc<Flight>>;
 
 /// A call of a batch: what it is, what the gate made of it, and where it is.
 pub(crate) struct Slot {
@@ -136,6 +143,12 @@ impl Slot {
             self.reserved.store(false, Ordering::Relaxed);
         }
         reserved
+    }
+
+    /// The flight that the call leads or has joined, if any.
+    #[inline]
+    pub(crate) fn flight(&self) -> Option<&Arc<Flight>> {
+        self.work.as_ref()?.key()?.flight()
     }
 
     /// The call's [`Rare`], created if it has none yet.

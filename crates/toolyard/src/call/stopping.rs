@@ -63,7 +63,7 @@ impl BatchState {
     /// The batches that handlers of this one have in flight.
     fn below(&self) -> Vec<Arc<Self>> {
         // A flight is stopped by the last of its callers.
-        let alone = self.slots.iter().filter(|slot| slot.rare().is_none_or(|rare| rare.flight().is_none()));
+        let alone = self.slots.iter().filter(|slot| slot.flight().is_none());
         alone.filter_map(Slot::parking).flat_map(Parking::children).collect()
     }
 }

@@ -45,10 +45,10 @@ pub(crate) fn changes(edited: &Arguments, args: &Value, limits: &Limits) -> bool
 ///
 /// # Errors
 /// As those of the gate, or `invalid_input` if the call would have to be routed more strictly.
-pub(crate) fn check_edit(
+pub(crate) fn check_edit<F>(
     edited: &Arguments,
     call: &Call,
-    work: &Cleared,
+    work: &Cleared<F>,
     session: &Agent,
     fit: Fit,
 ) -> Result<CheckedEdit, NotCleared> {

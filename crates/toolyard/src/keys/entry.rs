@@ -3,6 +3,7 @@
 use super::fingerprint::Fingerprint;
 use std::{
     hash::{Hash, Hasher},
+    ops::Deref,
     sync::Arc,
 };
 use tokio::time::Instant;
@@ -46,20 +47,28 @@ pub(super) struct Entry<F, B> {
 pub(super) enum KeyState<F, B> {
     /// It is in flight: it runs, or waits to.
     InFlight(F),
-    /// It has ended, and its result is kept. Boxed because there may be ten times as many tombstones.
-    Retained(Box<Body<B>>),
+    /// It has ended, and its result is kept. Apart, because there may be ten times as many tombstones.
+    Retained(Arc<Kept<B>>),
     /// It has run, and nothing else is known.
     Tombstone,
 }
 
-/// A kept result.
+/// A kept result, which replays share.
 #[derive(Debug)]
-pub(super) struct Body<B> {
+pub(crate) struct Kept<B> {
     pub(super) body: B,
     /// When it expires (ID-6).
     pub(super) until: Instant,
     /// The number of its record in the retention order.
     pub(super) number: u64,
+}
+
+impl<B> Deref for Kept<B> {
+    type Target = B;
+
+    fn deref(&self) -> &B {
+        &self.body
+    }
 }
 
 /// What a call finds under its key.
@@ -68,7 +77,7 @@ pub(super) enum Found<'e, F, B> {
     /// The key is known with other arguments or another version.
     Mismatch,
     InFlight(&'e F),
-    Replay(&'e B),
+    Replay(&'e Arc<Kept<B>>),
     AlreadyExecuted,
     /// The result has expired and leaves nothing.
     Gone,
@@ -81,21 +90,21 @@ impl<F, B> Entry<F, B> {
 
     /// What a call with this fingerprint finds at `now` (ID-2, ID-6).
     pub(super) fn find(&self, fingerprint: Fingerprint, now: Instant) -> Found<'_, F, B> {
-        let body = match &self.state {
-            KeyState::Retained(body) if body.until > now => Some(&body.body),
+        let kept = match &self.state {
+            KeyState::Retained(kept) if kept.until > now => Some(kept),
             KeyState::Retained(_) if !self.is_lasting => return Found::Gone,
             _ => None,
         };
-        match (&self.state, body) {
+        match (&self.state, kept) {
             _ if self.fingerprint != fingerprint => Found::Mismatch,
             (KeyState::InFlight(flight), _) => Found::InFlight(flight),
-            (_, Some(body)) => Found::Replay(body),
+            (_, Some(kept)) => Found::Replay(kept),
             (_, None) => Found::AlreadyExecuted,
         }
     }
 
     /// Whether the retention record with this number belongs to it.
     pub(super) fn is_body(&self, number: u64) -> bool {
-        matches!(&self.state, KeyState::Retained(body) if body.number == number)
+        matches!(&self.state, KeyState::Retained(kept) if kept.number == number)
     }
 }

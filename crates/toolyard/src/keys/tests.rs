@@ -5,7 +5,6 @@ mod threads;
 
 use super::*;
 use serde_json::json;
-use std::sync::Arc;
 
 /// The keys of a tree, with numbers for flights and results.
 pub(super) type Numbers = Keys<u32, u32>;
@@ -20,6 +19,19 @@ pub(super) fn of(args: u32) -> Fingerprint {
 
 pub(super) fn keep(body: u32, bytes: usize, idempotent: bool) -> Finished<u32> {
     Finished::Keep { body, bytes, idempotent }
+}
+
+/// What is reserved, with a result for what is kept of it.
+pub(super) fn bare(reserved: Reserved<u32, Arc<Kept<u32>>>) -> Reserved<u32, u32> {
+    match reserved {
+        Reserved::Lead(flight) => Reserved::Lead(flight),
+        Reserved::Join(flight) => Reserved::Join(flight),
+        Reserved::Replay(kept) => Reserved::Replay(**kept),
+        Reserved::AlreadyExecuted => Reserved::AlreadyExecuted,
+        Reserved::Mismatch => Reserved::Mismatch,
+        Reserved::Overloaded => Reserved::Overloaded,
+        Reserved::NotRetained => Reserved::NotRetained,
+    }
 }
 
 /// The keys of one tool, with a clock.
@@ -43,11 +55,17 @@ impl Tree {
     }
 
     pub(super) fn reserve(&self, key: &str, args: u32, mutating: bool, flight: u32) -> Reserved<u32, u32> {
-        self.keys.reserve(&self.name(key), of(args), self.now, mutating, || flight)
+        bare(self.keys.reserve(&self.name(key), of(args), self.now, mutating, || flight))
     }
 
     pub(super) fn peek(&self, key: &str, args: u32) -> Peek<u32> {
-        self.keys.peek(&self.name(key), of(args), self.now)
+        match self.keys.peek(&self.name(key), of(args), self.now) {
+            Peek::Unknown => Peek::Unknown,
+            Peek::InFlight => Peek::InFlight,
+            Peek::Replay(kept) => Peek::Replay(**kept),
+            Peek::AlreadyExecuted => Peek::AlreadyExecuted,
+            Peek::Mismatch => Peek::Mismatch,
+        }
     }
 
     pub(super) fn complete(&self, key: &str, finished: Finished<u32>) {

@@ -102,7 +102,9 @@ impl Attempt {
         self.stage = Stage::Done;
         let has_dispatched = self.at().parking().is_some();
         let is_quiescent = !is_zombie && !has_dispatched;
-        let on_flight = match self.at().flight_of_attempt() {
+        // Most flights have no followers, and then the call ends as one without a flight.
+        let flight = self.at().flight_of_attempt().filter(|flight| !(is_quiescent && flight.ends_alone()));
+        let on_flight = match flight {
             None => {
                 let step = if is_quiescent { Step::EndedAndQuiescent } else { Step::Ended };
                 let call = self.at();

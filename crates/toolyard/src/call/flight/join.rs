@@ -8,6 +8,7 @@ use crate::{
     keys::{KeyOf, Reserved, already_executed_error, mismatch_error},
 };
 use parking_lot::MutexGuard;
+use std::sync::Arc;
 use tokio::time::Instant;
 use toolyard_core::KeyConflict;
 
@@ -55,7 +56,7 @@ impl<'a> InFlight<'a> {
     pub(crate) fn lead_or_follow(
         self,
         mut life: MutexGuard<'a, Life>,
-        key: &KeyOf,
+        key: &KeyOf<Arc<Flight>>,
         now: Instant,
     ) -> Option<MutexGuard<'a, Life>> {
         let entry = &self.work().entry;
@@ -65,7 +66,7 @@ impl<'a> InFlight<'a> {
         let error = loop {
             match keys.reserve(&key.name, key.fingerprint, now, mutating, lead) {
                 Reserved::Lead(flight) => {
-                    self.slot().make_rare().set_flight(flight);
+                    key.set_flight(flight);
                     return Some(life);
                 }
                 Reserved::NotRetained => return Some(life),
@@ -78,7 +79,7 @@ impl<'a> InFlight<'a> {
                     if joined {
                         self.set_deadline_alarm(now);
                         life.follows(now);
-                        self.slot().make_rare().set_flight(flight);
+                        key.set_flight(flight);
                         return None;
                     }
                     // The flight has just ended; its key is about to be updated.

@@ -10,7 +10,7 @@ use crate::{
     },
     keys::{Ended, Finished, Retain, RetainedResult},
 };
-use std::{collections::VecDeque, sync::Arc};
+use std::collections::VecDeque;
 use toolyard_core::{Arguments, CallError, Reason, ToolOutput, edited};
 
 impl Flight {
@@ -59,14 +59,13 @@ impl InFlight<'_> {
         let finished = match ended.retain() {
             Retain::Forget => Finished::Forget,
             Retain::Keep => {
-                let (status, sandbox) = (status.clone(), self.confinement().sandbox);
-                let retained = RetainedResult { status, attempts, sandbox };
-                let bytes = match &retained.status {
+                let bytes = match status {
                     Ok(output) => output.size(),
                     Err(error) => error.message.len() + error.output_size(),
                 };
-                let edited = edited(&retained.status).map_or(0, |args| Arguments::Json(args.clone()).size());
-                Finished::Keep { body: Arc::new(retained), bytes: bytes + edited, idempotent: repeatable }
+                let edited = edited(status).map_or(0, |args| Arguments::Json(args.clone()).size());
+                let body = RetainedResult::of(status, attempts, self.confinement().sandbox);
+                Finished::Keep { body, bytes: bytes + edited, idempotent: repeatable }
             }
         };
         self.session().keys().complete(&key.name, finished, now);

@@ -10,6 +10,8 @@
 //!    ▼
 //!   Landed ── every follower has the result ──► Shared ── its handler is quiescent ──► Over
 //! ```
+//!
+//! A flight that nobody has joined goes from Led to Over in one step, when its handler is quiescent with its call.
 
 #[cfg(test)]
 mod tests;
@@ -190,6 +192,17 @@ impl<C: Clone> Machine<C> {
             other => other,
         };
         std::mem::take(&mut self.followers)
+    }
+
+    /// Is over with its result if nobody shares that: no call waits, and none has left before. Its own call is then as
+    /// one without a flight. Returns `false` if it is to [land](Self::land).
+    pub(super) fn ends_alone(&mut self) -> bool {
+        let is_led = matches!(self.stage, Stage::Led(_)) && self.early.is_none();
+        let alone = is_led && self.followers.is_empty() && self.ended.is_empty();
+        if alone {
+            self.stage = Stage::Over;
+        }
+        alone
     }
 
     /// Adds a call that has ended and becomes quiescent with it.

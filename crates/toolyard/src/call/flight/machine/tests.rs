@@ -15,6 +15,7 @@ enum Event {
     Detaches,
     PassesOn { pick: usize, waits: bool },
     IsLost,
+    EndsAlone,
     Lands,
     IsShared,
     Reaches(Report),
@@ -30,6 +31,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => Just(Event::Detaches),
         2 => (0..8usize, any::<bool>()).prop_map(|(pick, waits)| Event::PassesOn { pick, waits }),
         1 => Just(Event::IsLost),
+        1 => Just(Event::EndsAlone),
         1 => Just(Event::Lands),
         2 => Just(Event::IsShared),
         2 => report.prop_map(Event::Reaches),
@@ -141,6 +143,12 @@ impl World {
                 self.share(followers);
                 let told = self.machine.abandon();
                 self.tell(&told, Report::Quiescent);
+            }
+            Event::EndsAlone if self.is_open() && self.attempts > 0 => {
+                let is_led = !self.detached && self.early.is_none();
+                let alone = is_led && self.followers.is_empty() && self.tied.is_empty();
+                assert_eq!(self.machine.ends_alone(), alone);
+                self.leader = self.leader.filter(|_| !alone);
             }
             Event::Lands if self.is_open() && self.attempts > 0 => {
                 let followers: Vec<_> = self.machine.land().into();
