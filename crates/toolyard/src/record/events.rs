@@ -5,11 +5,12 @@
 //!                                              position ├─────► queue ─► writer   lossless; a thread while there is work
 //!                                                   │         │ full: new calls wait   broken: mutating calls end
 //!                                                   │         └─► Hold ◄── checked when a call is admitted
-//!                                                   └─────► subscribers   bounded; a slow one misses events
+//!                                                   └─────► Feed ─► subscribers   bounded; a slow one misses events
 //! ```
 //!
 //! An event is not even built unless there is a sink, a writer or a subscriber.
 
+mod feed;
 mod hold;
 mod queue;
 mod sequence;
@@ -23,17 +24,15 @@ pub use sink::{EventSink, EventWriter};
 pub use subscription::{Received, Subscription};
 
 use crate::tasks::{Contained, Tasks, caught};
-use arc_swap::ArcSwapOption;
+use feed::Feed;
 use std::{
     fmt,
     sync::{
         Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
-use subscription::SUBSCRIBER_LAG_MAX;
-use tokio::sync::broadcast;
 use toolyard_core::Event;
 use toolyard_redact::Redactor;
 
@@ -46,11 +45,7 @@ pub(crate) struct EventBus {
     /// Keeps secrets out of log lines.
     redactor: Option<Redactor>,
     hold: Arc<Hold>,
-    /// `None` once there is nothing more to wait for.
-    subscribers: ArcSwapOption<broadcast::Sender<Arc<Event>>>,
-    /// How many subscribers there are. The channel has a count of its own, but behind a lock, and this one is read
-    /// several times per call.
-    readers: Arc<AtomicUsize>,
+    feed: Arc<Feed>,
     /// How many events there were. On a cache line of its own: it is written for each event, its neighbours are only
     /// read, also by calls of engines without listeners.
     published: OwnLine,
@@ -72,10 +67,8 @@ impl EventBus {
     ) -> Self {
         let hold = Arc::<Hold>::default();
         let queues = writers.into_iter().map(|writer| queue(writer, &hold)).collect();
-        let subscribers = ArcSwapOption::from_pointee(broadcast::Sender::new(SUBSCRIBER_LAG_MAX));
         let sinks = sinks.into_iter().map(Contained::new).collect();
-        let (readers, published) = (Arc::default(), OwnLine::default());
-        Self { sinks, queues, redactor, hold, subscribers, readers, published }
+        Self { sinks, queues, redactor, hold, feed: Arc::default(), published: OwnLine::default() }
     }
 
     /// Tells whether calls have to be held back because events cannot be written.
@@ -84,15 +77,12 @@ impl EventBus {
     }
 
     pub(crate) fn subscribe(&self) -> Subscription {
-        self.readers.fetch_add(1, Ordering::Relaxed);
-        let over = || broadcast::channel(1).1;
-        let events = self.subscribers.load().as_ref().map_or_else(over, |events| events.subscribe());
-        Subscription { events, readers: self.readers.clone() }
+        Subscription::new(self.feed.clone())
     }
 
     /// Ends the subscriptions, once they have read what was published.
     pub(crate) fn end_subscriptions(&self) {
-        self.subscribers.store(None);
+        self.feed.end();
     }
 
     /// Whether anything would read an event.
@@ -111,7 +101,7 @@ impl EventBus {
     }
 
     fn has_readers(&self) -> bool {
-        self.readers.load(Ordering::Relaxed) > 0
+        self.feed.has_readers()
     }
 
     /// The position of the next event in the engine's life (SM-9).
@@ -124,15 +114,16 @@ impl EventBus {
         self.to_sinks(|sink| sink.accept(event));
     }
 
-    /// Passes an event to those who read it later.
-    fn share(&self, event: Arc<Event>) {
+    /// Passes an event to those who read it later. Returns whether a subscriber waits for it, which must be
+    /// [woken](Self::wake_readers) soon.
+    fn share(&self, event: Arc<Event>) -> bool {
         self.queues.iter().for_each(|queue| queue.push(event.clone()));
-        if self.has_readers()
-            && let Some(subscribers) = &*self.subscribers.load()
-        {
-            // The last subscriber may have gone meanwhile; then nobody misses the event.
-            let _ = subscribers.send(event);
-        }
+        self.has_readers() && self.feed.push(event)
+    }
+
+    /// Wakes the subscribers that wait.
+    fn wake_readers(&self) {
+        self.feed.wake();
     }
 
     /// Passes an event to the writers alone.
@@ -168,6 +159,12 @@ impl EventBus {
         if !late && self.written(tasks).await {
             self.queues.iter().for_each(Queue::close);
         }
+    }
+}
+
+impl Drop for EventBus {
+    fn drop(&mut self) {
+        self.end_subscriptions();
     }
 }
 

@@ -28,13 +28,29 @@ pub(crate) struct EventPlace<'a> {
     pub(crate) attempt: Option<u32>,
 }
 
-/// Publishes events of one agent, all at one time: no other event of its session comes between them.
+/// Publishes events of one agent, all at one time: no other event of its session comes between them. Subscribers that
+/// wait are woken once, when it is dropped.
 pub(crate) struct Publisher<'a> {
     numbered: MutexGuard<'a, Numbered>,
-    bus: &'a EventBus,
+    // After the lock, so that nobody is woken under it.
+    waking: Waking<'a>,
     session: &'a SessionId,
     agent: &'a AgentPath,
     at: Stamp,
+}
+
+/// Wakes subscribers in the end, if one waits for what was published.
+struct Waking<'a> {
+    bus: &'a EventBus,
+    is_due: bool,
+}
+
+impl Drop for Waking<'_> {
+    fn drop(&mut self) {
+        if self.is_due {
+            self.bus.wake_readers();
+        }
+    }
 }
 
 impl Sequence {
@@ -48,7 +64,7 @@ impl Sequence {
     ) -> Publisher<'a> {
         let numbered = self.0.lock();
         let at = clock.stamp(clock.now());
-        Publisher { numbered, bus, session, agent, at }
+        Publisher { numbered, waking: Waking { bus, is_due: false }, session, agent, at }
     }
 }
 
@@ -56,12 +72,14 @@ impl Publisher<'_> {
     /// Numbers an event and passes it on.
     pub(crate) fn publish(&mut self, kind: EventKind, place: EventPlace<'_>) {
         self.numbered.last += 1;
-        if self.bus.wants_shared() {
+        let bus = self.waking.bus;
+        if bus.wants_shared() {
             // Made where it stays: an event is large.
             let mut event = Arc::new(Event::new(self.session.clone(), self.agent.clone(), kind));
             self.fill(Arc::get_mut(&mut event).expect("nobody else has it yet"), place);
-            self.bus.show(&event);
-            return self.bus.share(event);
+            bus.show(&event);
+            self.waking.is_due |= bus.share(event);
+            return;
         }
         let mut event = match self.numbered.shown.take() {
             Some(mut shown) => {
@@ -73,13 +91,13 @@ impl Publisher<'_> {
             None => Box::new(Event::new(self.session.clone(), self.agent.clone(), kind)),
         };
         self.fill(&mut event, place);
-        self.bus.show(&event);
+        bus.show(&event);
         self.numbered.shown = Some(event);
     }
 
     /// Sets what is not of the agent or the kind.
     fn fill(&self, event: &mut Event, place: EventPlace<'_>) {
-        (event.seq, event.position) = (self.numbered.last, self.bus.next_position());
+        (event.seq, event.position) = (self.numbered.last, self.waking.bus.next_position());
         (event.wall_ms, event.mono_us) = (self.at.wall_ms, self.at.mono_us);
         (event.turn, event.batch, event.run) = (place.turn, place.batch, place.run);
         (event.index, event.attempt) = (place.index, place.attempt);

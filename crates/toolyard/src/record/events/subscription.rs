@@ -1,10 +1,13 @@
 //! Readers that may miss events.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use super::feed::{Feed, ReaderKey};
+use std::{
+    fmt,
+    future::poll_fn,
+    sync::Arc,
+    task::{Poll, ready},
 };
-use tokio::sync::broadcast;
+use tokio::task::coop;
 use toolyard_core::Event;
 
 /// An item of a [`Subscription`].
@@ -17,41 +20,47 @@ pub enum Received {
 }
 
 /// A bounded view of the event stream. A slow reader never slows the engine (OB-3).
-#[derive(Debug)]
 pub struct Subscription {
-    pub(crate) events: broadcast::Receiver<Arc<Event>>,
-    pub(crate) readers: Arc<AtomicUsize>,
+    feed: Arc<Feed>,
+    key: ReaderKey,
 }
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.readers.fetch_sub(1, Ordering::Relaxed);
+        self.feed.leave(self.key);
+    }
+}
+
+impl fmt::Debug for Subscription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Subscription").finish_non_exhaustive()
     }
 }
 
 impl Subscription {
+    pub(super) fn new(feed: Arc<Feed>) -> Self {
+        let key = feed.join();
+        Self { feed, key }
+    }
+
     /// Waits for the next event; `None` when the engine has [shut down](crate::engine::Engine::shutdown) or is gone, and every
     /// event was read.
     ///
     /// # Cancel safety
     /// Dropping the future loses no event.
     pub async fn next(&mut self) -> Option<Received> {
-        match self.events.recv().await {
-            Ok(event) => Some(Received::Event(event)),
-            Err(broadcast::error::RecvError::Lagged(missed)) => Some(Received::Missed(missed)),
-            Err(broadcast::error::RecvError::Closed) => None,
-        }
+        poll_fn(|cx| {
+            // So that a task which reads on and on lets others have their turn.
+            let turn = ready!(coop::poll_proceed(cx));
+            let received = ready!(self.feed.poll_read(self.key, cx));
+            turn.made_progress();
+            Poll::Ready(received)
+        })
+        .await
     }
 
     /// The next event, if there already is one.
     pub fn try_next(&mut self) -> Option<Received> {
-        match self.events.try_recv() {
-            Ok(event) => Some(Received::Event(event)),
-            Err(broadcast::error::TryRecvError::Lagged(missed)) => Some(Received::Missed(missed)),
-            Err(broadcast::error::TryRecvError::Empty | broadcast::error::TryRecvError::Closed) => None,
-        }
+        self.feed.try_read(self.key)
     }
 }
-
-/// How many events a subscriber may lag behind before it misses some.
-pub(crate) const SUBSCRIBER_LAG_MAX: usize = 4096;
