@@ -23,6 +23,7 @@
 //! call needs approval, and made when somebody [asks](EventKind::digest) for it or writes the event. For a call that was refused it covers the text of the arguments, otherwise everything that
 //! would run.
 
+mod confirmation;
 mod cursor;
 mod details;
 mod epoch;
@@ -33,11 +34,12 @@ mod log;
 #[cfg(test)]
 mod record;
 
+pub use confirmation::{ConfirmationRequest, ConfirmationResolution, SettledBy};
 pub use cursor::{Cursor, CursorError};
 pub use details::{CallDetails, DETAIL_BYTES_MAX, DETAIL_FILES_MAX};
 pub use epoch::{Epoch, EpochError};
 pub use grammar::{CallGrammar, GrammarError};
-pub use kind::{Approval, DrainStep, EventKind, Failure, SettledBy};
+pub use kind::{Approval, DrainStep, EventKind, Failure};
 pub use line::{Line, LineError, Stranger};
 pub use log::{LogChecker, LogCounts, LogFault, WhatFault};
 

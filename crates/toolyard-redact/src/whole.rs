@@ -59,11 +59,12 @@ impl Redactor {
             EventKind::InputInvalid(failure) | EventKind::Denied(failure) | EventKind::Failed(failure) => {
                 Pass::of(self).in_place(&mut failure.message);
             }
-            EventKind::ConfirmationRequested { projected_modifications, .. } => {
-                projected_modifications.iter_mut().for_each(|text| Pass::of(self).in_place(text));
+            EventKind::ConfirmationRequested(request) => {
+                request.projected_modifications.iter_mut().for_each(|text| Pass::of(self).in_place(text));
             }
-            EventKind::ConfirmationResolved { who, reason, projected_modifications, .. } => {
-                let texts = who.iter_mut().chain(reason).chain(projected_modifications);
+            EventKind::ConfirmationResolved(resolution) => {
+                let it = &mut **resolution;
+                let texts = it.who.iter_mut().chain(&mut it.reason).chain(&mut it.projected_modifications);
                 texts.for_each(|text| Pass::of(self).in_place(text));
             }
             _ => {}

@@ -15,17 +15,15 @@ use toolyard_tests::{Yard, scripted, shape, yard};
 /// Who decided what about each call, and why.
 fn record(yard: &Yard) -> Vec<String> {
     let line = |event: &toolyard::Event| {
-        let EventKind::ConfirmationResolved { decision, who, reason, by, approved, .. } = &event.kind else {
-            return None;
-        };
-        let decision = decision.map_or("none", Decision::as_str);
-        assert_eq!(*approved, matches!(decision, "allow" | "always"));
-        let by = by.map_or("nobody", |by| match by {
+        let EventKind::ConfirmationResolved(it) = &event.kind else { return None };
+        let decision = it.decision.map_or("none", Decision::as_str);
+        assert_eq!(it.approved, matches!(decision, "allow" | "always"));
+        let by = it.by.map_or("nobody", |by| match by {
             SettledBy::Approver => "approver",
             SettledBy::Pattern => "pattern",
             SettledBy::Shared => "shared",
         });
-        let [who, reason] = [who, reason].map(|text| text.as_deref().unwrap_or("-"));
+        let [who, reason] = [&it.who, &it.reason].map(|text| text.as_deref().unwrap_or("-"));
         Some(format!("{} {decision} {who} {reason} {by}", event.call_id.as_ref()?))
     };
     yard.events.events().iter().filter_map(line).collect()
@@ -121,9 +119,9 @@ async fn a_record_names_what_would_change() {
     assert!(text.contains("it has [redacted] in it") && !text.contains("hunter22"), "{text}");
     let events = yard.events.events();
     let projected = events.iter().find_map(|event| match &event.kind {
-        EventKind::ConfirmationRequested { projected_modifications, input_summary, .. } => {
-            assert!(input_summary.starts_with(r#"{"files":["a.md""#), "{input_summary}");
-            Some(projected_modifications.clone())
+        EventKind::ConfirmationRequested(it) => {
+            assert!(it.input_summary.starts_with(r#"{"files":["a.md""#), "{}", it.input_summary);
+            Some(it.projected_modifications.clone())
         }
         _ => None,
     });

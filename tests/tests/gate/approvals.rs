@@ -30,14 +30,14 @@ pub(crate) fn account(yard: &Yard) -> Vec<String> {
     let line = |event: &toolyard::Event| {
         let id = event.call_id.as_ref()?;
         match &event.kind {
-            EventKind::ConfirmationRequested { .. } => Some(format!("{id} asked")),
-            EventKind::ConfirmationResolved { approved, by, .. } => {
-                let by = by.map_or("nobody", |by| match by {
+            EventKind::ConfirmationRequested(_) => Some(format!("{id} asked")),
+            EventKind::ConfirmationResolved(it) => {
+                let by = it.by.map_or("nobody", |by| match by {
                     SettledBy::Approver => "approver",
                     SettledBy::Pattern => "pattern",
                     SettledBy::Shared => "shared",
                 });
-                Some(format!("{id} {} by {by}", if *approved { "yes" } else { "no" }))
+                Some(format!("{id} {} by {by}", if it.approved { "yes" } else { "no" }))
             }
             EventKind::Called { approval: Some(Approval::Remembered), .. } => {
                 Some(format!("{id} remembered"))

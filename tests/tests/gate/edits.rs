@@ -146,15 +146,15 @@ async fn an_edited_question_shows_both() {
         _ => None,
     });
     let (asked, summary, names) = find(&events, |kind| match kind {
-        EventKind::ConfirmationRequested { digest, input_summary, projected_modifications, .. } => {
-            Some((*digest, input_summary.clone(), projected_modifications.clone()))
+        EventKind::ConfirmationRequested(it) => {
+            Some((it.digest, it.input_summary.clone(), it.projected_modifications.clone()))
         }
         _ => None,
     });
     assert_eq!((asked, summary, names), (received, sent.to_string(), vec!["a.md".to_owned()]));
     let (resolved, who, summary, names) = find(&events, |kind| match kind {
-        EventKind::ConfirmationResolved { digest, who, input_summary, projected_modifications, .. } => {
-            Some((*digest, who.clone(), input_summary.clone(), projected_modifications.clone()))
+        EventKind::ConfirmationResolved(it) => {
+            Some((it.digest, it.who.clone(), it.input_summary.clone(), it.projected_modifications.clone()))
         }
         _ => None,
     });
@@ -333,9 +333,9 @@ async fn what_is_changed_holds_for_calls_that_share_the_question() {
         let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(batch), person) }).await;
         assert_eq!(yard.ran(), [json!({"path": "b.md"})]);
         assert_eq!(outcomes[1].to_text(), format!("{NOTE}{{\"path\":\"b.md\"}}\nsaved"));
-        let summaries = yard.events.events().into_iter().filter(|event| {
-            matches!(&event.kind, EventKind::ConfirmationResolved { input_summary: Some(_), .. })
-        });
+        let summaries = yard.events.events().into_iter().filter(
+            |event| matches!(&event.kind, EventKind::ConfirmationResolved(it) if it.input_summary.is_some()),
+        );
         assert_eq!(summaries.count(), 2);
         yard.events.check();
     }

@@ -176,7 +176,7 @@ async fn ids_never_repeat_and_requests_name_their_turn() {
             no_hang(async { tokio::join!(session.dispatch(batch), asked) }).await;
         }
         let of_events = yard.events.events().into_iter().filter_map(|event| match event.kind {
-            EventKind::ConfirmationRequested { request, .. } => Some((request, event.turn)),
+            EventKind::ConfirmationRequested(it) => Some((it.request, event.turn)),
             _ => None,
         });
         let turns: Vec<_> = of_events

@@ -163,12 +163,12 @@ impl Story {
         let digest = kind.digest();
         match kind {
             EventKind::Received { .. } => self.digest = digest,
-            EventKind::ConfirmationRequested { request, shares, .. } => {
-                (self.request, self.shares) = (Some(request), shares);
+            EventKind::ConfirmationRequested(it) => {
+                (self.request, self.shares) = (Some(it.request), it.shares);
             }
-            EventKind::ConfirmationResolved { approved, by, error, who, reason, .. } => {
-                self.settled = Some(if approved { Settled::Yes(by) } else { Settled::No(error) });
-                (self.who, self.reason) = (who, reason);
+            EventKind::ConfirmationResolved(it) => {
+                self.settled = Some(if it.approved { Settled::Yes(it.by) } else { Settled::No(it.error) });
+                (self.who, self.reason) = (it.who, it.reason);
             }
             EventKind::Called { policy_version, approval, edited, .. } => {
                 self.called = Some(Called { policy_version, approval, edited });

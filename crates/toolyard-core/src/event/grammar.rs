@@ -79,8 +79,8 @@ fn step(state: CallState, event: &EventKind) -> Option<CallState> {
             S::Received | S::Answered { approved: true },
             E::Completed { dedupe: Dedupe::Joined | Dedupe::Replayed, .. },
         ) => S::Ended,
-        (S::Received, E::ConfirmationRequested { .. }) => S::Asked,
-        (S::Asked, E::ConfirmationResolved { approved, .. }) => S::Answered { approved: *approved },
+        (S::Received, E::ConfirmationRequested(_)) => S::Asked,
+        (S::Asked, E::ConfirmationResolved(it)) => S::Answered { approved: it.approved },
         (S::Answered { .. }, E::Denied(_) | E::Failed(_)) => S::Ended,
         (S::Answered { approved: true } | S::Received, E::Called { .. }) => S::Called,
         (S::Called | S::Retrying, E::Attempt) => S::Attempting,
@@ -114,11 +114,14 @@ const fn place(state: CallState) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CallError, ErrorKind, Sandbox, SideEffects, ToolClass, event::Failure};
+    use crate::{
+        CallError, ErrorKind, Sandbox, SideEffects, ToolClass,
+        event::{ConfirmationRequest, ConfirmationResolution, Failure},
+    };
 
     fn resolved(approved: bool) -> EventKind {
         let (decision, who, reason) = (None, None, None);
-        EventKind::ConfirmationResolved {
+        EventKind::ConfirmationResolved(Box::new(ConfirmationResolution {
             approved,
             decision,
             who,
@@ -128,7 +131,7 @@ mod tests {
             digest: None,
             input_summary: None,
             projected_modifications: Vec::new(),
-        }
+        }))
     }
 
     fn kind(name: &str) -> EventKind {
@@ -139,7 +142,7 @@ mod tests {
             "invalid" => EventKind::InputInvalid(failure()),
             "denied" => EventKind::Denied(failure()),
             "failed" => EventKind::Failed(failure()),
-            "asked" => EventKind::ConfirmationRequested {
+            "asked" => EventKind::ConfirmationRequested(Box::new(ConfirmationRequest {
                 tool_name,
                 side_effects: SideEffects::Write,
                 expires_ms: 1,
@@ -148,7 +151,7 @@ mod tests {
                 input_summary: "{}".to_owned(),
                 projected_modifications: Vec::new(),
                 shares: None,
-            },
+            })),
             "yes" => resolved(true),
             "no" => resolved(false),
             "called" => EventKind::Called {

@@ -1,9 +1,9 @@
 //! The kinds of events.
 
-use super::{CallDetails, Epoch, details};
+use super::{CallDetails, ConfirmationRequest, ConfirmationResolution, Epoch, details};
 use crate::{
-    BreakerState, CallDigest, CallError, Decision, Dedupe, Effect, ErrorKind, LazyDigest, Reason, RequestId,
-    Sandbox, SideEffects, ToolClass, error::OldClass,
+    BreakerState, CallDigest, CallError, Dedupe, Effect, ErrorKind, LazyDigest, Reason, Sandbox, SideEffects,
+    ToolClass, error::OldClass,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -62,18 +62,6 @@ impl Failure {
             details: CallDetails::of_error(error),
         }
     }
-}
-
-/// How a confirmation was settled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SettledBy {
-    /// The approver answered.
-    Approver,
-    /// An answer to another request covered this call's pattern too.
-    Pattern,
-    /// The answer to the question of a call with the same key and digest, which this call shared (ID-3).
-    Shared,
 }
 
 /// How a call was approved, if the policy alone did not decide (PO-3).
@@ -147,39 +135,10 @@ pub enum EventKind {
     Suspended { tool_name: Arc<str> },
     /// The approver is asked.
     #[serde(rename = "tool.confirmation_requested")]
-    ConfirmationRequested {
-        tool_name: Arc<str>,
-        side_effects: SideEffects,
-        expires_ms: u64,
-        request: RequestId,
-        digest: CallDigest,
-        input_summary: String,
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        projected_modifications: Vec<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        shares: Option<RequestId>,
-    },
+    ConfirmationRequested(Box<ConfirmationRequest>),
     /// The confirmation is settled: the approver answered, or no answer will come.
     #[serde(rename = "tool.confirmation_resolved")]
-    ConfirmationResolved {
-        approved: bool,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        decision: Option<Decision>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        who: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reason: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        error: Option<ErrorKind>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        by: Option<SettledBy>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        digest: Option<CallDigest>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        input_summary: Option<String>,
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        projected_modifications: Vec<String>,
-    },
+    ConfirmationResolved(Box<ConfirmationResolution>),
     /// Every check has passed and the permits are held; the first attempt follows.
     #[serde(rename = "tool.called")]
     Called {
@@ -301,8 +260,8 @@ impl EventKind {
             Self::Failed(_) => "tool.failed",
             Self::Completed { .. } => "tool.completed",
             Self::Suspended { .. } => "call.suspended",
-            Self::ConfirmationRequested { .. } => "tool.confirmation_requested",
-            Self::ConfirmationResolved { .. } => "tool.confirmation_resolved",
+            Self::ConfirmationRequested(_) => "tool.confirmation_requested",
+            Self::ConfirmationResolved(_) => "tool.confirmation_resolved",
             Self::Called { .. } => "tool.called",
             Self::Attempt => "dispatch.attempt",
             Self::OutputDelta { .. } => "tool.output_delta",
@@ -355,7 +314,7 @@ impl EventKind {
     pub const fn is_of_call(&self) -> bool {
         use EventKind as E;
         match self {
-            E::Received { .. } | E::ConfirmationRequested { .. } | E::ConfirmationResolved { .. } => true,
+            E::Received { .. } | E::ConfirmationRequested(_) | E::ConfirmationResolved(_) => true,
             E::Called { .. } | E::Attempt | E::OutputDelta { .. } | E::Retry { .. } => true,
             E::InputInvalid(_) | E::Denied(_) | E::Failed(_) | E::Completed { .. } => true,
             E::LateResult { .. } | E::Suspended { .. } => true,
@@ -372,12 +331,12 @@ impl EventKind {
             Self::Received { tool_name, .. }
             | Self::Completed { tool_name, .. }
             | Self::Suspended { tool_name }
-            | Self::ConfirmationRequested { tool_name, .. }
             | Self::Called { tool_name, .. }
             | Self::ZombiesReleased { tool_name, .. } => Some(tool_name),
             Self::InputInvalid(failure) | Self::Denied(failure) | Self::Failed(failure) => {
                 Some(&failure.tool_name)
             }
+            Self::ConfirmationRequested(request) => Some(&request.tool_name),
             Self::BreakerTransition { tool_name, .. } => tool_name.as_ref(),
             _ => None,
         }
@@ -390,8 +349,8 @@ impl EventKind {
             Self::Received { digest, .. } | Self::Called { digest, .. } => {
                 digest.as_ref().map(LazyDigest::get).copied()
             }
-            Self::ConfirmationRequested { digest, .. } => Some(*digest),
-            Self::ConfirmationResolved { digest, .. } => *digest,
+            Self::ConfirmationRequested(request) => Some(request.digest),
+            Self::ConfirmationResolved(resolution) => resolution.digest,
             _ => None,
         }
     }

@@ -1,6 +1,9 @@
 //! Checks the events against their documents: every kind against `docs/events.schema.json` and `docs/events.md`.
 
-use super::{Approval, CallDetails, DrainStep, Epoch, Event, EventKind as E, Failure, Line, SettledBy};
+use super::{
+    Approval, CallDetails, ConfirmationRequest, ConfirmationResolution, DrainStep, Epoch, Event,
+    EventKind as E, Failure, Line, SettledBy,
+};
 use crate::{
     AgentPath, BreakerState, CallDigest, CallError, Decision, Dedupe, ErrorKind, Reason, RequestId, Sandbox,
     SessionId, SideEffects, ToolClass, ToolOutput,
@@ -63,7 +66,7 @@ fn next(kind: &E) -> Option<E> {
             details: details(None),
         },
         E::Completed { .. } => E::Suspended { tool_name },
-        E::Suspended { .. } => E::ConfirmationRequested {
+        E::Suspended { .. } => E::ConfirmationRequested(Box::new(ConfirmationRequest {
             tool_name,
             side_effects: SideEffects::Write,
             expires_ms: 300_000,
@@ -72,8 +75,8 @@ fn next(kind: &E) -> Option<E> {
             input_summary: "{}".to_owned(),
             projected_modifications: vec!["a.md".to_owned()],
             shares: Some(RequestId::new(5, 6, 9)),
-        },
-        E::ConfirmationRequested { .. } => E::ConfirmationResolved {
+        })),
+        E::ConfirmationRequested(_) => E::ConfirmationResolved(Box::new(ConfirmationResolution {
             approved: true,
             decision: Some(Decision::Always),
             who: Some("ada".to_owned()),
@@ -83,8 +86,8 @@ fn next(kind: &E) -> Option<E> {
             digest: Some(digest),
             input_summary: Some("{}".to_owned()),
             projected_modifications: vec!["b.md".to_owned()],
-        },
-        E::ConfirmationResolved { .. } => E::Called {
+        })),
+        E::ConfirmationResolved(_) => E::Called {
             tool_name,
             side_effects: SideEffects::Read,
             class: ToolClass::Read,

@@ -9,7 +9,7 @@ use crate::{
 };
 use futures::{FutureExt, future::abortable};
 use std::sync::Arc;
-use toolyard_core::{ApprovalRequest, Approver, EventKind, RequestId};
+use toolyard_core::{ApprovalRequest, Approver, EventKind, RequestId, event::ConfirmationRequest};
 
 /// How many bytes of a call's arguments events about its question show.
 const SHOWN_MAX: usize = 1024;
@@ -80,7 +80,7 @@ impl InFlight<'_> {
     }
 
     fn requested_event(self, request: &ApprovalRequest, shares: Option<RequestId>) -> EventKind {
-        EventKind::ConfirmationRequested {
+        EventKind::ConfirmationRequested(Box::new(ConfirmationRequest {
             tool_name: self.recorded_name(),
             side_effects: request.side_effects(),
             expires_ms: u64::try_from(request.expires_in().as_millis()).unwrap_or(u64::MAX),
@@ -89,7 +89,7 @@ impl InFlight<'_> {
             input_summary: shortened(self.batch.redacted_arguments(request.arguments())),
             projected_modifications: self.projected(),
             shares,
-        }
+        }))
     }
 }
 

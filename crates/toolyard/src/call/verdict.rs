@@ -1,6 +1,9 @@
 //! The answer that settled a call's question, and whose it was (SM-5).
 
-use toolyard_core::{Answer, CallDigest, ErrorKind, EventKind, event::SettledBy};
+use toolyard_core::{
+    Answer, CallDigest, ErrorKind, EventKind,
+    event::{ConfirmationResolution, SettledBy},
+};
 
 /// An answer, and how it came to settle this question.
 pub(crate) struct Verdict {
@@ -22,7 +25,7 @@ impl Verdict {
         edit: Option<(String, Vec<String>)>,
     ) -> EventKind {
         let (input_summary, projected_modifications) = edit.unzip();
-        EventKind::ConfirmationResolved {
+        EventKind::ConfirmationResolved(Box::new(ConfirmationResolution {
             approved: error.is_none(),
             decision: Some(self.answer.decision()),
             who: self.answer.who().map(str::to_owned),
@@ -32,13 +35,13 @@ impl Verdict {
             digest,
             input_summary,
             projected_modifications: projected_modifications.unwrap_or_default(),
-        }
+        }))
     }
 }
 
 /// The event of a question that ended without an answer.
 pub(super) fn unanswered(error: ErrorKind) -> EventKind {
-    EventKind::ConfirmationResolved {
+    EventKind::ConfirmationResolved(Box::new(ConfirmationResolution {
         approved: false,
         decision: None,
         who: None,
@@ -48,5 +51,5 @@ pub(super) fn unanswered(error: ErrorKind) -> EventKind {
         digest: None,
         input_summary: None,
         projected_modifications: Vec::new(),
-    }
+    }))
 }

@@ -50,8 +50,8 @@ struct CallApproval<'a> {
 impl CallApproval<'_> {
     /// Checks the question: that one was needed, and what it was about.
     fn check_question(&self, broken: &mut Broken<'_>) {
-        let requested = self.trace.events.iter().find_map(|(place, at_us, event)| match event.kind {
-            EventKind::ConfirmationRequested { digest, .. } => Some((*place, *at_us, digest)),
+        let requested = self.trace.events.iter().find_map(|(place, at_us, event)| match &event.kind {
+            EventKind::ConfirmationRequested(it) => Some((*place, *at_us, it.digest)),
             _ => None,
         });
         let Some((place, at_us, digest)) = requested else { return };
@@ -117,8 +117,8 @@ impl CallApproval<'_> {
     ) {
         let sent = arguments(self.index.program, self.node.call);
         let resolved = self.trace.events.iter().find_map(|(place, at_us, event)| match &event.kind {
-            EventKind::ConfirmationResolved { approved: true, by, digest, input_summary, .. } => {
-                Some((*place, *at_us, *by, *digest, input_summary.is_some()))
+            EventKind::ConfirmationResolved(it) if it.approved => {
+                Some((*place, *at_us, it.by, it.digest, it.input_summary.is_some()))
             }
             _ => None,
         });

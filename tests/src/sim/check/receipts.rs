@@ -16,14 +16,14 @@ struct Answers {
 
 /// Whether somebody gave this answer before, about this call if it was its own question.
 fn is_of(traces: &Traces<'_>, place: usize, node: u32, resolved: &EventKind) -> bool {
-    let EventKind::ConfirmationResolved { decision, who, reason, by, .. } = resolved else { return true };
-    let own = *by == Some(SettledBy::Approver);
-    decision.is_none_or(|decision| {
+    let EventKind::ConfirmationResolved(resolved) = resolved else { return true };
+    let own = resolved.by == Some(SettledBy::Approver);
+    resolved.decision.is_none_or(|decision| {
         traces.entries[..place].iter().any(|entry| match &entry.fact {
             Fact::Answered(of, _, answer) => {
                 // Secrets in names and reasons are not in events.
-                let says_who = answer.who().is_some() == who.is_some();
-                let says_why = answer.reason().is_some() == reason.is_some();
+                let says_who = answer.who().is_some() == resolved.who.is_some();
+                let says_why = answer.reason().is_some() == resolved.reason.is_some();
                 (*of == node || !own) && answer.decision() == decision && says_who && says_why
             }
             _ => false,
@@ -67,17 +67,20 @@ pub(super) fn check(_: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
             if !is_of(traces, *place, *node, &event.kind) {
                 unrecorded.push(*node);
             }
-            if let EventKind::ConfirmationResolved { approved, decision, by, .. } = event.kind
-                && (approved != decision.is_some_and(Decision::allows) || decision.is_some() != by.is_some())
+            if let EventKind::ConfirmationResolved(it) = &event.kind
+                && (it.approved != it.decision.is_some_and(Decision::allows)
+                    || it.decision.is_some() != it.by.is_some())
             {
                 unrecorded.push(*node);
             }
-            match event.kind {
-                EventKind::ConfirmationRequested { request, .. } if !ids.insert(request) => {
+            match &event.kind {
+                EventKind::ConfirmationRequested(it) if !ids.insert(it.request) => {
                     broken(*node, "has the question id of another call");
                 }
-                EventKind::ConfirmationResolved { approved: true, by: Some(SettledBy::Approver), .. }
-                    if !calls.get(node).is_some_and(|answers| answers.taken) =>
+                EventKind::ConfirmationResolved(it)
+                    if it.approved
+                        && it.by == Some(SettledBy::Approver)
+                        && !calls.get(node).is_some_and(|answers| answers.taken) =>
                 {
                     broken(*node, "was approved by an answer that was not taken");
                 }

@@ -182,11 +182,11 @@ impl<'a> Records<'a> {
                 }
                 ("started", start)
             }
-            EventKind::ConfirmationRequested { .. } => {
+            EventKind::ConfirmationRequested(_) => {
                 let asked = self.before(key, place, |it| matches!(it, MemoryRecord::Question { .. }));
                 ("was asked about", asked)
             }
-            EventKind::ConfirmationResolved { decision: Some(_), .. } => {
+            EventKind::ConfirmationResolved(it) if it.decision.is_some() => {
                 let answered = self.before(key, place, |it| matches!(it, MemoryRecord::Answer { .. }));
                 ("was answered", answered)
             }

@@ -48,8 +48,10 @@ impl QuestionQueue {
         let queue = self.clone();
         move |event| {
             // A question that shares another one is not asked itself.
-            if let EventKind::ConfirmationRequested { request, shares: None, .. } = &event.kind {
-                queue.announce(*request);
+            if let EventKind::ConfirmationRequested(it) = &event.kind
+                && it.shares.is_none()
+            {
+                queue.announce(it.request);
             }
         }
     }

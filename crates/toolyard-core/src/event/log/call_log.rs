@@ -115,9 +115,9 @@ impl CallLog {
     /// Compares this event with the earlier ones.
     fn check_history(&mut self, event: &Event, faults: &mut Vec<WhatFault>) {
         match &event.kind {
-            EventKind::ConfirmationResolved { approved, error, digest, input_summary, .. } => {
-                let yes = Answer::Yes { digest: *digest, edited: input_summary.is_some() };
-                self.answer = if *approved { yes } else { Answer::No(*error) };
+            EventKind::ConfirmationResolved(it) => {
+                let yes = Answer::Yes { digest: it.digest, edited: it.input_summary.is_some() };
+                self.answer = if it.approved { yes } else { Answer::No(it.error) };
             }
             EventKind::Called { approval, policy_version, edited, .. } => {
                 self.called(*approval, event.kind.digest(), *policy_version, faults);

@@ -4,7 +4,10 @@ use super::*;
 use crate::{
     AgentPath, CallDigest, CallError, Decision, Dedupe, ErrorKind, RequestId, Sandbox, SideEffects,
     ToolClass,
-    event::{Approval, DrainStep, Epoch, EventKind as E, Failure, SettledBy},
+    event::{
+        Approval, ConfirmationRequest, ConfirmationResolution, DrainStep, Epoch, EventKind as E, Failure,
+        SettledBy,
+    },
 };
 
 fn digest(text: &str) -> CallDigest {
@@ -49,7 +52,7 @@ fn done() -> E {
 }
 
 fn asked(text: &str) -> E {
-    E::ConfirmationRequested {
+    E::ConfirmationRequested(Box::new(ConfirmationRequest {
         shares: None,
         tool_name: "t".into(),
         side_effects: SideEffects::Write,
@@ -58,11 +61,11 @@ fn asked(text: &str) -> E {
         digest: digest(text),
         input_summary: "{}".to_owned(),
         projected_modifications: Vec::new(),
-    }
+    }))
 }
 
 fn answered(text: &str) -> E {
-    E::ConfirmationResolved {
+    E::ConfirmationResolved(Box::new(ConfirmationResolution {
         approved: true,
         decision: Some(Decision::Allow),
         who: Some("ada".to_owned()),
@@ -72,13 +75,13 @@ fn answered(text: &str) -> E {
         digest: Some(digest(text)),
         input_summary: None,
         projected_modifications: Vec::new(),
-    }
+    }))
 }
 
 /// The same events, if the person who approved the call changed its arguments.
 fn edited(mut kind: E) -> E {
     match &mut kind {
-        E::ConfirmationResolved { input_summary, .. } => *input_summary = Some("{}".to_owned()),
+        E::ConfirmationResolved(it) => it.input_summary = Some("{}".to_owned()),
         E::Called { edited, .. } | E::Completed { edited, .. } => *edited = true,
         E::Failed(failure) => failure.edited = true,
         _ => {}

@@ -94,11 +94,11 @@ fn an_approval_of_another_call_is_found() {
         });
     });
     breaks("I14", &mixed(), |entries| {
-        let at = event(entries, "c4", |kind| matches!(kind, EventKind::ConfirmationResolved { .. }));
+        let at = event(entries, "c4", |kind| matches!(kind, EventKind::ConfirmationResolved(_)));
         if let Fact::Event(event) = &mut entries[at].fact
-            && let EventKind::ConfirmationResolved { digest, .. } = &mut event.kind
+            && let EventKind::ConfirmationResolved(it) = &mut event.kind
         {
-            *digest = Some(other);
+            it.digest = Some(other);
         }
     });
 }
@@ -107,9 +107,9 @@ fn an_approval_of_another_call_is_found() {
 #[test]
 fn a_start_without_a_question_is_found() {
     breaks("I14", &mixed(), |entries| {
-        let asked = event(entries, "c4", |kind| matches!(kind, EventKind::ConfirmationRequested { .. }));
+        let asked = event(entries, "c4", |kind| matches!(kind, EventKind::ConfirmationRequested(_)));
         forget_event(entries, asked);
-        let yes = event(entries, "c4", |kind| matches!(kind, EventKind::ConfirmationResolved { .. }));
+        let yes = event(entries, "c4", |kind| matches!(kind, EventKind::ConfirmationResolved(_)));
         forget_event(entries, yes);
         called(entries, "c4", |kind| {
             if let EventKind::Called { approval, .. } = kind {
@@ -176,25 +176,25 @@ fn a_record_without_its_decision_is_found() {
     no.sessions[0].turns[0].batch.calls[0].answer = AnswerPlan::No(1);
     let spoilt = |spoil: &dyn Fn(&mut EventKind)| {
         breaks("SM-5", &no, |entries| {
-            let at = event(entries, "c0", |kind| matches!(kind, EventKind::ConfirmationResolved { .. }));
+            let at = event(entries, "c0", |kind| matches!(kind, EventKind::ConfirmationResolved(_)));
             if let Fact::Event(event) = &mut entries[at].fact {
                 spoil(&mut event.kind);
             }
         });
     };
     spoilt(&|kind| {
-        if let EventKind::ConfirmationResolved { who, .. } = kind {
-            *who = None;
+        if let EventKind::ConfirmationResolved(it) = kind {
+            it.who = None;
         }
     });
     spoilt(&|kind| {
-        if let EventKind::ConfirmationResolved { reason, .. } = kind {
-            *reason = None;
+        if let EventKind::ConfirmationResolved(it) = kind {
+            it.reason = None;
         }
     });
     spoilt(&|kind| {
-        if let EventKind::ConfirmationResolved { decision, .. } = kind {
-            *decision = Some(Decision::TooLong);
+        if let EventKind::ConfirmationResolved(it) = kind {
+            it.decision = Some(Decision::TooLong);
         }
     });
 }
@@ -205,11 +205,10 @@ fn a_repeated_question_id_is_found() {
     let mut program = always();
     program.sessions[0].turns[0].batch.calls[0].answer = AnswerPlan::Yes(1);
     breaks("SM-6", &program, |entries| {
-        let asked =
-            |call| event(entries, call, |kind| matches!(kind, EventKind::ConfirmationRequested { .. }));
+        let asked = |call| event(entries, call, |kind| matches!(kind, EventKind::ConfirmationRequested(_)));
         let ids = ["c0", "c1"].map(|call| match &entries[asked(call)].fact {
-            Fact::Event(event) => match event.kind {
-                EventKind::ConfirmationRequested { request, .. } => request,
+            Fact::Event(event) => match &event.kind {
+                EventKind::ConfirmationRequested(it) => it.request,
                 _ => unreachable!("it is a question"),
             },
             _ => unreachable!("it is an event"),
@@ -217,9 +216,9 @@ fn a_repeated_question_id_is_found() {
         assert!(ids[0] < ids[1]);
         let at = asked("c1");
         if let Fact::Event(event) = &mut entries[at].fact
-            && let EventKind::ConfirmationRequested { request, .. } = &mut event.kind
+            && let EventKind::ConfirmationRequested(it) = &mut event.kind
         {
-            *request = ids[0];
+            it.request = ids[0];
         }
     });
 }
