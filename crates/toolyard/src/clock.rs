@@ -60,10 +60,13 @@ impl Clock {
     /// The times of an event at this instant.
     pub(crate) fn stamp(&self, at: Instant) -> Stamp {
         let since_start = at.saturating_duration_since(self.started_at);
-        let whole = |number: u128| u64::try_from(number).unwrap_or(u64::MAX);
+        let wall = self.wall_at_start + since_start;
+        // In 64 bits, because this is done for every event.
+        let whole =
+            |seconds: u64, parts: u64, rest: u32| seconds.saturating_mul(parts).saturating_add(rest.into());
         Stamp {
-            wall_ms: whole((self.wall_at_start + since_start).as_millis()),
-            mono_us: whole(since_start.as_micros()),
+            wall_ms: whole(wall.as_secs(), 1_000, wall.subsec_millis()),
+            mono_us: whole(since_start.as_secs(), 1_000_000, since_start.subsec_micros()),
         }
     }
 }

@@ -63,6 +63,8 @@ pub(crate) struct Cleared<F> {
 
 /// Fields that few calls need.
 struct More<F> {
+    /// The size of its arguments as sent, which has been counted before.
+    bytes: usize,
     /// Its idempotency key, if it has one.
     key: Option<KeyOf<F>>,
     /// Where it executes and within which limits, unless that is the host without limits.
@@ -97,6 +99,14 @@ pub(crate) enum Fit {
     Known,
 }
 
+/// What is known of a call's arguments before the gate.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen {
+    /// Their size.
+    pub(crate) bytes: usize,
+    pub(crate) fit: Fit,
+}
+
 impl From<CallError> for NotCleared {
     fn from(error: CallError) -> Self {
         Self::Refused(error)
@@ -121,6 +131,11 @@ impl<F> Cleared<F> {
     /// The call's idempotency key.
     pub(crate) fn key(&self) -> Option<&KeyOf<F>> {
         self.more.as_ref()?.key.as_ref()
+    }
+
+    /// The size of the call's arguments as sent, if that is kept.
+    pub(crate) fn bytes(&self) -> Option<usize> {
+        self.more.as_ref().map(|more| more.bytes)
     }
 
     /// The digest of what was to run when the call passed the gate; only if one was made.
@@ -177,9 +192,9 @@ pub(crate) fn check<F: Clone>(
     rules: &VersionedPolicy,
     session: &Agent,
     keys: &Keys<F, RetainedResult>,
-    fit: Fit,
+    seen: Seen,
 ) -> Result<Cleared<F>, NotCleared> {
-    let (entry, parsed, Allowed { confinement, policy }) = allow(call, tools, rules, session, fit)?;
+    let (entry, parsed, Allowed { confinement, policy }) = allow(call, tools, rules, session, seen.fit)?;
     let args = parsed.of(call);
     let class = entry.class_for(args, session.engine.redactor.as_ref());
     let now = || session.engine.clock.now();
@@ -193,12 +208,12 @@ pub(crate) fn check<F: Clone>(
     let marked = consent.asks() || session.engine.bus.has_sinks();
     let digest = marked.then(|| {
         let terms = terms(session, rules.identity(session.engine.epoch), confinement.sandbox);
-        lazy_digest(entry, args, call.arguments.size(), session, terms)
+        lazy_digest(entry, args, seen.bytes, session, terms)
     });
     let confinement = (confinement != HOST).then_some(confinement);
     let has_more = key.is_some() || confinement.is_some() || digest.is_some() || !paths.is_empty();
     let more = if has_more {
-        Some(Box::new(More { key, confinement, digest, paths, edit: OnceLock::new() }))
+        Some(Box::new(More { bytes: seen.bytes, key, confinement, digest, paths, edit: OnceLock::new() }))
     } else {
         None
     };

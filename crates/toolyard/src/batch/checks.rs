@@ -32,8 +32,8 @@ impl BatchChecks {
         Self { calls_max, arguments_bytes_max, too_deep, earlier, repeats }
     }
 
-    /// Checks the call at place `at`.
-    pub(super) fn check(&self, call: &Call, at: usize) -> Result<(), CallError> {
+    /// Checks the call at place `at`. Returns the size of its arguments.
+    pub(super) fn check(&self, call: &Call, at: usize) -> Result<usize, CallError> {
         if self.earlier + at >= self.calls_max {
             let limit = self.calls_max;
             let message = format!("the batch has more than {limit} calls: send the rest in another batch");

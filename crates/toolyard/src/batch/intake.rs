@@ -8,7 +8,7 @@ use crate::{
         Arrival, Base, BatchHolds, BatchState, CallGone, CallRef, Cleared, Ending, Entered, Holding, Nested,
         Run, SessionCore, Slot, Step, Stop, TurnOf, index,
     },
-    gate::{self, Fit, NotCleared, Unvalidated},
+    gate::{self, Fit, NotCleared, Seen, Unvalidated},
     keys::{Kept, RetainedResult},
     record::{Foundation, Parent},
     tool::{Table, VersionedPolicy},
@@ -147,11 +147,11 @@ impl Dispatch<'_> {
         for (at, call) in batch.into_iter().enumerate() {
             let passed = match self.precheck(&call, at, &checks) {
                 // Hooks take time, and the policy may be replaced meanwhile.
-                Ok(()) if engine.hooks.is_some() => match Box::pin(self.hook(&call)).await {
-                    Ok(()) => self.check(&call, &rules.tools, &engine.rules.current().policy, Fit::Unknown),
+                Ok(seen) if engine.hooks.is_some() => match Box::pin(self.hook(&call)).await {
+                    Ok(()) => self.check(&call, &rules.tools, &engine.rules.current().policy, seen),
                     Err(early) => Err(NotPassed::Early(early)),
                 },
-                Ok(()) => self.check(&call, &rules.tools, &rules.policy, Fit::Unknown),
+                Ok(seen) => self.check(&call, &rules.tools, &rules.policy, seen),
                 Err(early) => Err(NotPassed::Early(early)),
             };
             let passed = match passed {
@@ -210,11 +210,11 @@ impl Dispatch<'_> {
 
     /// Checks what needs no hook and no gate: the bounds, and results to be replayed.
     #[inline(always)]
-    fn precheck(&self, call: &Call, at: usize, checks: &BatchChecks) -> Result<(), EarlyResult> {
-        checks.check(call, at)?;
+    fn precheck(&self, call: &Call, at: usize, checks: &BatchChecks) -> Result<Seen, EarlyResult> {
+        let bytes = checks.check(call, at)?;
         match self.watch.and_then(|watch| watch.replay(call)) {
             Some(outcome) => Err(EarlyResult::Replayed(outcome)),
-            None => Ok(()),
+            None => Ok(Seen { bytes, fit: Fit::Unknown }),
         }
     }
 
@@ -232,9 +232,9 @@ impl Dispatch<'_> {
         call: &Call,
         tools: &Table,
         policy: &VersionedPolicy,
-        fit: Fit,
+        seen: Seen,
     ) -> Result<Cleared, NotPassed> {
-        gate::check(call, tools, policy, self.session, self.session.keys(), fit).map_err(NotPassed::from)
+        gate::check(call, tools, policy, self.session, self.session.keys(), seen).map_err(NotPassed::from)
     }
 
     /// Validates the arguments of a call, which takes long, and takes it through the gate again: the policy may have
@@ -248,7 +248,8 @@ impl Dispatch<'_> {
     ) -> Result<Cleared, EarlyResult> {
         let engine = &self.session.engine;
         gate::validate_at_length(&self.session.engine, unvalidated, until).await?;
-        match self.check(call, tools, &engine.rules.current().policy, Fit::Known) {
+        let seen = Seen { bytes: call.arguments.size(), fit: Fit::Known };
+        match self.check(call, tools, &engine.rules.current().policy, seen) {
             Ok(work) => Ok(work),
             Err(NotPassed::Early(early)) => Err(early),
             Err(NotPassed::Unvalidated(_)) => {

@@ -4,7 +4,7 @@ use super::checks::BatchChecks;
 use super::router;
 use crate::{
     call::SessionCore,
-    gate::{self, Fit, NotCleared},
+    gate::{self, Fit, NotCleared, Seen},
 };
 use std::ops::Range;
 use toolyard_core::{Batch, CallError, CallId, Routing};
@@ -52,8 +52,9 @@ pub(crate) fn plan(session: &SessionCore, batch: &Batch) -> Plan {
     let checks = BatchChecks::of(batch, 0, &engine.limits, None);
     let calls = batch.calls().iter().enumerate().map(|(at, call)| {
         let checked = checks.check(call, at).map_err(NotCleared::from);
-        let checked = checked.and_then(|()| {
-            gate::check(call, &rules.tools, &rules.policy, session, session.keys(), Fit::Unknown)
+        let checked = checked.and_then(|bytes| {
+            let seen = Seen { bytes, fit: Fit::Unknown };
+            gate::check(call, &rules.tools, &rules.policy, session, session.keys(), seen)
         });
         let (routing, why, refusal) = match checked {
             Ok(cleared) => (cleared.class.into(), cleared.entry.why(cleared.class), None),

@@ -1,7 +1,7 @@
 //! The events of a batch and of its calls.
 
 use crate::{
-    call::{batch::BatchState, ending::Ending, in_flight::InFlight, run::index},
+    call::{batch::BatchState, ending::Ending, in_flight::InFlight, run::index, slot::Cleared},
     record::{EventPlace, UNKNOWN_TOOL},
 };
 use std::{sync::Arc, time::Duration};
@@ -61,7 +61,7 @@ impl<'a> InFlight<'a> {
     pub(crate) fn received(self) -> EventKind {
         EventKind::Received {
             tool_name: self.recorded_name(),
-            bytes: self.call().arguments.size(),
+            bytes: self.cleared().and_then(Cleared::bytes).unwrap_or_else(|| self.call().arguments.size()),
             digest: self.received_digest(),
         }
     }

@@ -33,13 +33,13 @@ impl Args {
     }
 }
 
-/// Refuses arguments that are too long to be looked at (CC-4).
-pub(crate) fn bound(arguments: &Arguments, bytes_max: usize) -> Result<(), CallError> {
+/// Refuses arguments that are too long to be looked at (CC-4). Returns their size: to know it, a value is walked.
+pub(crate) fn bound(arguments: &Arguments, bytes_max: usize) -> Result<usize, CallError> {
     match arguments.size() {
         bytes if bytes > bytes_max => Err(invalid(format!(
             "the arguments have {bytes} bytes, more than the limit of {bytes_max}: send less at a time"
         ))),
-        _ => Ok(()),
+        bytes => Ok(bytes),
     }
 }
 

@@ -217,7 +217,7 @@ impl Attempt {
                 // Nobody is left to wait for its record.
                 ending.recorded = Recorded::Failed;
                 self.stage = Stage::Released { zombie: None };
-                self.keep(&ending, no_side_effect);
+                self.keep(&ending, no_side_effect, None);
                 *ending
             }
             stage => {
@@ -230,7 +230,7 @@ impl Attempt {
                     span::ended(&span, self.at(), &ending);
                 }
                 self.stage = stage;
-                self.keep(&ending, false);
+                self.keep(&ending, false, None);
                 ending
             }
         };

@@ -192,7 +192,7 @@ impl Attempt {
                 ending.recorded = Recorded::Failed;
             }
         }
-        self.keep(&ending, no_side_effect);
+        self.keep(&ending, no_side_effect, None);
         (ending, late)
     }
 

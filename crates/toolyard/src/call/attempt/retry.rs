@@ -89,13 +89,15 @@ impl Attempt {
         }
     }
 
-    /// Reports the result to the call's key, before anyone else sees it (V1).
+    /// Reports the result to the call's key, before anyone else sees it (V1). `ended_at` is when the attempt ended, if
+    /// that is just now.
     #[inline(always)]
-    pub(crate) fn keep(&mut self, ending: &Ending, no_side_effect: bool) {
+    pub(crate) fn keep(&mut self, ending: &Ending, no_side_effect: bool, ended_at: Option<Instant>) {
         let Stage::Released { zombie } = &mut self.stage else { return };
         self.stage = Stage::Reported { zombie: zombie.take() };
         if self.at().flight_of_attempt().is_some() {
-            self.at().complete(&ending.status, ending.attempts, no_side_effect);
+            let now = ended_at.unwrap_or_else(|| self.engine().clock.now());
+            self.at().complete(&ending.status, ending.attempts, no_side_effect, now);
         }
     }
 

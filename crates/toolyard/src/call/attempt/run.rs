@@ -162,7 +162,7 @@ impl Attempt {
         self.close(span, &ending);
         self.succeeded(&ending);
         if self.engine().recorder.is_none() {
-            self.keep(&ending, no_side_effect);
+            self.keep(&ending, no_side_effect, Some(ended_at));
         }
         Some((ending, still_running, no_side_effect))
     }

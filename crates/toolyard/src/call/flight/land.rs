@@ -11,6 +11,7 @@ use crate::{
     keys::{Ended, Finished, Retain, RetainedResult},
 };
 use std::collections::VecDeque;
+use tokio::time::Instant;
 use toolyard_core::{Arguments, CallError, Reason, ToolOutput, edited};
 
 impl Flight {
@@ -47,8 +48,9 @@ impl InFlight<'_> {
         status: &Result<ToolOutput, Box<CallError>>,
         attempts: u32,
         no_side_effect: bool,
+        now: Instant,
     ) {
-        let (work, now) = (self.work(), self.engine().clock.now());
+        let work = self.work();
         let Some(key) = work.key() else { return };
         let repeatable = work.entry.spec().is_repeatable();
         let error = status.as_ref().err().map(|error| error.kind);

@@ -33,7 +33,8 @@ impl InFlight<'_> {
                 match progress {
                     // An attempt that is to be retried has changed nothing, or repeating it does no harm.
                     Some(progress) => {
-                        self.complete(&Err(progress.error.clone()), progress.attempts, true);
+                        let now = self.engine().clock.now();
+                        self.complete(&Err(progress.error.clone()), progress.attempts, true, now);
                         self.spare_retry(*progress);
                     }
                     None => self.forget(),
@@ -86,7 +87,7 @@ impl HandOver {
         let attempts = self.progress.as_ref().map_or(0, |progress| progress.attempts);
         let error = if attempts > 0 { vanished_error(attempts) } else { vanished_error(0).not_started() };
         let ending = Ending::shared(Err(Box::new(error)), attempts, Duration::ZERO);
-        call.complete(&ending.status, attempts, false);
+        call.complete(&ending.status, attempts, false, call.engine().clock.now());
         match call.slot().life().following() {
             Some(_) => self.flight.machine().take_back(self.next.clone()),
             // It has ended, and becomes quiescent with the flight.
