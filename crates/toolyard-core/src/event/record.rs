@@ -244,3 +244,10 @@ fn the_examples_are_events() {
     }
     assert_eq!(names, E::NAMES.iter().copied().collect());
 }
+
+/// OB-3: thousands of events wait in queues and lists, and each is copied on its way there. What is large and rare in one
+/// is boxed.
+#[test]
+fn an_event_is_small() {
+    assert!(size_of::<Event>() <= 232, "{}", size_of::<Event>());
+}

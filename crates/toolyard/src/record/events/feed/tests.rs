@@ -29,7 +29,8 @@ fn event(seq: u64) -> Arc<Event> {
 }
 
 fn push(feed: &Feed, numbers: impl IntoIterator<Item = u64>) {
-    if numbers.into_iter().fold(false, |waits, seq| feed.push(event(seq)) || waits) {
+    let awaited = numbers.into_iter().filter(|seq| feed.push(event(*seq))).count();
+    if awaited > 0 {
         feed.wake();
     }
 }
