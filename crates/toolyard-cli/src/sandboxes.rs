@@ -29,11 +29,8 @@ pub(crate) fn process(config: &Config) -> Option<toolyard_sandbox::ProcessSandbo
 
 /// Whether this program has this sandbox.
 pub(crate) fn exists(sandbox: Sandbox) -> bool {
-    match sandbox {
-        Sandbox::Host | Sandbox::Remote => true,
-        Sandbox::Process => cfg!(target_os = "linux"),
-        _ => false,
-    }
+    matches!(sandbox, Sandbox::Host | Sandbox::Remote)
+        || cfg!(target_os = "linux") && sandbox == Sandbox::Process
 }
 
 /// Whether a sandbox keeps a limit on this machine.

@@ -202,7 +202,7 @@ fn what_governs_is_not_written_by_programs() {
     let work = yard.place.join("work");
     fs::create_dir_all(work.join(".git/hooks")).unwrap();
     fs::write(work.join(".git/config"), "[core]\n").unwrap();
-    fs::write(work.join("toolyard.toml"), &config.replace("root = \"work\"", "root = \".\"")).unwrap();
+    fs::write(work.join("toolyard.toml"), config.replace("root = \"work\"", "root = \".\"")).unwrap();
     for path in [".git/config", ".git/hooks", "toolyard.toml"] {
         fs::set_permissions(work.join(path), fs::Permissions::from_mode(0o777)).unwrap();
     }
