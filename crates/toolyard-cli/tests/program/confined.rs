@@ -271,6 +271,41 @@ fn a_program_is_confined_by_default() {
     assert_eq!(text, "{\"a\":1}\ntool.sh\nwork\nnone\n");
 }
 
+/// SB-3, SB-4: a linter from the Python index is a tool by its command line alone. It finds what is wrong with the
+/// workspace, may not mend it, and is not the less useful for having no network and no home.
+#[test]
+fn a_linter_is_a_tool() {
+    let Some(linter) = std::env::var_os("TOOLYARD_LINTER") else {
+        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "TOOLYARD_LINTER names no linter");
+        return eprintln!("skipped: TOOLYARD_LINTER names no linter");
+    };
+    if is_missing() {
+        return;
+    }
+    let place = dir("confined-linter").canonicalize().unwrap();
+    fs::create_dir_all(place.join("work")).unwrap();
+    fs::write(place.join("work/a.py"), "import os\nx = 1\n").unwrap();
+    let linter = json!(linter.to_str().unwrap());
+    let config = format!(
+        "[workspace]\nroot = \"work\"\n\
+         [program.lint]\ndescription = \"Lints\"\nside_effects = \"read\"\n\
+         command = [{linter}, \"check\", \"--isolated\", \"--no-cache\", \"--select=F\", \"--output-format=concise\", \".\"]\n\
+         [program.mend]\ndescription = \"Mends\"\nside_effects = \"write\"\n\
+         command = [{linter}, \"check\", \"--isolated\", \"--no-cache\", \"--select=F\", \"--fix\", \"--quiet\", \".\"]\n"
+    );
+    let file = place.join("toolyard.toml");
+    fs::write(&file, config).unwrap();
+    let call = |id: &str, name: &str| json!({"call_id": id, "name": name, "arguments": {}});
+    let calls = json!({"calls": [call("a", "lint"), call("b", "mend"), call("c", "lint")]}).to_string();
+    let args = ["run", "--report", "none", "--approve", "auto", "--config", file.to_str().unwrap()];
+    let done = fed(program(&args), &calls);
+    let json = done.json();
+    let text = |at: usize| json["results"][at]["content"][0]["text"].as_str().unwrap_or_default();
+    assert!(text(0).starts_with("exit code 1\na.py:1:8: F401"), "{done:?}");
+    assert_eq!(text(2), "All checks passed!\n", "{done:?}");
+    assert_eq!(fs::read_to_string(place.join("work/a.py")).unwrap(), "x = 1\n");
+}
+
 /// Waits for a condition, for half a minute at most.
 fn until(mut holds: impl FnMut() -> bool) {
     let is_time = |_: &usize| {
