@@ -1,6 +1,8 @@
 //! The directory that a program starts in.
 
-use std::{os::fd::OwnedFd, path::PathBuf};
+#[cfg(unix)]
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 
 /// The directory that a program starts in.
 #[derive(Debug)]
@@ -10,6 +12,7 @@ pub(crate) enum Directory {
     /// The one at this path.
     Path(PathBuf),
     /// An open one, and its path for systems that cannot start a program in an open directory.
+    #[cfg(unix)]
     Open { directory: OwnedFd, path: PathBuf },
 }
 
@@ -17,14 +20,15 @@ impl Directory {
     /// The path by which a process that has this process's descriptors enters it. On Linux it finds an open directory
     /// among them, so that a link that was swapped since cannot lead elsewhere.
     pub(crate) fn path(&self) -> Option<PathBuf> {
-        use std::os::fd::AsRawFd as _;
         match self {
             Self::Inherited => None,
             Self::Path(path) => Some(path.clone()),
-            Self::Open { directory, .. } if cfg!(target_os = "linux") => {
-                Some(format!("/proc/self/fd/{}", directory.as_raw_fd()).into())
+            #[cfg(unix)]
+            Self::Open { directory, path } => {
+                use std::os::fd::AsRawFd as _;
+                let own = format!("/proc/self/fd/{}", directory.as_raw_fd());
+                Some(if cfg!(target_os = "linux") { own.into() } else { path.clone() })
             }
-            Self::Open { path, .. } => Some(path.clone()),
         }
     }
 

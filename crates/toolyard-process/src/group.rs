@@ -1,4 +1,4 @@
-//! A program in its own process group, without a helper.
+//! A program in its own process group, without a helper, on unix.
 //!
 //! The program's id is that of the group. As long as the program is not reaped, even if it is dead, the id is not reused,
 //! and signals to it reach no other process. So it is only observed, and reaped when no more signals will be sent.

@@ -16,9 +16,10 @@
 //! pipes, and a handle to its [`Processes`].
 //!
 //! # What each [`Containment`] covers
-//! - `Containment::Group`, on any unix: the processes that stay in the program's process group. A process that leaves
+//! - `Containment::Group`, anywhere: on unix the processes that stay in the program's process group. A process that leaves
 //!   it (`setsid`, a daemon, a shell with job control) is not found and survives; when your program is killed, all
-//!   survive.
+//!   survive. On Windows only the program itself is known: it is killed where others are asked to end first, and what it
+//!   started survives.
 //! - `Containment::Helper`, on Linux: all of those too. The helper is a separate process that adopts every orphan below
 //!   it (`PR_SET_CHILD_SUBREAPER`; your own process never does) and finds the processes under it in `/proc`. It ends
 //!   them when the program has ended, when it is told to stop, and, at once, when your program has died for whatever
@@ -30,25 +31,21 @@
 //! process that another service starts for the program (`systemd-run`, `docker run`, `at`) was never under it. To rule
 //! these out, run your program in a container or as another user.
 //!
-//! What reads output on any system is here as well: [`HeadTail`] keeps both ends of it, [`Deltas`] splits it into pieces
+//! What keeps and shows output is here as well: [`HeadTail`] keeps both ends of it, [`Deltas`] splits it into pieces
 //! that may be shown, [`utf8`] says where it may be cut.
 //!
 //! The tokio runtime needs its I/O and time drivers enabled, as under `#[tokio::main]`.
 
-mod deltas;
-mod head_tail;
-pub mod utf8;
-
 #[cfg(target_os = "linux")]
 mod confine;
-#[cfg(unix)]
 mod containment;
+mod deltas;
 #[cfg(target_os = "linux")]
 mod descendants;
-#[cfg(unix)]
 mod directory;
-#[cfg(unix)]
+#[cfg_attr(not(unix), path = "lone.rs")]
 mod group;
+mod head_tail;
 #[cfg(target_os = "linux")]
 mod helped;
 #[cfg(target_os = "linux")]
@@ -59,36 +56,29 @@ mod launch;
 mod message;
 #[cfg(unix)]
 mod output;
-#[cfg(unix)]
 mod pipes;
-#[cfg(unix)]
 mod processes;
-#[cfg(unix)]
 mod program;
-#[cfg(unix)]
 mod report;
-#[cfg(unix)]
 mod start;
-
-pub use deltas::{DELTA_BYTES_MAX, DELTAS_BYTES_MAX, Deltas};
-pub use head_tail::HeadTail;
+pub mod utf8;
 
 #[cfg(target_os = "linux")]
-pub use {
-    confine::{Confinement, GRANTS_MAX, ProcessLimits, SYSTEM, SYSTEM_FILES, TMP_BYTES, has_landlock},
-    helper::{Helper, NotClaimed, help_if_asked},
-    launch::LAUNCH_BYTES_MAX,
-};
+pub use confine::{Confinement, GRANTS_MAX, ProcessLimits, SYSTEM, SYSTEM_FILES, TMP_BYTES, has_landlock};
+pub use containment::Containment;
+pub use deltas::{DELTA_BYTES_MAX, DELTAS_BYTES_MAX, Deltas};
+pub use head_tail::HeadTail;
+#[cfg(target_os = "linux")]
+pub use helper::{Helper, NotClaimed, help_if_asked};
+#[cfg(target_os = "linux")]
+pub use launch::LAUNCH_BYTES_MAX;
 #[cfg(unix)]
-pub use {
-    containment::Containment,
-    output::OutputReader,
-    processes::Processes,
-    program::Program,
-    report::{End, NotStarted, Ran, Report, Rest},
-    start::Started,
-};
+pub use output::OutputReader;
+pub use pipes::{Input, Output};
+pub use processes::{Killer, Processes};
+pub use program::Program;
+pub use report::{End, NotStarted, Ran, Report, Rest};
+pub use start::Started;
 
 /// The time that processes have to end after SIGTERM before they are killed by SIGKILL (SC-6).
-#[cfg(unix)]
 pub const TERM_GRACE: std::time::Duration = std::time::Duration::from_secs(3);

@@ -1,6 +1,8 @@
 //! Reads what a program writes.
 
-use tokio::{io::AsyncReadExt as _, net::unix::pipe};
+use crate::Output;
+use rustix::io::{read, retry_on_intr};
+use tokio::io::AsyncReadExt as _;
 
 /// How many bytes are read at a time: the capacity of a pipe.
 const READ_BYTES: usize = 64 << 10;
@@ -15,14 +17,14 @@ const DRAIN_BYTES_MAX: usize = 1 << 20;
 /// the processes have ended, not until the output has, and then [`drain`](Self::drain) it.
 #[derive(Debug)]
 pub struct OutputReader {
-    pipe: pipe::Receiver,
+    pipe: Output,
     piece: Vec<u8>,
     at_end: bool,
 }
 
 impl OutputReader {
     /// A reader of this output.
-    pub fn new(pipe: pipe::Receiver) -> Self {
+    pub fn new(pipe: Output) -> Self {
         Self { pipe, piece: vec![0; READ_BYTES], at_end: false }
     }
 
@@ -48,8 +50,8 @@ impl OutputReader {
     pub fn drain(mut self, mut each: impl FnMut(&[u8])) {
         let mut drained = 0;
         while !self.at_end && drained < DRAIN_BYTES_MAX {
-            // An error also says that nothing is there.
-            let length = self.pipe.try_read(&mut self.piece).unwrap_or(0);
+            // Not by `try_read`, which asks the runtime whether something is there. An error says that nothing is.
+            let length = retry_on_intr(|| read(&self.pipe, &mut self.piece)).unwrap_or(0);
             self.at_end = length == 0;
             if length > 0 {
                 drained += length;

@@ -1,26 +1,55 @@
 //! The pipes between this process and a program.
 
 use crate::Program;
-use std::{fs::File, io, os::fd::OwnedFd};
-use tokio::net::unix::pipe;
+use std::{
+    fs::File,
+    io::{self, PipeReader, PipeWriter},
+};
+
+#[cfg(unix)]
+use std::os::fd::OwnedFd as Handle;
+#[cfg(windows)]
+use std::os::windows::io::OwnedHandle as Handle;
+
+/// This process's end of a program's standard input.
+#[cfg(unix)]
+pub type Input = tokio::net::unix::pipe::Sender;
+
+/// This process's end of a program's standard output or error.
+#[cfg(unix)]
+pub type Output = tokio::net::unix::pipe::Receiver;
+
+/// This process's end of a program's standard input.
+#[cfg(windows)]
+pub type Input = tokio::process::ChildStdin;
+
+/// This process's end of a program's standard output or error.
+#[cfg(windows)]
+pub type Output = tokio::process::ChildStdout;
+
+/// What a program reads whose standard input is empty.
+const NOTHING: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
 
 /// This process's ends.
 pub(crate) struct Ours {
-    pub(crate) stdin: Option<pipe::Sender>,
-    pub(crate) stdout: pipe::Receiver,
-    pub(crate) stderr: Option<pipe::Receiver>,
+    pub(crate) stdin: Option<Input>,
+    pub(crate) stdout: Output,
+    pub(crate) stderr: Option<Output>,
 }
 
 /// The program's ends. Copies of them that this process keeps would keep its own ends from ever reading an end.
 pub(crate) struct Theirs {
-    pub(crate) stdin: OwnedFd,
-    pub(crate) stdout: OwnedFd,
-    pub(crate) stderr: OwnedFd,
+    pub(crate) stdin: Handle,
+    pub(crate) stdout: Handle,
+    pub(crate) stderr: Handle,
 }
 
 /// The pipes that a program asks for.
 pub(crate) fn open(program: &Program) -> io::Result<(Ours, Theirs)> {
-    let (our_stdin, stdin) = input(program.has_input)?;
+    let (our_stdin, stdin) = match program.has_input {
+        true => input().map(|(ours, theirs)| (Some(ours), theirs))?,
+        false => (None, Handle::from(File::open(NOTHING)?)),
+    };
     let (our_stdout, stdout) = output()?;
     let (our_stderr, stderr) = match program.errors_apart {
         true => output().map(|(ours, theirs)| (Some(ours), theirs))?,
@@ -30,15 +59,32 @@ pub(crate) fn open(program: &Program) -> io::Result<(Ours, Theirs)> {
     Ok((ours, Theirs { stdin, stdout, stderr }))
 }
 
-fn input(is_piped: bool) -> io::Result<(Option<pipe::Sender>, OwnedFd)> {
-    if !is_piped {
-        return Ok((None, File::open("/dev/null")?.into()));
-    }
+fn input() -> io::Result<(Input, Handle)> {
     let (reader, writer) = io::pipe()?;
-    Ok((Some(pipe::Sender::from_owned_fd(writer.into())?), reader.into()))
+    Ok((our_input(writer)?, reader.into()))
 }
 
-fn output() -> io::Result<(pipe::Receiver, OwnedFd)> {
+fn output() -> io::Result<(Output, Handle)> {
     let (reader, writer) = io::pipe()?;
-    Ok((pipe::Receiver::from_owned_fd(reader.into())?, writer.into()))
+    Ok((our_output(reader)?, writer.into()))
+}
+
+#[cfg(unix)]
+fn our_input(writer: PipeWriter) -> io::Result<Input> {
+    Input::from_owned_fd(writer.into())
+}
+
+#[cfg(unix)]
+fn our_output(reader: PipeReader) -> io::Result<Output> {
+    Output::from_owned_fd(reader.into())
+}
+
+#[cfg(windows)]
+fn our_input(writer: PipeWriter) -> io::Result<Input> {
+    Input::from_std(Handle::from(writer).into())
+}
+
+#[cfg(windows)]
+fn our_output(reader: PipeReader) -> io::Result<Output> {
+    Output::from_std(Handle::from(reader).into())
 }

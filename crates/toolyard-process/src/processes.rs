@@ -13,6 +13,12 @@ use tokio_util::sync::CancellationToken;
 #[must_use = "dropping it ends the program"]
 pub struct Processes {
     seen: watch::Receiver<Progress>,
+    killer: Killer,
+}
+
+/// Kills the processes of a program, from anywhere: see [`Processes::killer`].
+#[derive(Debug, Clone)]
+pub struct Killer {
     orders: Orders,
     reach: Reach,
 }
@@ -35,17 +41,17 @@ pub(crate) struct Orders {
 }
 
 /// How processes are killed directly, so that nobody has to wait for the task that watches them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Reach {
     /// The socket to the helper.
     #[cfg(target_os = "linux")]
-    Helper(std::os::unix::net::UnixStream),
+    Helper(std::sync::Arc<std::os::unix::net::UnixStream>),
     Group(Group),
 }
 
 impl Processes {
     pub(crate) fn new(seen: watch::Receiver<Progress>, orders: Orders, reach: Reach) -> Self {
-        Self { seen, orders, reach }
+        Self { seen, killer: Killer { orders, reach } }
     }
 
     /// Waits until the program runs, or has run.
@@ -79,11 +85,23 @@ impl Processes {
     /// Tells all processes to end: SIGTERM, and SIGKILL for those that are left after
     /// [`TERM_GRACE`](crate::TERM_GRACE). Returns at once.
     pub fn terminate(&self) {
-        self.orders.terminate.cancel();
+        self.killer.orders.terminate.cancel();
     }
 
-    /// Kills all processes, without grace. Under a group they have been killed when this returns; a helper has been told
-    /// to kill them.
+    /// Kills all processes, without grace: [`Killer::kill`].
+    pub fn kill(&self) {
+        self.killer.kill();
+    }
+
+    /// What kills them as well as this handle does, for whoever cannot have it. Dropping a killer ends nothing.
+    pub fn killer(&self) -> Killer {
+        self.killer.clone()
+    }
+}
+
+impl Killer {
+    /// Kills all processes, without grace; does nothing once they have ended. Under a group on unix they have been killed
+    /// when this returns, a helper has been told to kill them, which it does also if this process ends now.
     pub fn kill(&self) {
         self.orders.kill.cancel();
         match &self.reach {

@@ -5,7 +5,6 @@ use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
     io,
-    os::{fd::OwnedFd, unix::ffi::OsStrExt as _},
     path::{Path, PathBuf},
 };
 
@@ -101,7 +100,12 @@ impl Program {
 
     /// Sets the directory it starts in to one that is open, so that a link that was swapped since cannot lead elsewhere.
     /// Systems other than Linux cannot start a program in an open directory and use its path.
-    pub fn open_directory(mut self, directory: impl Into<OwnedFd>, path: impl Into<PathBuf>) -> Self {
+    #[cfg(unix)]
+    pub fn open_directory(
+        mut self,
+        directory: impl Into<std::os::fd::OwnedFd>,
+        path: impl Into<PathBuf>,
+    ) -> Self {
         self.directory = Directory::Open { directory: directory.into(), path: path.into() };
         self
     }
@@ -137,8 +141,8 @@ impl Program {
     pub(crate) fn check(&self) -> io::Result<()> {
         #[cfg(target_os = "linux")]
         self.confinement.as_ref().map_or(Ok(()), crate::Confinement::check)?;
-        let has_nul = |text: &OsStr| text.as_bytes().contains(&0);
-        let is_name = |name: &&OsString| !name.is_empty() && !name.as_bytes().contains(&b'=');
+        let has_nul = |text: &OsStr| text.as_encoded_bytes().contains(&0);
+        let is_name = |name: &&OsString| !name.is_empty() && !name.as_encoded_bytes().contains(&b'=');
         let values = self.env.iter().flat_map(|(name, value)| [name, value]);
         let why = if self.args.iter().chain(values).map(OsString::as_os_str).any(has_nul) {
             "an argument or a variable contains a NUL byte"

@@ -1,6 +1,6 @@
 //! What became of a program, and of what it started.
 
-use std::fmt;
+use std::{fmt, process::ExitStatus};
 
 /// How a program itself ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,13 +14,26 @@ pub enum End {
 }
 
 impl fmt::Display for End {
-    /// In the words of [`ExitStatus`](std::process::ExitStatus), such as `exit status: 1`, without a signal's name.
+    /// In the words of [`ExitStatus`], such as `exit status: 1` or `signal: 9 (SIGKILL)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Exited(code) => write!(f, "exit status: {code}"),
-            Self::Killed(signal) => write!(f, "signal: {signal}"),
-        }
+        status(*self).fmt(f)
     }
+}
+
+#[cfg(unix)]
+fn status(end: End) -> ExitStatus {
+    use std::os::unix::process::ExitStatusExt as _;
+    ExitStatus::from_raw(match end {
+        End::Exited(code) => code << 8,
+        End::Killed(signal) => signal,
+    })
+}
+
+#[cfg(windows)]
+fn status(end: End) -> ExitStatus {
+    use std::os::windows::process::ExitStatusExt as _;
+    let (End::Exited(code) | End::Killed(code)) = end;
+    ExitStatus::from_raw(code.cast_unsigned())
 }
 
 /// What became of a program, when nothing of it is left to wait for.
@@ -84,4 +97,15 @@ impl Rest {
     /// The program left nothing.
     #[cfg(target_os = "linux")]
     pub(crate) const NONE: Self = Self { left: 0, surviving: 0 };
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_worded_as_the_system_words_it() {
+        assert_eq!(End::Exited(3).to_string(), "exit status: 3");
+        assert_eq!(End::Killed(9).to_string(), "signal: 9 (SIGKILL)");
+    }
 }

@@ -1,23 +1,23 @@
 //! Starts a program.
 
 use crate::{
-    Containment, Processes, Program, group, pipes,
+    Containment, Input, Output, Processes, Program, group, pipes,
     processes::{Orders, Progress, Reach},
 };
 use std::io;
-use tokio::{net::unix::pipe, runtime::Handle, sync::watch};
+use tokio::{runtime::Handle, sync::watch};
 
 /// A program that was started. Whoever drops [`processes`](Self::processes) ends it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Started {
     /// Its standard input, if that is a pipe. Dropping it is the end of the input.
-    pub stdin: Option<pipe::Sender>,
+    pub stdin: Option<Input>,
     /// Its standard output; its standard error as well unless that is apart. The end of it may come long after the
-    /// program has ended, if other processes hold it: see [`OutputReader::drain`](crate::OutputReader::drain).
-    pub stdout: pipe::Receiver,
+    /// program has ended, if other processes hold it: see `OutputReader::drain`.
+    pub stdout: Output,
     /// Its standard error, if that is apart.
-    pub stderr: Option<pipe::Receiver>,
+    pub stderr: Option<Output>,
     /// All its processes.
     pub processes: Processes,
 }
@@ -44,7 +44,7 @@ impl Program {
             Containment::Helper(helper) => {
                 let (helped, reach) = crate::helped::start(self, helper, theirs)?;
                 runtime.spawn(helped.watch(orders.clone(), progress));
-                Reach::Helper(reach)
+                Reach::Helper(reach.into())
             }
             #[cfg(target_os = "linux")]
             Containment::Group if self.confinement.is_some() => {
