@@ -17,6 +17,7 @@ mod check;
 mod cli;
 mod commands;
 mod config;
+mod containment;
 mod display;
 mod error;
 mod event_file;

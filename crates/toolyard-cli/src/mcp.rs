@@ -1,6 +1,7 @@
 //! MCP servers over the life of a command: started before its engine, reported on, and shut down after it.
 
 use crate::{
+    containment,
     display::clip,
     error::Error,
     logging::redacted,
@@ -11,7 +12,7 @@ use crate::{
 use std::{sync::Arc, time::Duration};
 use tokio::time::timeout;
 use toolyard::{Engine, Session, ToolEntry, ToolFactory};
-use toolyard_mcp::{ServerState, ServerStatus, Servers};
+use toolyard_mcp::{ServerConfig, ServerState, ServerStatus, Servers};
 
 /// How long servers may take to shut down after the program was interrupted.
 const INTERRUPTED_GRACE: Duration = Duration::from_secs(1);
@@ -25,10 +26,11 @@ impl Setup {
         if self.config.servers.is_empty() {
             return Ok(());
         }
-        let mut servers = self.config.servers.clone();
-        if !self.has_clients {
-            servers = servers.into_iter().map(|server| server.may_ask(false)).collect();
-        }
+        let contained = |server: ServerConfig| {
+            let server = server.containment(containment::of_this_program());
+            if self.has_clients { server } else { server.may_ask(false) }
+        };
+        let servers = self.config.servers.iter().cloned().map(contained).collect();
         self.servers = Some(Servers::start(servers).await?);
         match self.clash() {
             None => Ok(()),

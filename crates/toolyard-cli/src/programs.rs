@@ -13,7 +13,7 @@ pub(crate) fn tool(program: &ProgramTool) -> Result<Arc<dyn ToolFactory>, Error>
     let mut tool = PortableTool::new(program.spec.clone(), program.program.clone());
     #[cfg(unix)]
     {
-        tool = tool.contained(crate::shell::containment());
+        tool = tool.contained(crate::containment::of_this_program());
     }
     for file in &program.files {
         let name = &program.spec.name;

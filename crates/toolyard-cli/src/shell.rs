@@ -1,14 +1,13 @@
-//! The tool `shell`, and how this program contains its commands.
+//! The tool `shell`.
 
-use crate::config::ShellSettings;
+use crate::{config::ShellSettings, containment};
 use std::sync::Arc;
 use toolyard::ToolFactory;
-use toolyard_process::Containment;
 use toolyard_tools::shell::Shell;
 
-/// The tool. On Linux its commands run under a second process of this program, elsewhere in a process group.
+/// The tool, with its settings.
 pub(crate) fn tool(settings: &ShellSettings) -> Arc<dyn ToolFactory> {
-    let mut shell = Shell::new(containment());
+    let mut shell = Shell::new(containment::of_this_program());
     if let Some(names) = &settings.environment {
         shell = shell.environment(names.iter().map(String::as_str));
     }
@@ -22,15 +21,4 @@ pub(crate) fn tool(settings: &ShellSettings) -> Arc<dyn ToolFactory> {
         shell = shell.confined();
     }
     Arc::new(shell)
-}
-
-#[cfg(target_os = "linux")]
-pub(crate) fn containment() -> Containment {
-    // Fails only in unit tests, whose `main` cannot help; they run no command.
-    toolyard_process::Helper::this_program().map_or(Containment::Group, Containment::Helper)
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn containment() -> Containment {
-    Containment::Group
 }

@@ -174,3 +174,36 @@ fn is_alive(group: Pid) -> bool {
 fn is_alive(group: Pid) -> bool {
     rustix::process::test_kill_process_group(group).is_ok()
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::pipes;
+
+    /// Whether a process is alive; `None` if it does not exist.
+    fn state(pid: Pid) -> Option<bool> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
+        Some(!stat.contains(") Z "))
+    }
+
+    /// SC-8: as long as signals may be sent to a group, its id is not reused, even if all of it is dead. After the end it
+    /// is free.
+    #[tokio::test]
+    async fn a_dead_program_keeps_its_id_until_no_signal_is_sent() {
+        let program = Program::new("/bin/sh").args(["-c", "exit 3"]);
+        let (_ours, theirs) = pipes::open(&program).unwrap();
+        let (members, group) = start(program, theirs).unwrap();
+        let first = members.first;
+        while state(first) == Some(true) {
+            tokio::task::yield_now().await;
+        }
+        assert!(!members.has_living());
+        group.kill();
+        assert_eq!(state(first), Some(false), "it was reaped too early");
+        let (progress, seen) = watch::channel(Progress::Starting);
+        members.watch(Orders::default(), progress).await;
+        let ran = Ran { end: Some(End::Exited(3)), rest: Some(Rest { left: 0, surviving: 0 }) };
+        assert!(matches!(&*seen.borrow(), Progress::Ended(Report::Ran(report)) if *report == ran));
+        assert_eq!(state(first), None);
+    }
+}

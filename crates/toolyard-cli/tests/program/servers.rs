@@ -1,6 +1,8 @@
 //! How MCP servers that cannot be used are reported. The tests of worlds cover servers that work.
 #![cfg(unix)]
 
+#[cfg(target_os = "linux")]
+use crate::named_pipe::NamedPipe;
 use crate::{
     child::{Done, fed, program, toolyard},
     inn::Inn,
@@ -105,6 +107,40 @@ fn a_role_is_not_shown_what_is_hidden_from_it() {
     assert!(list(&[]).contains("inn__book") && list(&[]).contains("inn__ring"));
     let guest = list(&["--role", "guest"]);
     assert!(!guest.contains("inn__book") && guest.contains("inn__ring"), "{guest}");
+}
+
+/// A server that detaches a daemon, forked twice, in a session of its own and deaf to SIGTERM. All its processes hold the
+/// pipe.
+#[cfg(target_os = "linux")]
+fn detaching(name: &str) -> (Inn, NamedPipe) {
+    let inn = Inn::open(name, "");
+    let held = NamedPipe::make(&inn.path("held"));
+    let serve = fs::read_to_string(inn.path("inn.sh")).unwrap();
+    let detach = "exec 9> held\n(trap '' TERM HUP; setsid sleep 600 &)\necho detached >&9\n";
+    fs::write(inn.path("inn.sh"), detach.to_owned() + &serve).unwrap();
+    (inn, held)
+}
+
+/// SC-8: what a server detached ends with it.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_server_that_detaches_leaves_nothing_after_its_end() {
+    let (inn, held) = detaching("detaches");
+    let done = toolyard(&["tools", "--config", &inn.config()], "");
+    assert!(done.stdout.contains("inn__book"), "{done:?}");
+    held.end();
+}
+
+/// SB-7: what a server detached ends with the program, even if that is killed.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_server_that_detaches_leaves_nothing_after_the_program_is_killed() {
+    let (inn, held) = detaching("detaches-killed");
+    let mut child = program(&["mcp", "--config", &inn.config()]).spawn().unwrap();
+    held.until("detached");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    held.end();
 }
 
 const BOOK: &str = r#"{"calls":[{"call_id":"a","name":"inn__book","arguments":{}}]}"#;

@@ -7,6 +7,7 @@ mod remote;
 pub(crate) use remote::{Header, Remote};
 use std::{fmt, path::PathBuf, time::Duration};
 use toolyard::ContentHash;
+use toolyard_process::Containment;
 
 /// How long a server may take until its tools are known, by default.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
@@ -46,6 +47,7 @@ pub struct ServerConfig {
     pub(crate) may_ask: bool,
     pub(crate) pinning: Pinning,
     pub(crate) startup_timeout: Duration,
+    pub(crate) containment: Containment,
     #[cfg(feature = "http")]
     pub(crate) remote: Option<Remote>,
 }
@@ -84,8 +86,7 @@ impl fmt::Debug for Hidden {
 }
 
 impl ServerConfig {
-    /// A server of this name: this program, spoken to over stdio. It inherits no descriptor: when it is started, those
-    /// of this process from 3 on are marked close-on-exec (Unix), and so are not inherited by other children either.
+    /// A server of this name: this program, spoken to over stdio. It inherits no descriptor.
     pub fn new(name: impl Into<String>, command: impl Into<PathBuf>) -> Self {
         Self {
             name: name.into(),
@@ -99,6 +100,7 @@ impl ServerConfig {
             may_ask: false,
             pinning: Pinning::default(),
             startup_timeout: STARTUP_TIMEOUT,
+            containment: Containment::default(),
             #[cfg(feature = "http")]
             remote: None,
         }
@@ -184,6 +186,14 @@ impl ServerConfig {
         self
     }
 
+    /// Sets how its processes are kept together, and what is left of them when this process dies. The default is a
+    /// process group, [`Containment::Group`]: what leaves it survives. Under a `Containment::Helper` nothing does.
+    #[must_use]
+    pub fn containment(mut self, containment: Containment) -> Self {
+        self.containment = containment;
+        self
+    }
+
     /// The secrets that it is given, over HTTP or in its environment, for a [`Redactor`](toolyard::Redactor).
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         let variables = self.env.iter().filter(|variable| variable.is_secret).map(|it| it.value.0.as_str());
@@ -210,6 +220,7 @@ impl ServerConfig {
             may_ask: _,
             pinning: _,
             startup_timeout: _,
+            containment: _,
         } = self;
         let path = |path: &PathBuf| ContentHash::new("path").path(path).finish();
         let hash = ContentHash::new("mcp server 1")

@@ -4,13 +4,13 @@ pub(crate) mod changes;
 pub(crate) mod child;
 pub(crate) mod complaint;
 pub(crate) mod environment;
-pub(crate) mod group;
 pub(crate) mod restarts;
+pub(crate) mod running;
 pub(crate) mod start;
 pub(crate) mod stderr;
 pub(crate) mod supervisor;
 
 pub use environment::is_inherited;
-pub(crate) use group::Group;
+pub(crate) use running::Running;
 pub(crate) use start::Starter;
 pub(crate) use supervisor::{StartRequest, Supervisor};

@@ -2,7 +2,7 @@
 
 use crate::client::{
     config::ServerConfig,
-    process::{Group, StartRequest, Starter, Supervisor},
+    process::{Running, StartRequest, Starter, Supervisor},
     protocol::Intake,
     tools::{Definitions, Pins, Refused, Roster, ServerState, Shared},
 };
@@ -87,7 +87,7 @@ struct Server {
     config: ServerConfig,
     shared: Arc<Shared>,
     roster: Arc<Roster>,
-    group: Group,
+    running: Running,
     requests: mpsc::Sender<StartRequest>,
     task: JoinHandle<()>,
 }
@@ -131,12 +131,12 @@ impl Servers {
             .map_err(|why| StartError::Server { server: config.name.clone(), why })?;
         let shared = Arc::new(Shared::new(&config.name));
         let roster = Arc::new(Roster::default());
-        let group = Group::default();
+        let running = Running::default();
         let starter = Starter {
             config: config.clone(),
             pins,
             shared: shared.clone(),
-            group: group.clone(),
+            running: running.clone(),
             intake: self.intake.clone(),
             initialize_first: AtomicBool::new(false),
         };
@@ -146,7 +146,7 @@ impl Servers {
         let supervisor = Supervisor { starter, roster: roster.clone(), requests: received, stop };
         let (first, is_started) = oneshot::channel();
         let task = tokio::spawn(supervisor.run(first));
-        self.servers.push(Server { config, shared, roster, group, requests, task });
+        self.servers.push(Server { config, shared, roster, running, requests, task });
         Ok(is_started)
     }
 
@@ -220,7 +220,7 @@ impl Servers {
     /// killed, with all that it started (SC-6).
     ///
     /// Closing the input takes up to 5 s itself if the server has left a message unread. Processes that even a kill
-    /// does not end are waited for 6 s more.
+    /// does not end are waited for half a second more.
     ///
     /// # Cancel safety
     /// Dropping the future kills what is left.
@@ -260,7 +260,7 @@ impl Drop for Servers {
             server.shared.define(Definitions::default());
             server.roster.detach();
             // If the program ends now, the aborted task may never drop its process.
-            server.group.kill_now();
+            server.running.kill();
         }
     }
 }

@@ -88,7 +88,7 @@ async fn a_dropped_handle_ends_its_processes() {
     }
 }
 
-/// What is killed is not asked, not even after it was asked to end.
+/// What is killed is not asked, and what was asked to end has no grace any more.
 #[tokio::test]
 async fn a_kill_gives_no_grace() {
     for containment in containments::all() {
@@ -101,8 +101,9 @@ async fn a_kill_gives_no_grace() {
 
         let deaf = "trap '' TERM; echo ready; while :; do sleep 1; done";
         let mut running = yard.ready(deaf, &containment).await;
+        let killer = running.processes.killer();
         running.processes.terminate();
-        running.processes.kill();
+        killer.kill();
         assert_eq!(ran(running.processes.ended().await).rest.unwrap().surviving, 0, "{containment:?}");
         #[cfg(target_os = "linux")]
         assert_eq!(yard.census(), 0, "{containment:?}");

@@ -1,66 +1,62 @@
-//! A server's processes: the one that is started, in its own group with all that it starts.
+//! A server's processes: the one that is started, with all that it starts.
 
 use super::{
     environment,
-    group::Group,
+    running::Running,
     stderr::{self, LastLines},
 };
 use crate::client::config::ServerConfig;
-use std::{io, process::Stdio, time::Duration};
-use tokio::{
-    process::{Child, ChildStdin, ChildStdout, Command},
-    task::JoinHandle,
-    time::{Instant, sleep, timeout},
-};
+use std::{io, time::Duration};
+use tokio::{task::JoinHandle, time::timeout};
+use toolyard_process::{Input, Output, Processes, Program, Ran, Report};
 
 /// How long a server may take to end after its input is closed.
 pub(crate) const EXIT_GRACE: Duration = Duration::from_secs(5);
 
-/// How long its processes may take to end after a signal.
-const TERM_GRACE: Duration = Duration::from_secs(3);
-
 /// How long to wait for the end of its standard error after it has ended.
 const STDERR_GRACE: Duration = Duration::from_millis(200);
 
-/// How often to check whether the group is gone.
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
-
-/// The descriptors from here on are not the three that a server is given.
-#[cfg(unix)]
-const FIRST_STRAY: i32 = 3;
+/// The name of its helper in process lists.
+const HELPER_NAME: &str = "toolyard-mcp";
 
 /// A server's processes. Dropping this kills them at once.
 pub(crate) struct Process {
-    child: Child,
-    group: Group,
+    processes: Processes,
+    running: Running,
     last_lines: LastLines,
     stderr_task: Option<JoinHandle<()>>,
 }
 
-/// Starts a server, whose processes are `group` from then on; returns its output and input as well.
-pub(crate) fn start(config: &ServerConfig, group: &Group) -> io::Result<(Process, ChildStdout, ChildStdin)> {
-    let mut command = Command::new(&config.command);
-    command.args(&config.args).env_clear().envs(environment::inherited());
-    command.envs(config.env.iter().map(|variable| (&variable.name, &variable.value.0)));
-    if let Some(cwd) = &config.cwd {
-        command.current_dir(cwd);
-    }
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    #[cfg(unix)]
-    {
-        command.process_group(0);
-        // What this process was given or opened by accident is not for a server.
-        close_fds::set_fds_cloexec_threadsafe(FIRST_STRAY, &[]);
-    }
-    let mut child = command.spawn()?;
-    let no_pipe = || io::Error::other("a pipe to it is missing");
-    let pipes = (child.stdout.take().ok_or_else(no_pipe)?, child.stdin.take().ok_or_else(no_pipe)?);
+/// Starts a server, whose processes are `running` from then on; returns its output and input as well.
+///
+/// # Cancel safety
+/// Dropping the future kills what was started.
+pub(crate) async fn start(config: &ServerConfig, running: &Running) -> io::Result<(Process, Output, Input)> {
+    let started = program(config).start(&config.containment)?;
+    running.set(started.processes.killer());
     let last_lines = LastLines::default();
     let read_stderr = |stderr| tokio::spawn(stderr::read(config.name.clone(), stderr, last_lines.clone()));
-    let stderr_task = child.stderr.take().map(read_stderr);
-    let group = group.clone();
-    group.set(&child);
-    Ok((Process { child, group, last_lines, stderr_task }, pipes.0, pipes.1))
+    let stderr_task = started.stderr.map(read_stderr);
+    let running = running.clone();
+    let mut process = Process { processes: started.processes, running, last_lines, stderr_task };
+    process.processes.started().await.map_err(io::Error::other)?;
+    let input = started.stdin.ok_or_else(|| io::Error::other("a pipe to it is missing"))?;
+    Ok((process, started.stdout, input))
+}
+
+fn program(config: &ServerConfig) -> Program {
+    let variables = config.env.iter().map(|variable| (&variable.name, &variable.value.0));
+    let program = Program::new(&config.command)
+        .args(&config.args)
+        .envs(environment::inherited())
+        .envs(variables)
+        .piped_input()
+        .errors_apart()
+        .helper_name(HELPER_NAME);
+    match &config.cwd {
+        Some(cwd) => program.directory(cwd),
+        None => program,
+    }
 }
 
 impl Process {
@@ -70,52 +66,33 @@ impl Process {
     /// # Cancel safety
     /// Dropping the future kills what is left.
     pub(crate) async fn end(mut self, grace: Duration) -> String {
-        let ended_by_itself = self.wait_until(grace, |group, first| group.has_ended(first)).await;
-        if self.group.has_living(&mut self.child) {
-            self.group.terminate();
-            self.exited_within(TERM_GRACE).await;
-        }
-        // Kills what is left, or was started during the checks.
-        self.group.kill();
-        self.exited_within(TERM_GRACE).await;
-        self.group.clear();
-        let status = timeout(TERM_GRACE, self.child.wait()).await.ok().and_then(Result::ok);
-        let status = status.filter(|_| ended_by_itself);
+        let report = match timeout(grace, self.processes.ended()).await {
+            Ok(report) => report,
+            Err(_) => {
+                self.processes.terminate();
+                self.processes.ended().await
+            }
+        };
         if let Some(stderr_task) = self.stderr_task.take() {
             // Its last lines may arrive a moment after its end. Other processes that hold the pipe are not waited for.
             let _ = timeout(STDERR_GRACE, stderr_task).await;
         }
-        self.describe_end(status.map(|status| status.to_string()))
-    }
-
-    fn describe_end(&self, status: Option<String>) -> String {
-        let status = status.unwrap_or_else(|| "it had to be terminated or killed".to_owned());
+        let end = match report {
+            Report::Ran(Ran { end: Some(end), .. }) => end.to_string(),
+            Report::Ran(Ran { end: None, .. }) => "it had to be terminated or killed".to_owned(),
+            Report::NotStarted(why) => why.to_string(),
+        };
         match self.last_lines.explain() {
-            None => status,
-            Some(words) => format!("{status}; {words}"),
+            None => end,
+            Some(words) => format!("{end}; {words}"),
         }
-    }
-
-    async fn exited_within(&mut self, limit: Duration) -> bool {
-        self.wait_until(limit, |group, first| !group.has_living(first)).await
-    }
-
-    /// Waits for a condition; returns whether it holds within this time.
-    async fn wait_until(&mut self, limit: Duration, condition: impl Fn(&Group, &mut Child) -> bool) -> bool {
-        let give_up_at = Instant::now() + limit;
-        while !condition(&self.group, &mut self.child) {
-            if Instant::now() >= give_up_at {
-                return false;
-            }
-            sleep(POLL_INTERVAL).await;
-        }
-        true
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.group.kill_now();
+        self.processes.kill();
+        self.running.clear();
     }
 }
 
@@ -124,35 +101,19 @@ mod tests {
     use super::*;
     use tokio::io::{AsyncBufReadExt, BufReader};
 
-    /// Whether a process is alive; `None` if it does not exist.
-    fn state(number: &str) -> Option<bool> {
-        let stat = std::fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
-        Some(!stat.contains(") Z "))
+    /// Whether a process is alive.
+    fn is_alive(number: &str) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{number}/stat"));
+        stat.is_ok_and(|stat| !stat.contains(") Z "))
     }
 
     async fn until_dead(number: &str) {
         let waited = timeout(Duration::from_secs(30), async {
-            while state(number) == Some(true) {
+            while is_alive(number) {
                 tokio::task::yield_now().await;
             }
         });
         assert!(waited.await.is_ok(), "{number} is alive after 30 s");
-    }
-
-    /// SC-8: as long as signals may be sent to a server's processes, their id is not reused, even if all of them are
-    /// dead. After the end it is free.
-    #[tokio::test]
-    async fn a_dead_server_keeps_its_id_until_it_is_reaped() {
-        let group = Group::default();
-        let config = ServerConfig::new("s", "sh").args(["-c", "exit 3"]);
-        let (mut process, ..) = start(&config, &group).unwrap();
-        let number = process.child.id().unwrap().to_string();
-        until_dead(&number).await;
-        assert!(group.has_ended(&mut process.child) && !group.has_living(&mut process.child));
-        group.terminate();
-        assert_eq!(state(&number), Some(false), "it was reaped too early");
-        assert_eq!(process.end(EXIT_GRACE).await, "exit status: 3");
-        assert_eq!(state(&number), None);
     }
 
     /// A descriptor that any other child would inherit does not reach a server.
@@ -168,7 +129,7 @@ mod tests {
         // A server that another test starts at this moment closes it to all children.
         assert!((0..100).any(|_| is_inherited()), "without this the test proves nothing");
         let config = ServerConfig::new("s", "sh").args(["-c", &look]);
-        let (process, output, _input) = start(&config, &Group::default()).unwrap();
+        let (process, output, _input) = start(&config, &Running::default()).await.unwrap();
         let line = BufReader::new(output).lines().next_line().await.unwrap();
         assert_eq!(line.as_deref(), Some("none"));
         process.end(EXIT_GRACE).await;
@@ -177,13 +138,47 @@ mod tests {
     /// SC-8: processes that a dead server leaves behind are ended.
     #[tokio::test]
     async fn what_a_dead_server_leaves_is_ended() {
-        let group = Group::default();
-        let config = ServerConfig::new("s", "sh").args(["-c", "sleep 600 & echo $!"]);
-        let (mut process, output, _input) = start(&config, &group).unwrap();
+        let config = ServerConfig::new("s", "sh").args(["-c", "sleep 600 & echo $!; exit 3"]);
+        let (process, output, _input) = start(&config, &Running::default()).await.unwrap();
         let left = BufReader::new(output).lines().next_line().await.unwrap().unwrap();
-        until_dead(&process.child.id().unwrap().to_string()).await;
-        assert!(group.has_living(&mut process.child));
-        assert_eq!(process.end(EXIT_GRACE).await, "exit status: 0");
-        assert_ne!(state(&left), Some(true));
+        assert_eq!(process.end(EXIT_GRACE).await, "exit status: 3");
+        assert!(!is_alive(&left));
+    }
+
+    /// SC-8: a server has its grace to end by itself, and is terminated then.
+    #[tokio::test]
+    async fn a_server_ends_by_itself_or_is_terminated() {
+        let said = "trap 'echo asked to >&2; exit 0' TERM; echo ready; read line";
+        let terminated = "it had to be terminated or killed; on stderr: asked to";
+        for (then, grace, expect) in [
+            ("exit 4", EXIT_GRACE, "exit status: 4"),
+            ("kill -9 $$", EXIT_GRACE, "signal: 9 (SIGKILL)"),
+            ("sleep 600 & wait", Duration::ZERO, terminated),
+        ] {
+            let config = ServerConfig::new("s", "sh").args(["-c".to_owned(), format!("{said}; {then}")]);
+            let (process, output, input) = start(&config, &Running::default()).await.unwrap();
+            let ready = BufReader::new(output).lines().next_line().await.unwrap();
+            assert_eq!(ready.as_deref(), Some("ready"));
+            drop(input);
+            assert_eq!(process.end(grace).await, expect);
+        }
+    }
+
+    /// SC-8: whoever drops a server, or kills it from elsewhere, leaves nothing of it.
+    #[tokio::test]
+    async fn a_server_that_is_dropped_is_killed() {
+        for is_dropped in [true, false] {
+            let running = Running::default();
+            let config = ServerConfig::new("s", "sh").args(["-c", "trap '' TERM; sleep 600 & echo $!; wait"]);
+            let (process, output, _input) = start(&config, &running).await.unwrap();
+            let left = BufReader::new(output).lines().next_line().await.unwrap().unwrap();
+            assert!(is_alive(&left));
+            if is_dropped {
+                drop(process);
+            } else {
+                running.kill();
+            }
+            until_dead(&left).await;
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     child::{self as process, Process},
-    group::Group,
+    running::Running,
 };
 use crate::client::{
     config::ServerConfig,
@@ -50,7 +50,7 @@ pub(crate) struct Starter {
     pub(crate) config: ServerConfig,
     pub(crate) pins: Pins,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) group: Group,
+    pub(crate) running: Running,
     pub(crate) intake: Intake,
     /// Whether the last start ended up with the older greeting, which the next one then uses first.
     pub(crate) initialize_first: AtomicBool,
@@ -105,7 +105,9 @@ impl Starter {
                     .map_err(StartFailure::because)?;
             return self.greet(handler, transport, None, handshake, deadline, disconnect).await;
         }
-        let (process, output, input) = process::start(config, &self.group).map_err(|error| {
+        let started = timeout_at(deadline, process::start(config, &self.running)).await;
+        let started = started.unwrap_or_else(|late| Err(late.into()));
+        let (process, output, input) = started.map_err(|error| {
             StartFailure::because(format!("'{}' cannot be started: {error}", config.command.display()))
         })?;
         let pipes = Pipes::new(Paced::new(output, &self.intake), input, timeouts, disconnect.clone());
