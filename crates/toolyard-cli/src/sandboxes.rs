@@ -34,12 +34,13 @@ pub(crate) fn exists(sandbox: Sandbox) -> bool {
 }
 
 /// Whether a sandbox keeps a limit on this machine.
+#[cfg_attr(not(target_os = "linux"), expect(unused_variables, reason = "elsewhere no sandbox keeps any"))]
 pub(crate) fn keeps(sandbox: Sandbox, limit: &str) -> bool {
-    match sandbox {
-        #[cfg(target_os = "linux")]
-        Sandbox::Process => toolyard_sandbox::ProcessSandbox::keeps(limit),
-        _ => false,
+    #[cfg(target_os = "linux")]
+    if sandbox == Sandbox::Process {
+        return toolyard_sandbox::ProcessSandbox::keeps(limit);
     }
+    false
 }
 
 /// How services are reached.
