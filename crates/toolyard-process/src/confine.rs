@@ -1,7 +1,7 @@
 //! A program that reaches nothing but what it is given.
 //!
 //! ```text
-//!   helper ── user, mount, pid, ipc, uts and network namespaces of its own
+//!   helper ── user, mount, pid, ipc, uts and network namespaces of its own; in the last a door, if it has one
 //!     │       a root of nothing but: the system, read only; what is granted; /dev, /proc, /tmp of its own
 //!     └─ init ── the same program again, the first process of the pid namespace: enters the root,
 //!          │     gives up its capabilities, applies limits, landlock and seccomp, reaps and ends what is there
@@ -12,6 +12,7 @@
 //! descriptor is made from a number, so that all of it is safe code.
 
 mod binds;
+mod door;
 mod inside;
 mod limits;
 mod rights;
@@ -70,6 +71,8 @@ pub(crate) struct Layout {
     pub(crate) kept: Vec<PathBuf>,
     pub(crate) tmp_bytes: u64,
     pub(crate) limits: ProcessLimits,
+    /// Whether it has a way out.
+    pub(crate) has_door: bool,
 }
 
 /// A path of the host that the program reaches.
@@ -96,6 +99,7 @@ impl Confinement {
             kept: Vec::new(),
             tmp_bytes: TMP_BYTES,
             limits: ProcessLimits::default(),
+            has_door: false,
         };
         Self { layout, handles: Vec::new() }
     }
@@ -129,6 +133,14 @@ impl Confinement {
     /// Sets its limits.
     pub fn limits(mut self, limits: ProcessLimits) -> Self {
         self.layout.limits = limits;
+        self
+    }
+
+    /// Gives it a way out: [`Started::door`](crate::Started::door), which it finds on port
+    /// [`Door::PORT`](crate::Door::PORT) of 127.0.0.1. That is in a network namespace of its own with nothing else in
+    /// it; it can make TCP sockets then, and no others. Without a door it can make none.
+    pub fn door(mut self) -> Self {
+        self.layout.has_door = true;
         self
     }
 

@@ -1,7 +1,7 @@
 //! A program under a helper, as the program that started it sees it.
 
 use crate::{
-    Helper, Program, Report, TERM_GRACE,
+    Confinement, Door, Helper, Program, Report, TERM_GRACE,
     descendants::kill_all,
     launch::{self, Launch},
     message::{Heard, Message},
@@ -47,18 +47,22 @@ pub(crate) struct Helped {
     unsent: Vec<u8>,
 }
 
-/// Starts a helper and sends it what to start. Also returns the socket to it, for ending it directly.
-pub(crate) fn start(
-    mut program: Program,
-    helper: &Helper,
-    theirs: Theirs,
-) -> io::Result<(Helped, StdUnixStream)> {
+/// A helper that was started, and what leads to it and to its program.
+pub(crate) struct Begun {
+    pub(crate) helped: Helped,
+    /// The socket to the helper, for ending it directly.
+    pub(crate) socket: StdUnixStream,
+    pub(crate) door: Option<Door>,
+}
+
+/// Starts a helper and sends it what to start.
+pub(crate) fn start(mut program: Program, helper: &Helper, theirs: Theirs) -> io::Result<Begun> {
     let name = program.helper_name.clone();
     let has_directory = program.confinement.is_none() && program.directory.is_named();
     let document = Launch::of(&program, has_directory).document()?;
-    let others = match program.confinement.take() {
-        Some(confinement) => confinement.handles,
-        None => program.directory.open()?.into_iter().collect(),
+    let (others, door) = match program.confinement.take() {
+        Some(confinement) => handles(confinement)?,
+        None => (program.directory.open()?.into_iter().collect(), None),
     };
     let (ours, socket) = StdUnixStream::pair()?;
     ours.set_nonblocking(true)?;
@@ -67,8 +71,19 @@ pub(crate) fn start(
     command.arg0(name).arg(Helper::ARGUMENT).env_clear();
     command.stdin(Stdio::from(OwnedFd::from(socket))).stdout(Stdio::null()).stderr(Stdio::null());
     let child = command.spawn()?;
-    let reach = ours.try_clone()?;
-    Ok((Helped { child, socket: UnixStream::from_std(ours)?, unsent }, reach))
+    let socket = ours.try_clone()?;
+    Ok(Begun { helped: Helped { child, socket: UnixStream::from_std(ours)?, unsent }, socket, door })
+}
+
+/// What goes to the helper of a confined program: what that is granted, and where its door goes, which stays here.
+fn handles(confinement: Confinement) -> io::Result<(Vec<OwnedFd>, Option<Door>)> {
+    let Confinement { layout, mut handles } = confinement;
+    if !layout.has_door {
+        return Ok((handles, None));
+    }
+    let (door, theirs) = Door::new()?;
+    handles.push(theirs);
+    Ok((handles, Some(door)))
 }
 
 impl Helped {

@@ -3,7 +3,7 @@
 //! ```text
 //!   length (4 bytes, big endian)   JSON, without a line end   then only orders
 //!   └ with it, as SCM_RIGHTS: standard input, output, error, and the directory if there is one,
-//!     or what a confined program is granted
+//!     or what a confined program is granted, and where its door goes if it has one
 //! ```
 //!
 //! It goes over the socket and not into the helper's arguments and environment, where every process of the user could
@@ -11,7 +11,7 @@
 //! because they may confine what it starts.
 
 mod bytes;
-mod rights;
+pub(crate) mod rights;
 
 use crate::{Program, confine::Layout, pipes::Theirs};
 use bytes::Bytes;
@@ -138,6 +138,12 @@ impl Received {
     /// What it is granted, in the order of the layout.
     pub(crate) fn handles(&self) -> &[OwnedFd] {
         &self.handles
+    }
+
+    /// Takes out where the program's door goes, if it has one: the last of what came.
+    pub(crate) fn take_door(&mut self) -> io::Result<Option<OwnedFd>> {
+        let has_door = self.confined().is_some_and(|confined| confined.layout.has_door);
+        has_door.then(|| self.handles.pop().ok_or_else(missing)).transpose()
     }
 
     /// Hands the launch on to the first process inside, with the socket over which that is told what to do. What was

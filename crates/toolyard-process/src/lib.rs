@@ -43,6 +43,8 @@ mod deltas;
 #[cfg(target_os = "linux")]
 mod descendants;
 mod directory;
+#[cfg(target_os = "linux")]
+mod door;
 #[cfg_attr(not(unix), path = "lone.rs")]
 mod group;
 mod head_tail;
@@ -67,6 +69,8 @@ pub mod utf8;
 pub use confine::{Confinement, GRANTS_MAX, ProcessLimits, SYSTEM, SYSTEM_FILES, TMP_BYTES, has_landlock};
 pub use containment::Containment;
 pub use deltas::{DELTA_BYTES_MAX, DELTAS_BYTES_MAX, Deltas};
+#[cfg(target_os = "linux")]
+pub use door::Door;
 pub use head_tail::HeadTail;
 #[cfg(target_os = "linux")]
 pub use helper::{Helper, NotClaimed, help_if_asked};

@@ -18,6 +18,9 @@ pub struct Started {
     pub stdout: Output,
     /// Its standard error, if that is apart.
     pub stderr: Option<Output>,
+    /// Its way out, if it is confined and [has one](crate::Confinement::door).
+    #[cfg(target_os = "linux")]
+    pub door: Option<crate::Door>,
     /// All its processes.
     pub processes: Processes,
 }
@@ -39,12 +42,15 @@ impl Program {
         let (ours, theirs) = pipes::open(&self)?;
         let orders = Orders::default();
         let (progress, seen) = watch::channel(Progress::Starting);
+        #[cfg(target_os = "linux")]
+        let mut door = None;
         let reach = match containment {
             #[cfg(target_os = "linux")]
             Containment::Helper(helper) => {
-                let (helped, reach) = crate::helped::start(self, helper, theirs)?;
-                runtime.spawn(helped.watch(orders.clone(), progress));
-                Reach::Helper(reach.into())
+                let begun = crate::helped::start(self, helper, theirs)?;
+                runtime.spawn(begun.helped.watch(orders.clone(), progress));
+                door = begun.door;
+                Reach::Helper(begun.socket.into())
             }
             #[cfg(target_os = "linux")]
             Containment::Group if self.confinement.is_some() => {
@@ -59,6 +65,13 @@ impl Program {
             }
         };
         let processes = Processes::new(seen, orders, reach);
-        Ok(Started { stdin: ours.stdin, stdout: ours.stdout, stderr: ours.stderr, processes })
+        Ok(Started {
+            stdin: ours.stdin,
+            stdout: ours.stdout,
+            stderr: ours.stderr,
+            #[cfg(target_os = "linux")]
+            door,
+            processes,
+        })
     }
 }

@@ -2,11 +2,11 @@
 //! first process in them.
 //!
 //! ```text
-//!   helper   namespaces ─► root ─► starts init, hands on what it was told ─► waits
+//!   helper   namespaces ─► door ─► root ─► starts init, hands on what it was told ─► waits
 //!   init     enters the root ─► gives up what it had ─► supervises the program, over the helper's own socket
 //! ```
 
-use super::{rights, root, syscalls, user};
+use super::{door, rights, root, syscalls, user};
 use crate::{
     helper::{Supervision, THIS_PROGRAM},
     launch::Received,
@@ -40,11 +40,13 @@ pub(crate) fn start(received: Received, socket: UnixStream) -> io::Result<()> {
 }
 
 /// Makes what the program is confined to, and starts init in it.
-fn hand_on(received: Received, socket: UnixStream) -> io::Result<Child> {
+fn hand_on(mut received: Received, socket: UnixStream) -> io::Result<Child> {
+    let door = received.take_door()?;
     let Some(confined) = received.confined() else {
         return Err(io::Error::other("nothing to confine it to"));
     };
     let who = user::leave()?;
+    door.map_or(Ok(()), door::open)?;
     root::make(&confined.layout, received.handles(), who)?;
     user::hand_down()?;
     let (ours, theirs) = UnixStream::pair()?;
@@ -81,5 +83,5 @@ fn enter(received: &Received) -> io::Result<()> {
     rustix::thread::set_no_new_privs(true)?;
     confined.layout.limits.apply()?;
     rights::bound(&confined.layout)?;
-    syscalls::bound()
+    syscalls::bound(confined.layout.has_door)
 }

@@ -70,6 +70,7 @@ const FORBIDDEN: &[i64] = &[
     libc::SYS_clock_adjtime,
     libc::SYS_lookup_dcookie,
     libc::SYS_vhangup,
+    // Networks and daemons.
     libc::SYS_socket,
 ];
 
@@ -94,17 +95,17 @@ const TIOCLINUX: u64 = 0x541C;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Bounds this process and all that it starts.
-pub(super) fn bound() -> io::Result<()> {
+/// Bounds this process and all that it starts. With a door it may make the sockets that lead there.
+pub(super) fn bound(has_door: bool) -> io::Result<()> {
     let failed = |error: seccompiler::Error| io::Error::other(format!("seccomp: {error}"));
-    for filter in filters().map_err(|error| failed(error.into()))? {
+    for filter in filters(has_door).map_err(|error| failed(error.into()))? {
         apply_filter(&filter).map_err(failed)?;
     }
     Ok(())
 }
 
-fn filters() -> Result<[BpfProgram; 2], seccompiler::BackendError> {
-    let forbidden = forbidden()?;
+fn filters(has_door: bool) -> Result<[BpfProgram; 2], seccompiler::BackendError> {
+    let forbidden = forbidden(has_door)?;
     let unknown = UNKNOWN.iter().map(|call| (*call, Vec::new())).collect();
     Ok([filter(forbidden, libc::EPERM)?, filter(unknown, libc::ENOSYS)?])
 }
@@ -115,7 +116,7 @@ fn filter(rules: Rules, error: i32) -> Result<BpfProgram, seccompiler::BackendEr
     SeccompFilter::new(rules, SeccompAction::Allow, action, env::consts::ARCH.try_into()?)?.try_into()
 }
 
-fn forbidden() -> Result<Rules, seccompiler::BackendError> {
+fn forbidden(has_door: bool) -> Result<Rules, seccompiler::BackendError> {
     let mut rules: Rules = FORBIDDEN.iter().map(|call| (*call, Vec::new())).collect();
     let namespaces = NEW_NAMESPACES.iter().map(|flag| {
         let flag = flag.unsigned_abs().into();
@@ -125,19 +126,36 @@ fn forbidden() -> Result<Rules, seccompiler::BackendError> {
     let input = TERMINAL_INPUT.map(|request| SeccompRule::new(vec![when(1, SeccompCmpOp::Eq, request)?]));
     rules.insert(libc::SYS_ioctl, input.into_iter().collect::<Result<_, _>>()?);
     rules.insert(libc::SYS_socketpair, pairs()?);
+    if has_door {
+        rules.insert(libc::SYS_socket, sockets()?);
+    }
     Ok(rules)
+}
+
+/// The sockets that are not TCP: other protocols have streams too, and are less tried.
+fn sockets() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+    let other = |argument, allowed: [i32; 2]| {
+        let differs = allowed.map(|it| when(argument, SeccompCmpOp::Ne, it.unsigned_abs().into()));
+        SeccompRule::new(differs.into_iter().collect::<Result<_, _>>()?)
+    };
+    let elsewhere = [other(0, [libc::AF_INET, libc::AF_INET6]), other(2, [0, libc::IPPROTO_TCP])];
+    other_types().chain(elsewhere).collect()
 }
 
 /// The pairs of sockets that are not the pipes that runtimes make of them: those that are no streams of this machine.
 /// Datagrams could be addressed to others.
 fn pairs() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
-    const TYPES: u64 = 0xF;
-    let (stream, local): (u64, u64) =
-        (libc::SOCK_STREAM.unsigned_abs().into(), libc::AF_UNIX.unsigned_abs().into());
-    let of_type = |it| SeccompRule::new(vec![when(1, SeccompCmpOp::MaskedEq(TYPES), it)?]);
-    let other_types = (0..=TYPES).filter(|it| *it != stream).map(of_type);
+    let local = libc::AF_UNIX.unsigned_abs().into();
     let elsewhere = SeccompRule::new(vec![when(0, SeccompCmpOp::Ne, local)?]);
-    other_types.chain([elsewhere]).collect()
+    other_types().chain([elsewhere]).collect()
+}
+
+/// The sockets that are no streams, by the second argument of the calls that make some.
+fn other_types() -> impl Iterator<Item = Result<SeccompRule, seccompiler::BackendError>> {
+    const TYPES: u64 = 0xF;
+    let stream: u64 = libc::SOCK_STREAM.unsigned_abs().into();
+    let of_type = |it| SeccompRule::new(vec![when(1, SeccompCmpOp::MaskedEq(TYPES), it)?]);
+    (0..=TYPES).filter(move |it| *it != stream).map(of_type)
 }
 
 /// A condition on the low half of an argument, which is all that the kernel looks at in these.
@@ -167,7 +185,7 @@ mod tests {
     /// Programs that are too long, or jump too far, are refused here and not in a helper.
     #[test]
     fn the_filters_are_valid() {
-        for filter in filters().unwrap() {
+        for filter in [false, true].into_iter().flat_map(|has_door| filters(has_door).unwrap()) {
             assert!(!filter.is_empty() && filter.len() < 4096, "{}", filter.len());
         }
     }
@@ -175,7 +193,7 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn every_call_is_forbidden_by_its_x32_number_too() {
-        let rules = by_every_number(forbidden().unwrap());
+        let rules = by_every_number(forbidden(true).unwrap());
         assert!(FORBIDDEN.iter().all(|call| rules.contains_key(call) && rules.contains_key(&(call | X32))));
         assert!(rules.contains_key(&(521 | X32)));
     }

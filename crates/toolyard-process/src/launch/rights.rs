@@ -15,7 +15,7 @@ use std::{
     io::{self, IoSlice, IoSliceMut},
     mem::MaybeUninit,
     os::{
-        fd::{BorrowedFd, OwnedFd},
+        fd::{AsFd, BorrowedFd, OwnedFd},
         unix::net::UnixStream,
     },
 };
@@ -24,7 +24,7 @@ use std::{
 const DESCRIPTORS_MAX: usize = 8 + crate::confine::GRANTS_MAX;
 
 /// Sends descriptors, and as many of the bytes as the socket takes at once; returns how many.
-pub(super) fn send(socket: &UnixStream, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize> {
+pub(crate) fn send(socket: &UnixStream, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
@@ -33,12 +33,8 @@ pub(super) fn send(socket: &UnixStream, bytes: &[u8], descriptors: &[BorrowedFd<
     Ok(retry_on_intr(|| sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL))?)
 }
 
-/// Fills `bytes`, and adds the descriptors that come with them.
-pub(super) fn receive(
-    socket: &UnixStream,
-    bytes: &mut [u8],
-    descriptors: &mut Vec<OwnedFd>,
-) -> io::Result<()> {
+/// Fills `bytes`, and adds the descriptors that come with them. A socket that does not block gives them one by one.
+pub(crate) fn receive(socket: impl AsFd, bytes: &mut [u8], descriptors: &mut Vec<OwnedFd>) -> io::Result<()> {
     let mut filled = 0;
     while filled < bytes.len() {
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
@@ -46,7 +42,7 @@ pub(super) fn receive(
         let rest = &mut bytes[filled..];
         // None of them reaches a process that is started, unless it is given to it.
         let flags = RecvFlags::CMSG_CLOEXEC;
-        let received = retry_on_intr(|| recvmsg(socket, &mut [IoSliceMut::new(rest)], &mut control, flags))?;
+        let received = retry_on_intr(|| recvmsg(&socket, &mut [IoSliceMut::new(rest)], &mut control, flags))?;
         if received.bytes == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }

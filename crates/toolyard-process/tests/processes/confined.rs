@@ -12,7 +12,7 @@ use std::{
 use toolyard_process::{Confinement, Containment, End, NotStarted, ProcessLimits, Program, Report};
 
 /// Whether this machine can confine programs. Where tests must run, it has to.
-async fn is_missing() -> bool {
+pub(super) async fn is_missing() -> bool {
     let report = run(Program::new("/bin/true").confined(Confinement::new()), &helper()).await.1;
     let Report::NotStarted(NotStarted::NotConfined(why)) = report else { return false };
     assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{why}");
@@ -21,7 +21,7 @@ async fn is_missing() -> bool {
 }
 
 /// A confinement to this directory.
-fn within(directory: &Path, is_writable: bool) -> Confinement {
+pub(super) fn within(directory: &Path, is_writable: bool) -> Confinement {
     Confinement::new().grant(File::open(directory).unwrap(), directory, is_writable)
 }
 
@@ -216,6 +216,18 @@ fn escapes(yard: &Yard) -> PathBuf {
     program
 }
 
+/// Runs that program; returns what it said of each way.
+pub(super) async fn tried(yard: &Yard, outside: &Yard, confinement: Confinement) -> String {
+    let program = Program::new(escapes(yard))
+        .args([outside.path().join("secret"), yard.path().join("kept")])
+        .directory(yard.path())
+        .confined(confinement);
+    let (text, report) = run(program, &helper()).await;
+    assert!(matches!(report, Report::Ran(ran) if ran.end == Some(End::Exited(0))), "{report:?}: {text}");
+    assert!(text.lines().count() > 60 && !text.contains("needed"), "{text}");
+    text
+}
+
 /// SB-4: every way out that is known fails with an error, and nothing is ended for having tried.
 #[tokio::test]
 async fn every_way_out_is_closed() {
@@ -226,14 +238,8 @@ async fn every_way_out_is_closed() {
     fs::write(outside.path().join("secret"), "secret").unwrap();
     fs::write(yard.path().join("kept"), "kept").unwrap();
     let confinement = within(&yard.path(), true).keep(yard.path().join("kept"));
-    let program = Program::new(escapes(&yard))
-        .args([outside.path().join("secret"), yard.path().join("kept")])
-        .directory(yard.path())
-        .confined(confinement);
-    let (text, report) = run(program, &helper()).await;
-    assert!(matches!(report, Report::Ran(ran) if ran.end == Some(End::Exited(0))), "{report:?}: {text}");
+    let text = tried(&yard, &outside, confinement).await;
     let done: Vec<&str> = text.lines().filter(|line| line.ends_with(": done")).collect();
     assert_eq!(done, ["kill init: done"], "a signal to init that it does not take is no error\n{text}");
-    assert!(text.lines().count() > 60 && !text.contains("needed"), "{text}");
     assert_eq!(fs::read_to_string(yard.path().join("kept")).unwrap(), "kept");
 }

@@ -8,6 +8,8 @@
 #[cfg(target_os = "linux")]
 mod confined;
 mod containments;
+#[cfg(target_os = "linux")]
+mod doors;
 mod endings;
 mod given;
 #[cfg(target_os = "linux")]

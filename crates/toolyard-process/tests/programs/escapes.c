@@ -1,6 +1,7 @@
 /* Tries to get out of what it is confined to, one way after another. Prints "NAME: ERROR" for each that failed and
  * "NAME: done" for one that did not. Arguments: a path outside, a file inside that may not be written. */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -60,6 +61,11 @@ int main(int count, char **args) {
     TRY("socket unix", socket(AF_UNIX, SOCK_STREAM, 0));
     TRY("socket inet", socket(AF_INET, SOCK_STREAM, 0));
     TRY("socket inet6", socket(AF_INET6, SOCK_DGRAM, 0));
+    TRY("socket inet datagram", socket(AF_INET, SOCK_DGRAM, 0));
+    TRY("socket inet raw", socket(AF_INET, SOCK_RAW, IPPROTO_TCP));
+    TRY("socket inet mptcp", socket(AF_INET, SOCK_STREAM, 262));
+    TRY("socket inet sctp", socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP));
+    TRY("socket inet high", syscall(SYS_socket, 0xF00000000ul | AF_INET, SOCK_DGRAM, 0));
     TRY("socket netlink", socket(AF_NETLINK, SOCK_RAW, 0));
     TRY("socket packet", socket(AF_PACKET, SOCK_RAW, 0));
     TRY("socket vsock", socket(40, SOCK_STREAM, 0));
