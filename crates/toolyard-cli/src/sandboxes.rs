@@ -8,10 +8,11 @@ use toolyard_sandbox::{RemoteSandbox, Sandboxes};
 
 /// Where the calls of an engine with this configuration execute.
 pub(crate) fn backend(config: &Config, host: HostBackend) -> Arc<dyn Backend> {
-    let sandboxes = Sandboxes::new(host).remote(RemoteSandbox::new(Egress::new()));
+    let egress = Egress::new();
+    let sandboxes = Sandboxes::new(host).remote(RemoteSandbox::new(egress.clone()));
     #[cfg(target_os = "linux")]
     let sandboxes = match process(config) {
-        Some(process) => sandboxes.process(process),
+        Some(process) => sandboxes.process(process.egress(egress)),
         None => sandboxes,
     };
     #[cfg(not(target_os = "linux"))]
@@ -24,7 +25,9 @@ pub(crate) fn backend(config: &Config, host: HostBackend) -> Arc<dyn Backend> {
 pub(crate) fn process(config: &Config) -> Option<toolyard_sandbox::ProcessSandbox> {
     let helper = toolyard_process::Helper::this_program().ok()?;
     let process = toolyard_sandbox::ProcessSandbox::new(helper);
-    Some(process.system(config.process.system.iter().cloned()).keep_git(config.process.keeps_git))
+    let crate::config::ProcessSettings { system, keeps_git, allow_private } = &config.process;
+    let process = process.system(system.iter().cloned()).keep_git(*keeps_git);
+    Some(process.allow_private(allow_private.iter().cloned()))
 }
 
 /// Whether this program has this sandbox.
@@ -66,7 +69,7 @@ async fn process_described(config: &Config) -> String {
     let landlock =
         if toolyard_process::has_landlock() { ", landlock" } else { " (the kernel has no landlock)" };
     format!(
-        "files, processes and network by namespaces and seccomp{landlock}; limits wall time, output, {}; cannot limit {}",
+        "files, processes and network by namespaces and seccomp{landlock}; granted hosts through a proxy; limits wall time, output, {}; cannot limit {}",
         kept.join(", "),
         unkept.join(", ")
     )

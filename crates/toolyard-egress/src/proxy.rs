@@ -38,7 +38,7 @@ use grants::Grants;
 use meter::Budget;
 use std::{collections::BTreeMap, convert::Infallible, fmt, sync::Arc, time::Duration};
 use tokio::{sync::Semaphore, task::JoinSet, time::sleep};
-use toolyard_core::HostPattern;
+use toolyard_core::{Host, HostPattern};
 
 /// The wait before the next connection is accepted after one could not be.
 const AFTER_ERROR: Duration = Duration::from_millis(100);
@@ -103,6 +103,26 @@ impl Proxy {
     #[must_use]
     pub fn grant(mut self, hosts: HostPattern, may: Addresses) -> Self {
         self.grants.push(hosts, may);
+        self
+    }
+
+    /// Grants the hosts of which this says which addresses they may have, beside those that are granted otherwise. It is
+    /// asked for every connection, by the host's canonical name with its port, and must not block.
+    ///
+    /// # Examples
+    /// Hosts on which two lists agree:
+    /// ```
+    /// use toolyard_core::HostPattern;
+    /// use toolyard_egress::{Addresses, Egress, Proxy};
+    /// let lists: [HostPattern; 2] = ["*.example.com".parse()?, "*:443".parse()?];
+    /// let all_agree = move |host: &_| lists.iter().all(|list| list.covers(host));
+    /// let proxy = Proxy::new(&Egress::new()).grant_by(move |host| all_agree(host).then_some(Addresses::Public));
+    /// # let _ = proxy;
+    /// # Ok::<(), toolyard_core::HostPatternError>(())
+    /// ```
+    #[must_use]
+    pub fn grant_by(mut self, judge: impl Fn(&Host) -> Option<Addresses> + Send + Sync + 'static) -> Self {
+        self.grants.push_judge(judge);
         self
     }
 

@@ -3,35 +3,58 @@
 //! ```text
 //!   Execution ─► limits ─ one that cannot be kept is refused by name (SB-4)
 //!             ─► reach ── paths, opened by handle ──► Confinement ─► a helper ─► the program, confined
-//!             ─► Tool::program ─► a command ────────────┘              │
+//!             │        hosts ──► door, and a proxy behind it ──┤         │
+//!             ─► Tool::program ─► a command ─────────────────┘         │
 //!                                            by the contract, or as a program for people ─► result
 //! ```
 
 mod granted;
 mod kept;
+mod way_out;
 
 use crate::command;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use toolyard::{Execution, Failure, Running, SandboxError, Stopped, Work};
-use toolyard_core::{Command, Program, ProgramIo, Sandbox, ToolContext, ToolError, ToolOutput};
+use toolyard_core::{Command, HostPattern, Program, ProgramIo, Sandbox, ToolContext, ToolError, ToolOutput};
+use toolyard_egress::Egress;
 use toolyard_process::{Confinement, Containment, Helper, NotStarted, Started};
 use toolyard_tools::shell::Attended;
+use way_out::WayOut;
 
-/// The sandbox *process*: calls run in programs that reach what they are granted and nothing else, and have no network.
-/// [`Confinement`] says how.
+/// The sandbox *process*: calls run in programs that reach what they are granted and nothing else. [`Confinement`] says
+/// how. They have no network; a call that [may reach hosts](toolyard::Reach::hosts) reaches those through a
+/// [proxy](toolyard_egress::Proxy) alone, which the variables `http_proxy`, `https_proxy`, `all_proxy` and their twins in
+/// capitals name (SB-6).
 #[derive(Debug, Clone)]
 pub struct ProcessSandbox {
     helper: Helper,
     system: Vec<PathBuf>,
     kept: Vec<PathBuf>,
     keeps_git: bool,
+    egress: Egress,
+    private: Vec<HostPattern>,
 }
 
 impl ProcessSandbox {
     /// A sandbox whose programs are started by this helper.
     pub fn new(helper: Helper) -> Self {
-        Self { helper, system: system(), kept: Vec::new(), keeps_git: true }
+        let (egress, private) = (Egress::new(), Vec::new());
+        Self { helper, system: system(), kept: Vec::new(), keeps_git: true, egress, private }
+    }
+
+    /// Sets the way out for what its programs send to hosts that are granted.
+    #[must_use]
+    pub fn egress(mut self, egress: Egress) -> Self {
+        self.egress = egress;
+        self
+    }
+
+    /// Lets these hosts, where they are granted, have addresses that are not public.
+    #[must_use]
+    pub fn allow_private(mut self, hosts: impl IntoIterator<Item = HostPattern>) -> Self {
+        self.private.extend(hosts);
+        self
     }
 
     /// Adds parts of the system that its programs reach, read only.
@@ -86,6 +109,8 @@ impl ProcessSandbox {
         let reach = execution.reach()?;
         let root = reach.root().map(Path::to_owned);
         let confinement = granted::grant(self.confinement().limits(limits), &reach)?;
+        let way_out = reach.hosts().map(|hosts| WayOut::new(hosts, &self.egress, self.private.clone()));
+        let confinement = if way_out.is_some() { confinement.door() } else { confinement };
         let work = async move {
             let Some(Program::Command(command)) = execution.tool.program(execution.args)? else {
                 let what = "it has no program that a process could run".to_owned();
@@ -93,7 +118,7 @@ impl ProcessSandbox {
             };
             let call = Call { command: &command, args: execution.args, cx: &execution.cx, root };
             let confinement = self.with_files(confinement, &call)?;
-            self.run(&call, confinement).await
+            self.run(&call, confinement, way_out).await
         };
         Ok(Running { result: Work::sandboxed(work), stopped: Stopped::WhenDropped })
     }
@@ -109,7 +134,12 @@ impl ProcessSandbox {
         Ok(kept.fold(confinement, Confinement::keep))
     }
 
-    async fn run(&self, call: &Call<'_>, confinement: Confinement) -> Result<ToolOutput, Failure> {
+    async fn run(
+        &self,
+        call: &Call<'_>,
+        confinement: Confinement,
+        way_out: Option<WayOut>,
+    ) -> Result<ToolOutput, Failure> {
         let Call { command, args, cx, root } = call;
         if cx.is_cancelled() {
             return Err(ToolError::cancelled("cancelled before it started").no_side_effect().into());
@@ -120,15 +150,24 @@ impl ProcessSandbox {
         };
         let (program, document) = command::program(command, args, cx);
         let program = program.env("HOME", "/tmp").directory(directory).confined(confinement);
+        let program = if way_out.is_some() { way_out::told(program, command) } else { program };
         let started = program.start(&self.containment()).map_err(|error| broken(&error.to_string()))?;
-        let started = running(started).await?;
-        match &command.io {
-            ProgramIo::Contract(kind) => {
-                Ok(command::finish(started, document, command.output_bytes, *kind, cx).await?)
+        let mut started = running(started).await?;
+        let door = started.door.take();
+        let finish = async {
+            match &command.io {
+                ProgramIo::Contract(kind) => {
+                    command::finish(started, document, command.output_bytes, *kind, cx).await
+                }
+                ProgramIo::Terminal(terminal) => {
+                    Attended::new(started, command.output_bytes).finish(terminal, cx).await
+                }
             }
-            ProgramIo::Terminal(terminal) => {
-                Ok(Attended::new(started, command.output_bytes).finish(terminal, cx).await?)
-            }
+        };
+        tokio::select! {
+            biased;
+            finished = finish => Ok(finished?),
+            Err(failed) = way_out::serve(way_out, door) => Err(failed),
         }
     }
 }

@@ -61,8 +61,8 @@ mod weak_list;
 
 pub(crate) use attempt::{Attempt, Job, Next, Runners};
 pub use attempt::{
-    Backend, Execution, Failure, HostBackend, OpenedPath, Reach, ReachedPath, Running, SandboxError, Stopped,
-    Work,
+    Backend, Execution, Failure, HostBackend, OpenedPath, Reach, ReachedHosts, ReachedPath, Running,
+    SandboxError, Stopped, Work,
 };
 pub(crate) use batch::{Base, BatchState, TurnOf};
 pub(crate) use batch_ends::unfinished;

@@ -24,8 +24,8 @@ mod tool;
 
 pub use batch::{OpenBatch, Plan, PlannedCall, PlannedRun};
 pub use call::{
-    Backend, Execution, Failure, HostBackend, OpenedPath, Reach, ReachedPath, Running, SandboxError, Stopped,
-    Work,
+    Backend, Execution, Failure, HostBackend, OpenedPath, Reach, ReachedHosts, ReachedPath, Running,
+    SandboxError, Stopped, Work,
 };
 pub use clock::Clock;
 pub use config::{Budgets, Drain, FORK_DEPTH_MAX, Limits, OnSerialFailure, PoolWidths, ToolConfig};

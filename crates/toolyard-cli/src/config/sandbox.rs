@@ -2,6 +2,7 @@
 
 use super::section::Section;
 use std::path::{Path, PathBuf};
+use toolyard::HostPattern;
 
 /// What the process sandbox gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,11 +11,13 @@ pub(crate) struct ProcessSettings {
     pub(crate) system: Vec<PathBuf>,
     /// Whether what git runs is kept from being written.
     pub(crate) keeps_git: bool,
+    /// The hosts that may have private addresses, where they are granted.
+    pub(crate) allow_private: Vec<HostPattern>,
 }
 
 impl Default for ProcessSettings {
     fn default() -> Self {
-        Self { system: Vec::new(), keeps_git: true }
+        Self { system: Vec::new(), keeps_git: true, allow_private: Vec::new() }
     }
 }
 
@@ -29,6 +32,9 @@ pub(super) fn process(mut section: Section<'_>) -> ProcessSettings {
         settings.system.push(path.into());
     }
     settings.keeps_git = section.boolean("keep_git").unwrap_or(settings.keeps_git);
+    for (hosts, at) in section.strings("allow_private").unwrap_or_default() {
+        settings.allow_private.extend(section.parsed("allow_private", &at, hosts.parse::<HostPattern>()));
+    }
     section.finish();
     settings
 }

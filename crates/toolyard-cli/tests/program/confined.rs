@@ -18,7 +18,7 @@ const NOBODY: [&str; 7] =
     ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--", "env", "LANG=C"];
 
 /// Whether this machine cannot confine programs. Where tests must run, it has to.
-fn is_missing() -> bool {
+pub(crate) fn is_missing() -> bool {
     let checked = fed(program(&["check"]), "").stdout;
     let Some(why) = checked.lines().find_map(|line| line.strip_prefix("in process     not available: "))
     else {
@@ -30,14 +30,14 @@ fn is_missing() -> bool {
 }
 
 /// A yard in which commands are confined.
-struct Yard {
+pub(crate) struct Yard {
     place: PathBuf,
     /// What marks the processes of this yard, in their environment.
     mark: String,
 }
 
 impl Yard {
-    fn new(name: &str, more: &str) -> Self {
+    pub(crate) fn new(name: &str, more: &str) -> Self {
         let place = std::env::temp_dir().join(format!("toolyard-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&place);
         fs::create_dir_all(place.join("work")).unwrap();
@@ -85,7 +85,7 @@ impl Yard {
     }
 
     /// The code of a result, and its text.
-    fn ended(&self, shell: &str) -> (String, String) {
+    pub(crate) fn ended(&self, shell: &str) -> (String, String) {
         let result = self.result(shell);
         let code = result["error"]["code"].as_str().unwrap_or("ok").to_owned();
         let text = result["content"][0]["text"].as_str().or(result["error"]["message"].as_str());
@@ -93,7 +93,7 @@ impl Yard {
     }
 
     /// How many living processes bear the mark.
-    fn census(&self) -> usize {
+    pub(crate) fn census(&self) -> usize {
         let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
         let bears = |process: &PathBuf| {
             let environment = fs::read(process.join("environ")).unwrap_or_default();

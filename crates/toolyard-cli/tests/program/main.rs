@@ -27,6 +27,8 @@ mod shared;
 mod shell;
 mod streams;
 mod terminal;
+#[cfg(target_os = "linux")]
+mod way_out;
 
 #[cfg(unix)]
 use shared::inn;

@@ -29,7 +29,7 @@ mod zombie;
 pub use backend::{Backend, Execution, Failure, Running, SandboxError, Stopped, Work};
 pub use host::HostBackend;
 pub(crate) use next::Next;
-pub use reach::{OpenedPath, Reach, ReachedPath};
+pub use reach::{OpenedPath, Reach, ReachedHosts, ReachedPath};
 pub(crate) use runner::{Job, Runners};
 
 use crate::{

@@ -17,6 +17,7 @@ use crate::{
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 use toolyard_core::{Capabilities, FsGrant, FsMode, Host, Opened, PathScope, Sandbox, SideEffects};
 
@@ -25,7 +26,13 @@ pub struct Reach<'a> {
     sandbox: Sandbox,
     scope: Option<&'a dyn PathScope>,
     paths: Vec<ReachedPath>,
-    permissions: &'a Permissions,
+    permissions: &'a Arc<Permissions>,
+}
+
+/// The hosts that a call may reach, for whoever judges them while it runs.
+#[derive(Debug, Clone)]
+pub struct ReachedHosts {
+    permissions: Arc<Permissions>,
 }
 
 /// A path that a call may use: a directory with everything below it, or a file.
@@ -126,10 +133,15 @@ impl Reach<'_> {
         Ok(all)
     }
 
+    /// The hosts that it may reach, apart from the call; `None` if there is none.
+    pub fn hosts(&self) -> Option<ReachedHosts> {
+        self.reaches_hosts().then(|| ReachedHosts { permissions: self.permissions.clone() })
+    }
+
     /// Whether it may reach this host: somebody has granted it by name or pattern, and nobody above leaves it out. Where
     /// no hosts are bounded, none is granted either.
     pub fn host(&self, host: &Host) -> bool {
-        self.reaches_hosts() && self.capabilities().all(|capabilities| capabilities.host(host))
+        self.reaches_hosts() && all_grant(self.permissions, host)
     }
 
     /// Whether there may be a host that it may reach.
@@ -145,6 +157,18 @@ impl Reach<'_> {
     fn unreachable(&self, path: &Path, why: String) -> SandboxError {
         SandboxError::Unreachable { sandbox: self.sandbox, path: path.to_owned(), why }
     }
+}
+
+impl ReachedHosts {
+    /// Whether the call may reach this host: [`Reach::host`].
+    pub fn covers(&self, host: &Host) -> bool {
+        all_grant(&self.permissions, host)
+    }
+}
+
+/// Whether nobody leaves this host out.
+fn all_grant(permissions: &Permissions, host: &Host) -> bool {
+    permissions.capabilities().all(|capabilities| capabilities.host(host))
 }
 
 /// The paths on which all lists of grants agree; the whole workspace if there is no list.

@@ -1,0 +1,56 @@
+//! The way out of a confined program: a door in its own network, and behind it a proxy that judges where it leads.
+//!
+//! ```text
+//!   program and its children ─► 127.0.0.1, in their own network ─► Door ─► Proxy ─► Egress ─► a host that is granted
+//!                                                                           └─► 403: any other
+//! ```
+//!
+//! It is there as long as the program.
+
+use std::{convert::Infallible, future::pending};
+use toolyard::{Failure, ReachedHosts};
+use toolyard_core::{Command, Host, HostPattern};
+use toolyard_egress::{Addresses, Egress, Proxy};
+use toolyard_process::{Door, Program};
+
+/// The variables that tell programs of a proxy. Some read them in small letters alone, some in capitals.
+const VARIABLES: [&str; 6] =
+    ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
+
+/// The proxy for one program.
+#[derive(Debug)]
+pub(super) struct WayOut(Proxy);
+
+impl WayOut {
+    /// A way out to these hosts, of which some may have private addresses.
+    pub(super) fn new(hosts: ReachedHosts, egress: &Egress, private: Vec<HostPattern>) -> Self {
+        let may = move |host: &Host| {
+            let is_private = || private.iter().any(|pattern| pattern.covers(host));
+            hosts.covers(host).then(|| Addresses::with_private(is_private()))
+        };
+        Self(Proxy::new(egress).grant_by(may))
+    }
+}
+
+/// Tells a program of its way out, unless its own variables say something else. They are for its convenience: there is
+/// no other way, whatever they say.
+pub(super) fn told(program: Program, command: &Command) -> Program {
+    let proxy = format!("http://127.0.0.1:{}", Door::PORT);
+    let is_own = |name: &&str| command.variables.iter().any(|variable| variable.name == *name);
+    program.envs(VARIABLES.into_iter().filter(|name| !is_own(name)).map(|name| (name, proxy.clone())))
+}
+
+/// Serves the door of a program that runs, until the future is dropped.
+///
+/// # Errors
+/// [`Failure::Sandbox`]: the door did not open.
+///
+/// # Cancel safety
+/// Dropping the future closes the door, and ends what went through it.
+pub(super) async fn serve(way_out: Option<WayOut>, door: Option<Door>) -> Result<Infallible, Failure> {
+    let Some((WayOut(proxy), door)) = way_out.zip(door) else { return pending().await };
+    let opened = door.opened().await;
+    let listener =
+        opened.map_err(|error| Failure::Sandbox { why: format!("its way out: {error}"), started: true })?;
+    Ok(proxy.serve(listener).await)
+}
