@@ -1,6 +1,7 @@
 //! MCP servers over the life of a command: started before its engine, reported on, and shut down after it.
 
 use crate::{
+    config::ProcessSettings,
     containment,
     display::clip,
     error::Error,
@@ -27,7 +28,7 @@ impl Setup {
             return Ok(());
         }
         let contained = |server: ServerConfig| {
-            let server = server.containment(containment::of_this_program());
+            let server = self.confined(server).containment(containment::of_this_program());
             if self.has_clients { server } else { server.may_ask(false) }
         };
         let servers = self.config.servers.iter().cloned().map(contained).collect();
@@ -39,6 +40,15 @@ impl Setup {
                 Err(Error::Usage(clash))
             }
         }
+    }
+
+    /// Adds to what a confined server reaches what the configuration says of all that is confined. It does not write
+    /// what governs this program (SB-11).
+    fn confined(&self, server: ServerConfig) -> ServerConfig {
+        let Some(given) = server.confinement().cloned() else { return server };
+        let ProcessSettings { system, keeps_git, allow_private } = &self.config.process;
+        let given = given.system(system).keep(self.guarded()).keep_git(*keeps_git);
+        server.confined(given.allow_private(allow_private.iter().cloned()))
     }
 
     /// The error message if a server's tool has the same name as one of the program's own.
@@ -89,10 +99,10 @@ impl Setup {
 
 /// Each server, with its state in words, which may be its own.
 pub(crate) fn states(setup: &Setup) -> Vec<(String, String)> {
-    let state = |status: ServerStatus| {
-        let tools = status.tools.len();
+    let state = |(config, status): (&ServerConfig, ServerStatus)| {
+        let (tools, place) = (status.tools.len(), place(config));
         let text = match status.state {
-            ServerState::Ready => format!("{tools} tools"),
+            ServerState::Ready => format!("{tools} tools{place}"),
             ServerState::Down { why } | ServerState::GivenUp { why } => {
                 format!("not available: {}", redacted(&why))
             }
@@ -100,7 +110,16 @@ pub(crate) fn states(setup: &Setup) -> Vec<(String, String)> {
         };
         (status.name, text)
     };
-    setup.statuses().into_iter().map(state).collect()
+    setup.config.servers.iter().zip(setup.statuses()).map(state).collect()
+}
+
+/// Where a server runs, after the number of its tools.
+fn place(server: &ServerConfig) -> &'static str {
+    match server.confinement() {
+        _ if !server.is_program() => "",
+        Some(_) => ", in process",
+        None => ", unconfined",
+    }
 }
 
 /// The tools that servers list but the engine does not accept, one line each.

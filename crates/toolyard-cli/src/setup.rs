@@ -163,6 +163,11 @@ impl Setup {
         }
     }
 
+    /// What tools do not write (SB-11).
+    pub(crate) fn guarded(&self) -> Vec<PathBuf> {
+        self.tools.resources.get::<Workspace>().map(|workspace| workspace.guarded()).unwrap_or_default()
+    }
+
     /// Whether there is nothing that `toolyard mcp` could serve.
     pub(crate) fn serves_nothing(&self) -> bool {
         self.tools.tools.is_empty() && self.config.servers.is_empty()

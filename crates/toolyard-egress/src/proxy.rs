@@ -40,6 +40,11 @@ use std::{collections::BTreeMap, convert::Infallible, fmt, sync::Arc, time::Dura
 use tokio::{sync::Semaphore, task::JoinSet, time::sleep};
 use toolyard_core::{Host, HostPattern};
 
+/// The variables that tell programs of a proxy: some read them in small letters alone, some in capitals. They are for a
+/// program's convenience; what confines it is that it has no other way.
+pub const PROXY_VARIABLES: [&str; 6] =
+    ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
+
 /// The wait before the next connection is accepted after one could not be.
 const AFTER_ERROR: Duration = Duration::from_millis(100);
 

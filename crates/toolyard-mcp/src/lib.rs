@@ -18,7 +18,8 @@ pub mod gateway;
 mod out;
 
 pub use client::{
-    Pinning, Refused, ServerConfig, ServerState, ServerStatus, Servers, StartError, is_inherited,
+    Pinning, Refused, ServerConfig, ServerConfinement, ServerState, ServerStatus, Servers, StartError,
+    is_inherited,
 };
 pub use gateway::{ClientLimits, Clients, Gateway, HttpError, HttpOptions, ServeError};
 

@@ -39,6 +39,14 @@ pub const TMP_BYTES: u64 = 256 << 20;
 /// The most paths that are granted.
 pub const GRANTS_MAX: usize = 200;
 
+/// What git runs, or reads what to run from, in a repository.
+const GIT: [&str; 2] = [".git/hooks", ".git/config"];
+
+/// The paths of a repository by which whoever writes them decides what git runs, on the host too.
+pub fn git_files(root: &Path) -> impl Iterator<Item = PathBuf> {
+    GIT.into_iter().map(|path| root.join(path))
+}
+
 /// What a confined program reaches: the system, read only, what is granted here, and nothing else. Linux only.
 ///
 /// # Examples

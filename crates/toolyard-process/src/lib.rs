@@ -66,7 +66,9 @@ mod start;
 pub mod utf8;
 
 #[cfg(target_os = "linux")]
-pub use confine::{Confinement, GRANTS_MAX, ProcessLimits, SYSTEM, SYSTEM_FILES, TMP_BYTES, has_landlock};
+pub use confine::{
+    Confinement, GRANTS_MAX, ProcessLimits, SYSTEM, SYSTEM_FILES, TMP_BYTES, git_files, has_landlock,
+};
 pub use containment::Containment;
 pub use deltas::{DELTA_BYTES_MAX, DELTAS_BYTES_MAX, Deltas};
 #[cfg(target_os = "linux")]

@@ -128,7 +128,7 @@ impl ProcessSandbox {
         let files = granted::files(confinement, call.command, &self.system);
         let confinement = files.map_err(|why| Failure::Sandbox { why, started: false })?;
         let guarded = call.cx.resource::<toolyard_tools::Workspace>().map(|workspace| workspace.guarded());
-        let git = call.root.as_deref().filter(|_| self.keeps_git).map(kept::of_git);
+        let git = call.root.as_deref().filter(|_| self.keeps_git).map(toolyard_process::git_files);
         let kept =
             self.kept.iter().cloned().chain(guarded.into_iter().flatten()).chain(git.into_iter().flatten());
         Ok(kept.fold(confinement, Confinement::keep))

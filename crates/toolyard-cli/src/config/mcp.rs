@@ -2,6 +2,7 @@
 
 #[cfg(feature = "mcp-http")]
 mod remote;
+mod sandbox;
 
 #[cfg(feature = "mcp-http")]
 use remote::remote;
@@ -38,8 +39,17 @@ fn server(name: &str, at: &Range<usize>, mut section: Section<'_>, here: &Path) 
     let url = section.string("url");
     let is_remote = url.is_some();
     let mut server = match url {
-        Some(url) => remote(name, url, &mut section, here),
-        None => program(name, &mut section, here),
+        Some(url) => {
+            let server = remote(name, url, &mut section, here);
+            sandbox::take_none(&mut section, at);
+            server
+        }
+        None => {
+            let server = program(name, &mut section, here);
+            let server = sandbox::take(server, &mut section, here);
+            sandbox::check(&server, &section, at);
+            server
+        }
     };
     if let Some(trusted) = section.boolean("trust") {
         server = server.trusted(trusted);

@@ -4,6 +4,7 @@
 
 mod calls;
 mod client;
+mod confined;
 mod foreign;
 mod guide;
 mod life;

@@ -191,6 +191,19 @@ impl FromStr for HostPattern {
     }
 }
 
+impl fmt::Display for HostPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Name::Any => f.write_str("*")?,
+            Name::Subdomain(suffix) => write!(f, "*{suffix}")?,
+            // The colons of an address are not the one before a port.
+            Name::Exactly(name) if name.contains(':') => write!(f, "[{name}]")?,
+            Name::Exactly(name) => f.write_str(name)?,
+        }
+        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
+    }
+}
+
 /// Splits a pattern into the name and the port.
 fn split_port(text: &str) -> Result<(&str, Option<u16>), HostPatternError> {
     match text.rsplit_once(':') {
@@ -210,6 +223,15 @@ mod tests {
 
     fn name(text: &str) -> String {
         Host::parse(text).map_or_else(|error| error.to_string(), |host| host.name)
+    }
+
+    /// A pattern that is written down is the same when it is read.
+    #[test]
+    fn a_pattern_is_read_as_it_is_shown() {
+        for text in ["*", "*:443", "*.example.com", "a.example.com:80", "10.0.0.1", "[::1]", "[::1]:80"] {
+            let pattern: HostPattern = text.parse().unwrap();
+            assert_eq!(pattern.to_string(), text);
+        }
     }
 
     /// PO-1b: an address is the same however its numbers are written.

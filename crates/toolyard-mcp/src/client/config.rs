@@ -1,8 +1,10 @@
 //! The configuration of a server.
 
+mod confinement;
 #[cfg(feature = "http")]
 mod remote;
 
+pub use confinement::ServerConfinement;
 #[cfg(feature = "http")]
 pub(crate) use remote::{Header, Remote};
 use std::{fmt, path::PathBuf, time::Duration};
@@ -48,6 +50,7 @@ pub struct ServerConfig {
     pub(crate) pinning: Pinning,
     pub(crate) startup_timeout: Duration,
     pub(crate) containment: Containment,
+    pub(crate) confinement: Option<ServerConfinement>,
     #[cfg(feature = "http")]
     pub(crate) remote: Option<Remote>,
 }
@@ -101,6 +104,7 @@ impl ServerConfig {
             pinning: Pinning::default(),
             startup_timeout: STARTUP_TIMEOUT,
             containment: Containment::default(),
+            confinement: None,
             #[cfg(feature = "http")]
             remote: None,
         }
@@ -194,6 +198,29 @@ impl ServerConfig {
         self
     }
 
+    /// Confines it: it reaches what this says and nothing else. Its directory is then the one that is set, which it must
+    /// reach, else that of this process if it reaches that, else `/tmp`. Only on Linux and under a `Containment::Helper`;
+    /// elsewhere it does not start.
+    #[must_use]
+    pub fn confined(mut self, to: ServerConfinement) -> Self {
+        self.confinement = Some(to);
+        self
+    }
+
+    /// What it is confined to, if it is.
+    pub fn confinement(&self) -> Option<&ServerConfinement> {
+        self.confinement.as_ref()
+    }
+
+    /// Whether it is a program that is started here.
+    pub fn is_program(&self) -> bool {
+        #[cfg(feature = "http")]
+        if self.remote.is_some() {
+            return false;
+        }
+        true
+    }
+
     /// The secrets that it is given, over HTTP or in its environment, for a [`Redactor`](toolyard::Redactor).
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         let variables = self.env.iter().filter(|variable| variable.is_secret).map(|it| it.value.0.as_str());
@@ -211,6 +238,7 @@ impl ServerConfig {
             args,
             env,
             cwd,
+            confinement,
             #[cfg(feature = "http")]
             remote,
             name: _,
@@ -228,6 +256,8 @@ impl ServerConfig {
             .list(args.iter().map(|argument| ContentHash::new("argument").text(argument).finish()))
             .list(env.iter().map(Variable::fingerprint))
             .option(cwd.as_ref().map(path));
+        // What is confined reaches other things; what is not is known as it was before anything could be.
+        let hash = confinement.iter().fold(hash, |hash, given| hash.bytes(&given.fingerprint()));
         #[cfg(feature = "http")]
         let hash = hash.option(remote.as_ref().map(Remote::fingerprint));
         hash.finish()
@@ -279,6 +309,12 @@ mod tests {
             base().secret_env("TOKEN", "1"),
             base().secret_env("MODE", "1"),
             base().cwd("/"),
+            base().confined(ServerConfinement::new()),
+            base().confined(ServerConfinement::new().read("/a")),
+            base().confined(ServerConfinement::new().write("/a")),
+            base().confined(ServerConfinement::new().hosts(["a".parse().unwrap()])),
+            base().confined(ServerConfinement::new().allow_private(["a".parse().unwrap()])),
+            base().confined(ServerConfinement::new().keep_git(false)),
         ];
         let different: std::collections::BTreeSet<_> = others.iter().map(ServerConfig::reached).collect();
         assert_eq!(different.len(), others.len());

@@ -3,6 +3,8 @@
 pub(crate) mod changes;
 pub(crate) mod child;
 pub(crate) mod complaint;
+#[cfg(target_os = "linux")]
+mod confined;
 pub(crate) mod environment;
 pub(crate) mod restarts;
 pub(crate) mod running;

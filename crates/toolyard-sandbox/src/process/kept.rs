@@ -1,13 +1,9 @@
-//! What the sandbox keeps: limits, and paths that are not written.
+//! The limits that the sandbox keeps.
 
 use super::PROCESS;
-use std::path::{Path, PathBuf};
 use toolyard::SandboxError;
 use toolyard_core::ResourceLimits;
 use toolyard_process::ProcessLimits;
-
-/// What git runs, or reads what to run from.
-const GIT: [&str; 2] = [".git/hooks", ".git/config"];
 
 /// The limits of a grant, as the kernel keeps them for each process.
 ///
@@ -35,11 +31,6 @@ pub(crate) fn is_kept(limit: &str) -> bool {
         "processes" => ProcessLimits::keeps_processes(),
         _ => false,
     }
-}
-
-/// The paths in a workspace that git would be led by.
-pub(super) fn of_git(root: &Path) -> Vec<PathBuf> {
-    GIT.iter().map(|path| root.join(path)).collect()
 }
 
 #[cfg(test)]

@@ -10,12 +10,8 @@
 use std::{convert::Infallible, future::pending};
 use toolyard::{Failure, ReachedHosts};
 use toolyard_core::{Command, Host, HostPattern};
-use toolyard_egress::{Addresses, Egress, Proxy};
+use toolyard_egress::{Addresses, Egress, PROXY_VARIABLES, Proxy};
 use toolyard_process::{Door, Program};
-
-/// The variables that tell programs of a proxy. Some read them in small letters alone, some in capitals.
-const VARIABLES: [&str; 6] =
-    ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
 
 /// The proxy for one program.
 #[derive(Debug)]
@@ -37,7 +33,7 @@ impl WayOut {
 pub(super) fn told(program: Program, command: &Command) -> Program {
     let proxy = format!("http://127.0.0.1:{}", Door::PORT);
     let is_own = |name: &&str| command.variables.iter().any(|variable| variable.name == *name);
-    program.envs(VARIABLES.into_iter().filter(|name| !is_own(name)).map(|name| (name, proxy.clone())))
+    program.envs(PROXY_VARIABLES.into_iter().filter(|name| !is_own(name)).map(|name| (name, proxy.clone())))
 }
 
 /// Serves the door of a program that runs, until the future is dropped.

@@ -2,7 +2,7 @@
 
 use super::{read, refused};
 use std::time::Duration;
-use toolyard_mcp::{ClientLimits, Pinning, ServerConfig};
+use toolyard_mcp::{ClientLimits, Pinning, ServerConfig, ServerConfinement};
 
 #[test]
 fn every_key_of_a_server_is_read() {
@@ -38,7 +38,36 @@ fn every_key_of_a_server_is_read() {
     assert_eq!(config.servers, [git, time]);
 }
 
-/// A value `$NAME` is read from the environment, so that the file holds no secret.
+/// SB-5: what a confined server reaches is read, relative to the file; what reaches nothing is refused.
+#[test]
+fn what_a_confined_server_reaches_is_read() {
+    let here = env!("CARGO_MANIFEST_DIR");
+    let config = read(&format!(
+        "[mcp.a]\ncommand = \"a\"\nsandbox = \"process\"\n\
+         files = [\"{here}/src\", \"r:{here}\", \"rw:{here}/tests\"]\nhosts = [\"*.example.com:443\"]"
+    ));
+    let reached =
+        ServerConfinement::new().read(format!("{here}/src")).read(here).write(format!("{here}/tests"));
+    let reached = reached.hosts(["*.example.com:443".parse().unwrap()]);
+    assert_eq!(config.unwrap().servers, [ServerConfig::new("a", "a").may_ask(true).confined(reached)]);
+    let mcp = "[mcp.a]\ncommand = \"a\"\n";
+    let what = "[mcp.\"a\"] files says what a confined server reaches: set sandbox = \"process\" too";
+    refused(&format!("{mcp}files = [\"/\"]"), 1, what);
+    let what = "[mcp.\"a\"] files: there is no '/no/such/file'";
+    refused(&format!("{mcp}sandbox = \"process\"\nfiles = [\"rw:/no/such/file\"]"), 4, what);
+    let what = "[mcp.\"a\"] sandbox must be one of 'host', 'process', not 'wasm'";
+    refused(&format!("{mcp}sandbox = \"wasm\""), 3, what);
+    read(&format!("{mcp}sandbox = \"host\"")).unwrap();
+}
+
+/// SB-5: what is started elsewhere is not confined here.
+#[cfg(feature = "mcp-http")]
+#[test]
+fn a_server_over_http_has_no_sandbox() {
+    let what = "[mcp.\"a\"] sandbox is for a server that is started here, and this one has a url";
+    refused("[mcp.a]\nurl = \"http://h/\"\nsandbox = \"process\"", 1, what);
+}
+
 /// What clients may send is read, with bounds that leave room for some of the largest messages.
 #[test]
 fn the_limits_of_clients_are_read() {
@@ -53,6 +82,7 @@ fn the_limits_of_clients_are_read() {
     refused("[gateway]\nin_flight_max = \"4GiB\"", 2, "[gateway] in_flight_max must be less than 4GiB");
 }
 
+/// A value `$NAME` is read from the environment, so that the file holds no secret.
 #[test]
 fn a_variable_may_be_the_programs_own() {
     let config = read("[mcp.a]\ncommand = \"a\"\nenv = { P = \"$PATH\" }").unwrap();

@@ -1,5 +1,7 @@
 //! A server's processes: the one that is started, with all that it starts.
 
+#[cfg(target_os = "linux")]
+use super::confined;
 use super::{
     environment,
     running::Running,
@@ -8,6 +10,7 @@ use super::{
 use crate::client::config::ServerConfig;
 use std::{io, time::Duration};
 use tokio::{task::JoinHandle, time::timeout};
+use tokio_util::task::AbortOnDropHandle;
 use toolyard_process::{Input, Output, Processes, Program, Ran, Report};
 
 /// How long a server may take to end after its input is closed.
@@ -25,6 +28,8 @@ pub(crate) struct Process {
     running: Running,
     last_lines: LastLines,
     stderr_task: Option<JoinHandle<()>>,
+    /// Serves its way out as long as it lives.
+    _way_out: Option<AbortOnDropHandle<()>>,
 }
 
 /// Starts a server, whose processes are `running` from then on; returns its output and input as well.
@@ -32,27 +37,45 @@ pub(crate) struct Process {
 /// # Cancel safety
 /// Dropping the future kills what was started.
 pub(crate) async fn start(config: &ServerConfig, running: &Running) -> io::Result<(Process, Output, Input)> {
-    let started = program(config).start(&config.containment)?;
+    let started = program(config)?.start(&config.containment)?;
     running.set(started.processes.killer());
     let last_lines = LastLines::default();
     let read_stderr = |stderr| tokio::spawn(stderr::read(config.name.clone(), stderr, last_lines.clone()));
     let stderr_task = started.stderr.map(read_stderr);
     let running = running.clone();
-    let mut process = Process { processes: started.processes, running, last_lines, stderr_task };
-    process.processes.started().await.map_err(io::Error::other)?;
+    let mut process =
+        Process { processes: started.processes, running, last_lines, stderr_task, _way_out: None };
+    process.processes.started().await.map_err(|why| match config.confinement {
+        Some(_) => {
+            io::Error::other(format!("{why}; it reaches the system, its program and its files, and no more"))
+        }
+        None => io::Error::other(why),
+    })?;
+    #[cfg(target_os = "linux")]
+    if let Some((door, given)) = started.door.zip(config.confinement.as_ref()) {
+        process._way_out = Some(confined::serve(door, given).await?);
+    }
     let input = started.stdin.ok_or_else(|| io::Error::other("a pipe to it is missing"))?;
     Ok((process, started.stdout, input))
 }
 
-fn program(config: &ServerConfig) -> Program {
+fn program(config: &ServerConfig) -> io::Result<Program> {
+    let program = match &config.confinement {
+        None => unconfined(config),
+        #[cfg(target_os = "linux")]
+        Some(given) => confined::program(config, given)?,
+        #[cfg(not(target_os = "linux"))]
+        Some(_) => {
+            let why = "servers are confined on Linux alone";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+        }
+    };
     let variables = config.env.iter().map(|variable| (&variable.name, &variable.value.0));
-    let program = Program::new(&config.command)
-        .args(&config.args)
-        .envs(environment::inherited())
-        .envs(variables)
-        .piped_input()
-        .errors_apart()
-        .helper_name(HELPER_NAME);
+    Ok(program.args(&config.args).envs(variables).piped_input().errors_apart().helper_name(HELPER_NAME))
+}
+
+fn unconfined(config: &ServerConfig) -> Program {
+    let program = Program::new(&config.command).envs(environment::inherited());
     match &config.cwd {
         Some(cwd) => program.directory(cwd),
         None => program,

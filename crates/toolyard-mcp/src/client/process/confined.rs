@@ -1,0 +1,224 @@
+//! A server that reaches what it is given and nothing else.
+//!
+//! ```text
+//!   ServerConfinement ─► paths, opened ─► Confinement ─► a helper ─► the server, confined
+//!                        hosts ─────────► Door ◄───────── what it connects to
+//!                                           └─► Proxy ─► a host that is named
+//! ```
+
+use super::environment;
+use crate::client::config::{ServerConfig, ServerConfinement};
+use std::{
+    fs::File,
+    io,
+    path::{Component, Path, PathBuf},
+};
+use tokio_util::task::AbortOnDropHandle;
+use toolyard::HostPattern;
+use toolyard_egress::{Addresses, Egress, PROXY_VARIABLES, Proxy};
+use toolyard_process::{Confinement, Door, Program, SYSTEM, SYSTEM_FILES, git_files};
+
+/// The directory of a server whose own is not reached, and the home of all.
+const HOME: &str = "/tmp";
+
+/// The variables of this process that mean something inside.
+const INHERITED: [&str; 8] = ["LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "TERM", "TZ", "USER"];
+
+/// The program of a server, confined. Its arguments and its own variables are still missing.
+///
+/// # Errors
+/// Which path cannot be opened, and why; or that its directory is not reached.
+pub(super) fn program(config: &ServerConfig, given: &ServerConfinement) -> io::Result<Program> {
+    let mut reached = Reached::new(given)?;
+    let command = if is_named_by_place(&config.command) {
+        let command = place(&config.command)?;
+        reached.read(&command)?;
+        command
+    } else {
+        config.command.clone()
+    };
+    let directory = reached.directory(config.cwd.as_deref())?;
+    let inherited = environment::inherited().filter(|(name, _)| INHERITED.contains(name));
+    let program = Program::new(command).envs(inherited).env("HOME", HOME).directory(directory);
+    if given.hosts.is_empty() {
+        return Ok(program.confined(reached.confinement));
+    }
+    let proxy = format!("http://127.0.0.1:{}", Door::PORT);
+    let program = program.envs(PROXY_VARIABLES.map(|name| (name, proxy.clone())));
+    Ok(program.confined(reached.confinement.door()))
+}
+
+/// Serves the door of a server that has started, until the handle is dropped.
+///
+/// # Errors
+/// Why the door did not open.
+pub(super) async fn serve(door: Door, given: &ServerConfinement) -> io::Result<AbortOnDropHandle<()>> {
+    let listener = door.opened().await?;
+    let (hosts, private) = (given.hosts.clone(), given.private.clone());
+    let covers = |patterns: &[HostPattern], host: &_| patterns.iter().any(|pattern| pattern.covers(host));
+    let may = move |host: &_| covers(&hosts, host).then(|| Addresses::with_private(covers(&private, host)));
+    let proxy = Proxy::new(&Egress::new()).grant_by(may);
+    Ok(AbortOnDropHandle::new(tokio::spawn(async move { match proxy.serve(listener).await {} })))
+}
+
+/// Whether a program is named by where it lies, and not searched for in `PATH`.
+fn is_named_by_place(command: &Path) -> bool {
+    command.components().count() > 1
+}
+
+/// What a server reaches, as it is opened.
+struct Reached {
+    confinement: Confinement,
+    paths: Vec<Opened>,
+    system: Vec<PathBuf>,
+}
+
+/// A path that it reaches.
+struct Opened {
+    /// Where the server finds it.
+    at: PathBuf,
+    /// Where it lies, with links resolved.
+    lies: PathBuf,
+    is_writable: bool,
+}
+
+impl Reached {
+    fn new(given: &ServerConfinement) -> io::Result<Self> {
+        let system = SYSTEM.iter().chain(SYSTEM_FILES).map(PathBuf::from);
+        let system: Vec<PathBuf> = system.chain(given.system.iter().cloned()).collect();
+        let confinement = Confinement::new().system(system.iter().cloned());
+        let mut reached = Self { confinement, paths: Vec::new(), system };
+        for path in &given.paths {
+            reached.add(place(&path.path)?, path.is_writable)?;
+        }
+        let kept = reached.kept(given);
+        reached.confinement = kept.into_iter().fold(reached.confinement, Confinement::keep);
+        Ok(reached)
+    }
+
+    /// The places of what is not written, although it lies in what is.
+    fn kept(&self, given: &ServerConfinement) -> Vec<PathBuf> {
+        let writable = || self.paths.iter().filter(|path| path.is_writable);
+        let git = writable().filter(|_| given.keeps_git).flat_map(|path| git_files(&path.at));
+        let named = given.kept.iter().filter_map(|kept| place(kept).ok());
+        let named = named.flat_map(|kept| {
+            let lies = lies(&kept);
+            writable().filter_map(move |path| Some(path.at.join(lies.strip_prefix(&path.lies).ok()?)))
+        });
+        git.chain(named).collect()
+    }
+
+    fn add(&mut self, at: PathBuf, is_writable: bool) -> io::Result<()> {
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("'{}': {error}", at.display()));
+        let lies = at.canonicalize().map_err(named)?;
+        let handle = File::open(&lies).map_err(named)?;
+        let confinement = std::mem::take(&mut self.confinement);
+        self.confinement = confinement.grant(handle, &at, is_writable);
+        self.paths.push(Opened { at, lies, is_writable });
+        Ok(())
+    }
+
+    /// Lets it read a path, unless it does already.
+    fn read(&mut self, path: &Path) -> io::Result<()> {
+        if self.covers(path) { Ok(()) } else { self.add(path.to_owned(), false) }
+    }
+
+    fn covers(&self, path: &Path) -> bool {
+        self.paths
+            .iter()
+            .map(|opened| &opened.at)
+            .chain(&self.system)
+            .any(|reached| path.starts_with(reached))
+    }
+
+    /// The directory that it starts in: its own, which it must reach, or that of this process if it reaches that.
+    fn directory(&self, own: Option<&Path>) -> io::Result<PathBuf> {
+        let Some(own) = own else {
+            let ours = std::env::current_dir()?;
+            return Ok(if self.covers(&ours) { ours } else { HOME.into() });
+        };
+        let own = place(own)?;
+        if self.covers(&own) {
+            return Ok(own);
+        }
+        let why = format!("it does not reach its directory '{}'", own.display());
+        Err(io::Error::new(io::ErrorKind::InvalidInput, why))
+    }
+}
+
+/// An absolute path that says by its name alone where it leads. Its last part stays as it is: a program may be a link
+/// that means something by its place.
+fn place(path: &Path) -> io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    if !path.components().any(|part| part == Component::ParentDir) {
+        return Ok(path);
+    }
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => Ok(parent.canonicalize()?.join(name)),
+        _ => path.canonicalize(),
+    }
+}
+
+/// Where a path lies, with links resolved as far as it exists.
+fn lies(path: &Path) -> PathBuf {
+    let of_parent = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+    path.canonicalize().ok().or_else(of_parent).unwrap_or_else(|| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{fs, os::unix::fs::symlink};
+
+    /// A directory, and a link to it.
+    fn linked() -> (tempfile::TempDir, PathBuf, PathBuf) {
+        let place = tempfile::tempdir().unwrap();
+        let lies = place.path().canonicalize().unwrap().join("lies");
+        let link = lies.with_file_name("link");
+        fs::create_dir(&lies).unwrap();
+        symlink(&lies, &link).unwrap();
+        (place, lies, link)
+    }
+
+    /// SB-11: what governs is kept where the server finds it, whatever it is called outside; what git runs too.
+    #[test]
+    fn what_governs_is_kept_where_the_server_finds_it() {
+        let (_place, lies, link) = linked();
+        let given = ServerConfinement::new().write(&link).keep([lies.join("toolyard.toml")]);
+        let kept = |given: &ServerConfinement| Reached::new(given).unwrap().kept(given);
+        let wanted = [".git/hooks", ".git/config", "toolyard.toml"].map(|path| link.join(path));
+        assert_eq!(kept(&given), wanted);
+        assert_eq!(kept(&given.clone().keep_git(false)), wanted[2..]);
+        assert!(kept(&ServerConfinement::new().read(&link)).is_empty());
+    }
+
+    /// SB-5: a server starts in its own directory, or where this process is, if it reaches that.
+    #[test]
+    fn a_server_starts_where_it_reaches() {
+        let (_place, lies, link) = linked();
+        let in_link = Reached::new(&ServerConfinement::new().read(&link)).unwrap();
+        assert_eq!(in_link.directory(Some(&link)).unwrap(), link);
+        assert_eq!(in_link.directory(None).unwrap(), Path::new(HOME));
+        let why = in_link.directory(Some(&lies)).unwrap_err().to_string();
+        assert_eq!(why, format!("it does not reach its directory '{}'", lies.display()));
+        let ours = std::env::current_dir().unwrap();
+        let in_ours = Reached::new(&ServerConfinement::new().read(&ours)).unwrap();
+        assert_eq!(in_ours.directory(None).unwrap(), ours);
+        let missing = Reached::new(&ServerConfinement::new().read(lies.join("none"))).err().unwrap();
+        assert_eq!(
+            missing.to_string(),
+            format!("'{}/none': No such file or directory (os error 2)", lies.display())
+        );
+    }
+
+    /// A program that is a link by its last part stays one: what it does may follow from where it lies.
+    #[test]
+    fn a_place_is_where_a_path_leads_up_to_its_last_part() {
+        let (_place, lies, link) = linked();
+        fs::create_dir(lies.join("a")).unwrap();
+        symlink("/bin/sh", lies.join("sh")).unwrap();
+        assert_eq!(place(&link.join("a/../sh")).unwrap(), lies.join("sh"));
+        assert_eq!(place(&link.join("sh")).unwrap(), link.join("sh"));
+        assert_eq!(place(&link.join("a/..")).unwrap(), lies);
+    }
+}
