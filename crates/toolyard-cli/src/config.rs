@@ -30,6 +30,7 @@ pub(crate) use sandbox::ProcessSettings;
 pub(crate) use shell::{SHELL, ShellSettings};
 pub(crate) use tool::SUB_AGENTS;
 
+use crate::modules::Modules;
 use section::{Errors, Section, Source};
 use std::{
     collections::BTreeMap,
@@ -133,6 +134,8 @@ pub(crate) struct Config {
     pub(crate) shell: ShellSettings,
     /// What the process sandbox gives.
     pub(crate) process: ProcessSettings,
+    /// The modules among the programs, once they are compiled.
+    pub(crate) modules: Modules,
     /// The tools that are programs.
     pub(crate) programs: Vec<ProgramTool>,
     /// The names of those that have errors.
@@ -175,6 +178,7 @@ impl Default for Config {
             limits: Limits::default(),
             shell: ShellSettings::default(),
             process: ProcessSettings::default(),
+            modules: Modules::default(),
             programs: Vec::new(),
             broken_programs: Vec::new(),
             servers: Vec::new(),

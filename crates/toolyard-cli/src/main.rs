@@ -28,6 +28,8 @@ mod identity;
 mod input;
 mod logging;
 mod mcp;
+#[cfg_attr(not(feature = "wasm"), path = "no_modules.rs")]
+mod modules;
 mod plan;
 mod programs;
 mod report;

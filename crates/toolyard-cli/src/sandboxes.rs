@@ -1,6 +1,9 @@
 //! The sandboxes of this machine, as the configuration sets them.
 
-use crate::config::Config;
+use crate::{
+    config::Config,
+    modules::{self, Modules},
+};
 use std::sync::Arc;
 use toolyard::{Backend, HostBackend, Sandbox};
 use toolyard_egress::Egress;
@@ -9,14 +12,12 @@ use toolyard_sandbox::{RemoteSandbox, Sandboxes};
 /// Where the calls of an engine with this configuration execute.
 pub(crate) fn backend(config: &Config, host: HostBackend) -> Arc<dyn Backend> {
     let egress = Egress::new();
-    let sandboxes = Sandboxes::new(host).remote(RemoteSandbox::new(egress.clone()));
+    let sandboxes = config.modules.add_to(Sandboxes::new(host).remote(RemoteSandbox::new(egress.clone())));
     #[cfg(target_os = "linux")]
     let sandboxes = match process(config) {
         Some(process) => sandboxes.process(process.egress(egress)),
         None => sandboxes,
     };
-    #[cfg(not(target_os = "linux"))]
-    let _ = config;
     sandboxes.into_backend()
 }
 
@@ -34,16 +35,16 @@ pub(crate) fn process(config: &Config) -> Option<toolyard_sandbox::ProcessSandbo
 pub(crate) fn exists(sandbox: Sandbox) -> bool {
     matches!(sandbox, Sandbox::Host | Sandbox::Remote)
         || cfg!(target_os = "linux") && sandbox == Sandbox::Process
+        || modules::EXIST && sandbox == Sandbox::Wasm
 }
 
 /// Whether a sandbox keeps a limit on this machine.
-#[cfg_attr(not(target_os = "linux"), expect(unused_variables, reason = "elsewhere no sandbox keeps any"))]
 pub(crate) fn keeps(sandbox: Sandbox, limit: &str) -> bool {
     #[cfg(target_os = "linux")]
     if sandbox == Sandbox::Process {
         return toolyard_sandbox::ProcessSandbox::keeps(limit);
     }
-    false
+    sandbox == Sandbox::Wasm && Modules::keep(limit)
 }
 
 /// How services are reached.
@@ -53,7 +54,12 @@ const SCHEMES: &str = if cfg!(feature = "mcp-https") { "http or https" } else { 
 pub(crate) async fn described(config: &Config) -> Vec<(&'static str, String)> {
     let host = "confines nothing; limits wall time and output";
     let remote = format!("a service at its own origin, {SCHEMES}; limits wall time and output");
-    vec![("host", host.to_owned()), ("process", process_described(config).await), ("remote", remote)]
+    vec![
+        ("host", host.to_owned()),
+        ("process", process_described(config).await),
+        ("wasm", modules::DESCRIBED.to_owned()),
+        ("remote", remote),
+    ]
 }
 
 #[cfg(target_os = "linux")]

@@ -4,7 +4,9 @@ use crate::{
     cli::SetupArgs,
     config::{Config, DEFAULT_FILE},
     error::{Error, chain},
-    logging, programs, sandboxes, secrecy,
+    logging,
+    modules::Modules,
+    programs, sandboxes, secrecy,
 };
 use std::{
     collections::HashMap,
@@ -63,6 +65,7 @@ impl Setup {
         logging::redact(config.redactor.clone());
         let root = args.workspace.clone().or_else(|| config.root.clone());
         let root = root.unwrap_or_else(|| PathBuf::from("."));
+        config.modules = Modules::compiled(&config.programs, &root).map_err(Error::Usage)?;
         let tools = toolset(&root, &config)?;
         let setup = Self {
             tools,

@@ -211,6 +211,14 @@ impl Module {
             output_bytes: PROGRAM_OUTPUT_BYTES,
         }
     }
+
+    /// Adds a variable.
+    #[must_use]
+    pub fn variable(mut self, name: impl Into<String>, value: impl Into<OsString>) -> Self {
+        let variable = Variable { name: name.into(), value: value.into() };
+        self.variables = self.variables.iter().cloned().chain([variable]).collect();
+        self
+    }
 }
 
 /// A service that is called over HTTP for one call, by the contract.

@@ -7,6 +7,8 @@
 //!                                          fed by the contract, ended with all that it starts
 //! ```
 //!
+//! The feature `wasm` adds the sandbox for WebAssembly modules (`WasmSandbox`), and a compiler to build.
+//!
 //! A portable tool needs no Rust: its [`Program`](toolyard_core::Program) is data, and the contract of
 //! [`toolyard_program`] says what it is given and what its answer means (SB-1, SB-2).
 //!
@@ -33,15 +35,21 @@
 
 #[cfg(unix)]
 mod command;
+#[cfg(any(unix, feature = "wasm"))]
+mod printed;
 #[cfg(target_os = "linux")]
 mod process;
 mod remote;
 mod sandboxes;
 mod tool;
 mod version;
+#[cfg(feature = "wasm")]
+mod wasm;
 
 #[cfg(target_os = "linux")]
 pub use process::ProcessSandbox;
 pub use remote::RemoteSandbox;
 pub use sandboxes::Sandboxes;
 pub use tool::{FileError, PortableTool};
+#[cfg(feature = "wasm")]
+pub use wasm::{ModuleError, WasmSandbox};

@@ -21,6 +21,8 @@ pub struct Sandboxes {
     #[cfg(target_os = "linux")]
     process: Option<crate::ProcessSandbox>,
     remote: Option<RemoteSandbox>,
+    #[cfg(feature = "wasm")]
+    wasm: Option<crate::WasmSandbox>,
 }
 
 impl Sandboxes {
@@ -31,6 +33,8 @@ impl Sandboxes {
             #[cfg(target_os = "linux")]
             process: None,
             remote: None,
+            #[cfg(feature = "wasm")]
+            wasm: None,
         }
     }
 
@@ -49,6 +53,14 @@ impl Sandboxes {
         self
     }
 
+    /// Adds WebAssembly modules.
+    #[cfg(feature = "wasm")]
+    #[must_use]
+    pub fn wasm(mut self, wasm: crate::WasmSandbox) -> Self {
+        self.wasm = Some(wasm);
+        self
+    }
+
     /// These as a back-end of an engine.
     pub fn into_backend(self) -> Arc<dyn Backend> {
         Arc::new(self)
@@ -63,6 +75,11 @@ impl Backend for Sandboxes {
             Sandbox::Process => match &self.process {
                 Some(process) => process.execute(execution),
                 None => Err(SandboxError::Unavailable(Sandbox::Process)),
+            },
+            #[cfg(feature = "wasm")]
+            Sandbox::Wasm => match &self.wasm {
+                Some(wasm) => wasm.execute(execution),
+                None => Err(SandboxError::Unavailable(Sandbox::Wasm)),
             },
             Sandbox::Remote => match &self.remote {
                 Some(remote) => remote.execute(execution),

@@ -23,7 +23,6 @@ pub struct Ended {
 
 /// How a guest came to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum End {
     /// It exited with this code; 0 also for one that returns.
     Exited(i32),

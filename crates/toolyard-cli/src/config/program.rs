@@ -1,6 +1,7 @@
 //! `[program.NAME]`: tools that are programs of any language (SB-1).
 
 mod command;
+mod module;
 mod schema;
 mod service;
 
@@ -109,9 +110,14 @@ fn tool(name: &str, at: &Range<usize>, mut section: Section<'_>, here: &Path) ->
     let output = section.choice("output", OUTPUTS).map(|(kind, _)| kind).unwrap_or_default();
     let bytes = output_bytes(&mut section);
     let is_writable = section.boolean("writable").unwrap_or_default();
-    let made = match section.string("url") {
-        Some(url) => service::take(url, &mut section, output, bytes),
-        None => command::take(at, &mut section, here, output, bytes),
+    let made = match (section.string("url"), section.string("wasm")) {
+        (Some(url), None) => service::take(url, &mut section, output, bytes),
+        (None, Some(file)) => module::take(&file, &mut section, here, output, bytes),
+        (Some(_), Some((_, at))) => {
+            section.report(&at, format!("{}is a url or a wasm module, not both", section.prefix()));
+            None
+        }
+        (None, None) => command::take(at, &mut section, here, output, bytes),
     };
     section.finish();
     made.map(|Made { program, files, secrets }| ProgramTool { spec, program, files, is_writable, secrets })

@@ -12,6 +12,8 @@ mod episodes;
 mod interrupt;
 #[cfg(target_os = "linux")]
 mod memory;
+#[cfg(feature = "wasm")]
+mod modules;
 mod named_pipe;
 mod permission;
 #[cfg(unix)]

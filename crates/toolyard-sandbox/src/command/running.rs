@@ -1,13 +1,11 @@
 //! A running command until its end: feeds it, reads what it writes, and ends it if it has to stop.
 
+use crate::printed::{self, ERRORS_BYTES};
 use std::io;
 use tokio::{io::AsyncWriteExt as _, net::unix::pipe};
 use toolyard_core::{ToolContext, ToolError};
 use toolyard_process::{Deltas, End, HeadTail, OutputReader, Processes, Ran, Report, Started};
 use toolyard_program::{Ended, Exit, Kept};
-
-/// How many bytes of standard error are kept for errors: half of them from its start, half from its end.
-const ERRORS_BYTES: usize = 8 << 10;
 
 /// A command that was started.
 pub(super) struct Running {
@@ -138,14 +136,6 @@ impl Streams {
             deltas.push(piece, |text| cx.emit(text));
         });
         deltas.finish(|text| cx.emit(text));
-        let total = kept.total();
-        let (text, is_whole) = match kept.into_whole() {
-            Ok(bytes) => match String::from_utf8(bytes) {
-                Ok(text) => (text, true),
-                Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), false),
-            },
-            Err(kept) => (kept.into_text(), false),
-        };
-        (Kept { text, total, is_whole }, kept_errors.into_text())
+        (printed::kept(kept), kept_errors.into_text())
     }
 }

@@ -31,9 +31,12 @@ pub(super) fn take(
             && !section.is_mistyped("command")
             && !section.was_given("url")
             && !section.is_mistyped("url")
+            && !section.is_mistyped("wasm")
         {
-            let what =
-                format!("{}needs a command, such as [\"./count\", \"--json\"], or a url", section.prefix());
+            let what = format!(
+                "{}needs a command, such as [\"./count\", \"--json\"], a wasm module, or a url",
+                section.prefix()
+            );
             section.report(at, what);
         }
         return None;

@@ -132,3 +132,25 @@ fn mistakes_are_named() {
     wrong(&named("\"a b\""), 1, "'a b' is not a name for a tool");
     wrong(&named("echo"), 1, "a built-in tool is called 'echo': choose another name");
 }
+
+/// SB-1: a module is a tool where the program can run modules, and a mistake that says so where it cannot.
+#[test]
+fn a_module_is_a_tool() {
+    let text = "[program.a]\ndescription = \"a\"\nwasm = \"count\"\nargs = [\"--json\"]\nenv = { A = \"1\" }";
+    if cfg!(feature = "wasm") {
+        let (dir, config) = placed(text);
+        let tool = &config.unwrap().programs[0];
+        let Program::Wasm(module) = &tool.program else { panic!("{:?}", tool.program) };
+        assert_eq!(
+            (&module.file, &module.arguments[..]),
+            (&dir.path().join("count"), &["--json".to_owned()][..])
+        );
+        assert_eq!((&*module.variables[0].name, &tool.files), ("A", &vec![dir.path().join("count")]));
+        wrong(&text.replace("count", "none"), 3, "[program.\"a\"] wasm: there is no file '");
+    } else {
+        let what = "[program.\"a\"] wasm: this toolyard cannot run modules: build it with the feature 'wasm'";
+        wrong(text, 3, what);
+    }
+    let both = "[program.a]\ndescription = \"a\"\nwasm = \"count\"\nurl = \"http://a\"";
+    wrong(both, 3, "[program.\"a\"] is a url or a wasm module, not both");
+}

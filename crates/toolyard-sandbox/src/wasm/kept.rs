@@ -1,0 +1,94 @@
+//! What the sandbox keeps: limits, and paths that are not written.
+
+use super::WASM;
+use std::path::{Path, PathBuf};
+use toolyard::SandboxError;
+use toolyard_core::ResourceLimits;
+use toolyard_wasm::Limits;
+
+/// What git runs, or reads what to run from.
+const GIT: [&str; 2] = [".git/hooks", ".git/config"];
+
+/// The limits of a grant, of which wall time and output are kept by whoever waits for the call. A module is one process,
+/// so what one process may have is what all may have; it can start none.
+///
+/// # Errors
+/// [`SandboxError::Unenforceable`] for the first that it cannot keep: never weaker than granted (SB-4).
+pub(super) fn limits(limits: &ResourceLimits) -> Result<Limits, SandboxError> {
+    if let Some(limit) = limits.kept_by_sandboxes().find(|limit| !is_kept(limit)) {
+        return Err(SandboxError::Unenforceable { sandbox: WASM, limit });
+    }
+    let mut kept = Limits::default();
+    kept.memory = least(limits.memory, limits.memory_per_process);
+    kept.cpu_time = least(limits.cpu_time, limits.cpu_time_per_process);
+    kept.open_files = limits.open_files;
+    Ok(kept)
+}
+
+/// Whether this sandbox keeps a limit.
+pub(super) fn is_kept(limit: &str) -> bool {
+    let kept =
+        ["memory", "memory per process", "CPU time", "CPU time per process", "processes", "open files"];
+    kept.contains(&limit)
+}
+
+fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+    one.into_iter().chain(other).min()
+}
+
+/// The paths in a workspace that git would be led by; none if it is no repository.
+pub(super) fn of_git(root: &Path) -> Vec<PathBuf> {
+    match root.join(".git").symlink_metadata() {
+        Ok(_) => GIT.iter().map(|path| root.join(path)).collect(),
+        Err(_) => Vec::new(),
+    }
+}
+
+/// The path with all links followed that exist by now, so that it compares with the place of a directory.
+pub(super) fn resolved(path: &Path) -> PathBuf {
+    let mut rest = Vec::new();
+    let mut at = path;
+    loop {
+        if let Ok(found) = at.canonicalize() {
+            return rest.iter().rev().fold(found, |found, name| found.join(name));
+        }
+        let (Some(above), Some(name)) = (at.parent(), at.file_name()) else { return path.to_owned() };
+        rest.push(name);
+        at = above;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// SB-4: all that a grant can limit is kept, and the narrower of two that mean the same here.
+    #[test]
+    fn all_limits_are_kept() {
+        let mut bounded = ResourceLimits::unlimited();
+        (bounded.memory, bounded.memory_per_process) = (Some(2), Some(1));
+        (bounded.cpu_time, bounded.cpu_time_per_process) = (Some(Duration::from_secs(1)), None);
+        (bounded.processes, bounded.open_files) = (Some(1), Some(8));
+        let kept = limits(&bounded).unwrap();
+        assert_eq!(
+            (kept.memory, kept.cpu_time, kept.open_files, kept.wall_time),
+            (Some(1), Some(Duration::from_secs(1)), Some(8), None)
+        );
+    }
+
+    /// SB-11: a path that does not exist yet is resolved as far as it does.
+    #[cfg(unix)]
+    #[test]
+    fn a_path_is_resolved_as_far_as_it_exists() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("real")).unwrap();
+        std::os::unix::fs::symlink("real", root.join("link")).unwrap();
+        assert_eq!(resolved(&root.join("link/a/b")), root.join("real/a/b"));
+        assert_eq!(resolved(&root.join("real")), root.join("real"));
+        assert!(of_git(&root).is_empty());
+        std::fs::create_dir(root.join(".git")).unwrap();
+        assert_eq!(of_git(&root), [root.join(".git/hooks"), root.join(".git/config")]);
+    }
+}
