@@ -1,7 +1,7 @@
 //! The root of a confined program: nothing of the host but what it is given.
 
 use super::{
-    Layout,
+    Grant, Layout,
     binds::{Source, inside},
     system::MADE_UP,
     user::{Who, named},
@@ -10,10 +10,11 @@ use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, mount_remount, unmount,
 };
 use std::{
+    collections::BTreeSet,
     ffi::CString,
     fs, io,
     os::{fd::OwnedFd, unix::fs::symlink},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 /// Where the new root is made: over a directory that every system has. The mount is this process's own.
@@ -144,14 +145,29 @@ fn tmp(root: &Path, bytes: u64) -> io::Result<()> {
     tmpfs(&tmp, &format!("mode=1777,size={bytes}"))
 }
 
-/// Mounts over themselves, read only, the paths that are not written.
+/// Mounts over themselves, read only, the paths that are not written. The directories that lead there are mounted over
+/// themselves too: a mount is neither renamed nor removed, so that nothing else comes to stand under the path.
 fn keep(layout: &Layout, root: &Path) -> io::Result<()> {
-    for path in &layout.kept {
+    let exists = |path: &&PathBuf| inside(root, path).symlink_metadata().is_ok();
+    let kept: Vec<&PathBuf> = layout.kept.iter().filter(exists).collect();
+    // In this order a directory comes before what lies in it, and so is not mounted over that.
+    let leading: BTreeSet<&Path> = kept.iter().flat_map(|path| leading_to(path, layout)).collect();
+    let leading = leading.into_iter().map(|directory| (directory, true));
+    for (path, is_writable) in leading.chain(kept.into_iter().map(|path| (path.as_path(), false))) {
         if let Some(source) = Source::at(&inside(root, path))? {
-            source.bind(root, path, false)?;
+            source.bind(root, path, is_writable)?;
         }
     }
     Ok(())
+}
+
+/// The directories between a path and what is granted for writing, without that: it is a mount already.
+fn leading_to<'a>(path: &'a Path, layout: &'a Layout) -> impl Iterator<Item = &'a Path> {
+    let is_within = |directory: &Path, grant: &Grant| {
+        grant.is_writable && directory != grant.at && directory.starts_with(&grant.at)
+    };
+    let above = path.ancestors().skip(1);
+    above.take_while(move |directory| layout.grants.iter().any(|grant| is_within(directory, grant)))
 }
 
 fn tmpfs(at: &Path, options: &str) -> io::Result<()> {

@@ -88,6 +88,26 @@ async fn what_is_read_only_is_not_written() {
     assert_eq!(fs::read_to_string(yard.path().join("config")).unwrap(), "old", "{text}");
 }
 
+/// SB-11: what is kept is not put aside with the directory that holds it, at any depth; what lies beside it is free.
+#[tokio::test]
+async fn what_is_kept_stays_in_its_place() {
+    if is_missing().await {
+        return;
+    }
+    let yard = Yard::new();
+    fs::create_dir_all(yard.path().join("a/b/hooks")).unwrap();
+    fs::write(yard.path().join("a/b/config"), "old").unwrap();
+    let write = "for name in a a/b; do mv $name moved; rm -rf $name; done; mkdir -p a/b/hooks; echo new >a/b/config; \
+                 echo new >a/b/hooks/a; ln a/b/config link; echo new >a/b/free; mv a/b/free a/free; true";
+    let kept = ["a/b/config", "a/b/hooks"].map(|path| yard.path().join(path));
+    let kept = kept.into_iter().fold(within(&yard.path(), true), Confinement::keep);
+    let (text, _) = shell(&yard, kept, write).await;
+    assert_eq!(fs::read_to_string(yard.path().join("a/b/config")).unwrap(), "old", "{text}");
+    // What was moved is a copy.
+    assert!(yard.has("a/b/hooks") && !yard.has("a/b/hooks/a") && !yard.has("link"), "{text}");
+    assert!(yard.has("a/free") && !yard.has("a/b/free"), "{text}");
+}
+
 /// SB-4: its `/tmp` is its own, and bounded; nothing else is writable.
 #[tokio::test]
 async fn its_tmp_is_its_own() {
