@@ -25,7 +25,7 @@ fn place() -> TempDir {
 /// A run with the directory `r` for reading and `rw` for both, under these names.
 fn given(place: &Path, arguments: &[&str]) -> Run {
     let mut limits = Limits::default();
-    limits.wall_time = Some(Duration::from_secs(60));
+    limits.wall_time = Some(Duration::from_secs(600));
     Run::new()
         .arguments(arguments.iter().copied())
         .directory(Directory::at(place.join("r"), "r"))

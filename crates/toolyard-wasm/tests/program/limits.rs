@@ -84,7 +84,7 @@ async fn open_files_are_kept() {
         for open_files in [None, Some(8)] {
             let mut limits = Limits::default();
             // A component closes what its adapter cannot hold, and so may go on without end.
-            (limits.open_files, limits.wall_time) = (open_files, Some(Duration::from_secs(20)));
+            (limits.open_files, limits.wall_time) = (open_files, Some(Duration::from_secs(600)));
             let run = Run::new().directory(Directory::at(directory.path(), ".")).limits(limits);
             assert_eq!(crate::run(&module, run).await.end, End::Limit(Limit::OpenFiles));
         }
