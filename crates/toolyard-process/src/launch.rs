@@ -12,6 +12,7 @@
 
 mod bytes;
 pub(crate) mod rights;
+mod search;
 
 use crate::{Program, confine::Layout, pipes::Theirs};
 use bytes::Bytes;
@@ -20,7 +21,7 @@ use std::{
     io::{self, Write as _},
     os::{
         fd::{AsFd, OwnedFd},
-        unix::net::UnixStream,
+        unix::{net::UnixStream, process::CommandExt as _},
     },
     path::Path,
     process::{Command, Stdio},
@@ -169,7 +170,9 @@ impl Received {
             rustix::process::fchdir(directory)?;
         }
         let Launch { program, args, env, .. } = &self.launch;
-        let mut command = Command::new(Path::new(program.as_os_str()));
+        let path = env.iter().rfind(|(name, _)| name.as_os_str() == "PATH").map(|(_, path)| path.as_os_str());
+        let mut command = Command::new(search::find(program.as_os_str(), path)?);
+        command.arg0(program.as_os_str());
         command.args(args.iter().map(Bytes::as_os_str)).env_clear();
         command.envs(env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())));
         command.stdin(Stdio::from(self.stdin)).stdout(Stdio::from(self.stdout));

@@ -62,9 +62,12 @@ pub(crate) fn init(socket: &UnixStream) -> io::Result<()> {
     setsid()?;
     let (received, control) = Received::receive_inside(socket)?;
     let mut messages = UnixStream::from(control.try_clone()?);
-    match enter(&received).and_then(|()| received.into_command()) {
+    if let Err(error) = enter(&received) {
+        return messages.write_all(&Message::NotConfined(error.to_string()).line());
+    }
+    match received.into_command() {
         Ok(command) => Supervision::run(command, control.into()),
-        Err(error) => messages.write_all(&Message::NotConfined(error.to_string()).line()),
+        Err(error) => messages.write_all(&Message::Refused(error.to_string()).line()),
     }
 }
 
