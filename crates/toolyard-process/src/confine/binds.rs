@@ -27,7 +27,8 @@ impl Source {
     pub(super) fn at(path: &Path) -> io::Result<Option<Self>> {
         match open_path(path) {
             Ok(handle) => Self::of(handle).map(Some),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            // A part of the path may be a file.
+            Err(error) if is_absent(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -87,6 +88,10 @@ impl Source {
         }
         Ok(())
     }
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// A path inside, as it is called outside.

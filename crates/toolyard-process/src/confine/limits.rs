@@ -39,7 +39,9 @@ impl ProcessLimits {
         ];
         for (resource, most) in limits {
             if let Some(most) = most {
-                setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+                // One second before the kernel kills for CPU time it says why, by a signal of its own.
+                let maximum = most.saturating_add(u64::from(resource == Resource::Cpu));
+                setrlimit(resource, Rlimit { current: Some(most), maximum: Some(maximum) })?;
             }
         }
         Ok(())

@@ -20,6 +20,9 @@ use std::{
 /// Where the new root is made: over a directory that every system has. The mount is this process's own.
 const BASE: &str = "/tmp";
 
+/// The most files in a private `/tmp`.
+const TMP_FILES: u32 = 65_536;
+
 /// The devices that every program may use.
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 
@@ -125,7 +128,7 @@ fn devices(root: &Path) -> io::Result<()> {
         }
     }
     LINKS.iter().try_for_each(|(name, target)| symlink(target, dev.join(name)))?;
-    tmpfs(&dev.join("shm"), "mode=1777,size=16m")
+    tmpfs(&dev.join("shm"), "mode=1777,size=16m,nr_inodes=4096")
 }
 
 /// Writes the files that stand for those which name the users and machines of the host.
@@ -142,7 +145,8 @@ fn made_up(root: &Path, who: Who) -> io::Result<()> {
 fn tmp(root: &Path, bytes: u64) -> io::Result<()> {
     let tmp = root.join("tmp");
     fs::create_dir_all(&tmp)?;
-    tmpfs(&tmp, &format!("mode=1777,size={bytes}"))
+    // Each file takes memory of the kernel beside its content.
+    tmpfs(&tmp, &format!("mode=1777,size={bytes},nr_inodes={TMP_FILES}"))
 }
 
 /// Mounts over themselves, read only, the paths that are not written. The directories that lead there are mounted over

@@ -9,7 +9,9 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
 };
-use toolyard_process::{Confinement, Containment, End, NotStarted, ProcessLimits, Program, Report};
+use toolyard_process::{
+    Confinement, Containment, End, NotStarted, ProcessLimits, Program, Report, git_files,
+};
 
 /// Whether this machine can confine programs. Where tests must run, it has to.
 pub(super) async fn is_missing() -> bool {
@@ -108,6 +110,35 @@ async fn what_is_kept_stays_in_its_place() {
     assert!(yard.has("a/free") && !yard.has("a/b/free"), "{text}");
 }
 
+/// SB-11: a path whose directory is a file does not exist; the file is kept by its own name.
+#[tokio::test]
+async fn a_path_through_a_file_is_none() {
+    if is_missing().await {
+        return;
+    }
+    let yard = Yard::new();
+    fs::write(yard.path().join(".git"), "gitdir: there").unwrap();
+    let kept = git_files(&yard.path()).fold(within(&yard.path(), true), Confinement::keep);
+    let (text, end) = shell(&yard, kept, "echo new >.git; rm .git; mv .git moved; exit 3").await;
+    assert_eq!(end, Some(End::Exited(3)), "{text}");
+    assert_eq!(fs::read_to_string(yard.path().join(".git")).unwrap(), "gitdir: there", "{text}");
+}
+
+/// A program that is named without a place is searched inside, as it is outside.
+#[tokio::test]
+async fn a_name_is_searched_inside() {
+    if is_missing().await {
+        return;
+    }
+    let yard = Yard::new();
+    let program = |name: &str| Program::new(name).env("PATH", "/nowhere:/usr/bin:/bin").directory("/tmp");
+    let (_, report) = run(program("true").confined(within(&yard.path(), false)), &helper()).await;
+    assert!(matches!(report, Report::Ran(ran) if ran.end == Some(End::Exited(0))), "{report:?}");
+    let (_, report) = run(program("no-such").confined(within(&yard.path(), false)), &helper()).await;
+    let why = "No such file or directory (os error 2)".to_owned();
+    assert_eq!(report, Report::NotStarted(NotStarted::Refused(why)));
+}
+
 /// SB-4: its `/tmp` is its own, and bounded; nothing else is writable.
 #[tokio::test]
 async fn its_tmp_is_its_own() {
@@ -158,7 +189,8 @@ async fn limits_hold() {
     assert_eq!(text, "32\n0\n");
     let spin = ProcessLimits { cpu_seconds_per_process: Some(1), ..ProcessLimits::default() };
     let (text, end) = shell(&yard, limited(spin), "while :; do :; done").await;
-    assert!(matches!(end, Some(End::Killed(9 | 24))), "{end:?} {text}");
+    // SIGXCPU, which says what it is for.
+    assert_eq!(end, Some(End::Killed(24)), "{text}");
     let memory = ProcessLimits { memory_per_process: Some(64 << 20), ..ProcessLimits::default() };
     let (text, end) =
         shell(&yard, limited(memory), "head -c 200000000 /dev/zero | tail -c 100000000 | wc -c").await;

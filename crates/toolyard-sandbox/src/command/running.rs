@@ -7,6 +7,9 @@ use toolyard_core::{ToolContext, ToolError};
 use toolyard_process::{Deltas, End, HeadTail, OutputReader, Processes, Ran, Report, Started};
 use toolyard_program::{Ended, Exit, Kept};
 
+/// The signal for a process that has used its CPU time, SIGXCPU: on all systems of this kind.
+const CPU_TIME_IS_UP: i32 = 24;
+
 /// A command that was started.
 pub(super) struct Running {
     processes: Processes,
@@ -67,6 +70,7 @@ impl Running {
 fn exit(ran: Ran) -> Option<Exit> {
     ran.end.map(|end| match end {
         End::Exited(code) => Exit::Code(code),
+        End::Killed(CPU_TIME_IS_UP) => Exit::Limit("CPU time"),
         End::Killed(signal) => Exit::Signal(signal),
     })
 }
