@@ -9,20 +9,20 @@
 //! ```
 //!
 //! A module is a command of WASI preview 1 (it exports `_start`) or a component of preview 2 (`wasi:cli/command`). It
-//! knows nothing of this process but what its [`Run`] says: no variable is inherited, no directory is open that was not
+//! knows nothing of this process but what its `Run` says: no variable is inherited, no directory is open that was not
 //! named, and there is no network: sockets cannot be made, nor names looked up.
 //!
 //! # What bounds a call
-//! - **Time.** A module looks at a counter in each loop and at each call, which one thread per [`Runtime`] raises every
+//! - **Time.** A module looks at a counter in each loop and at each call, which one thread per `Runtime` raises every
 //!   10 ms while calls run. So a call that spins hands its thread back at least that often, and can be stopped there; one
 //!   that waits can be stopped at once.
 //! - **Memory** is counted when it grows, exactly: the module's own, with its tables.
 //! - **Open files** and all else that the host holds for the guest have one table, of 64 entries unless set.
-//! - **Output** is kept at both ends and counted; a module that prints more than [`OUTPUT_BYTES_MAX`] is ended.
+//! - **Output** is kept at both ends and counted; a module that prints more than `OUTPUT_BYTES_MAX` is ended.
 //! - **The stack**: a recursion without end is a trap, *call stack exhausted*.
 //!
 //! # What is left when a call ends
-//! Nothing of the guest: its memory and its files are closed when [`Module::run`] is done or its future is dropped. An
+//! Nothing of the guest: its memory and its files are closed when `Module::run` is done or its future is dropped. An
 //! operation on a file that the system is working on at that moment (one `read`, one `write`) is finished by the system.
 //!
 //! # Features
