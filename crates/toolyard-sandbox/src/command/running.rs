@@ -143,3 +143,18 @@ impl Streams {
         (printed::kept(kept), kept_errors.into_text())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SB-8: the signal for CPU time names the limit; another says no more than that it came.
+    #[test]
+    fn the_signal_for_cpu_time_names_the_limit() {
+        let exit = |end| exit(Ran { end, rest: None });
+        assert_eq!(exit(Some(End::Killed(24))), Some(Exit::Limit("CPU time")));
+        assert_eq!(exit(Some(End::Killed(9))), Some(Exit::Signal(9)));
+        assert_eq!(exit(Some(End::Exited(3))), Some(Exit::Code(3)));
+        assert_eq!(exit(None), None);
+    }
+}
