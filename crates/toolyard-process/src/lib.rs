@@ -45,6 +45,7 @@ mod descendants;
 mod directory;
 #[cfg(target_os = "linux")]
 mod door;
+mod git;
 #[cfg_attr(not(unix), path = "lone.rs")]
 mod group;
 mod head_tail;
@@ -66,13 +67,12 @@ mod start;
 pub mod utf8;
 
 #[cfg(target_os = "linux")]
-pub use confine::{
-    Confinement, GRANTS_MAX, ProcessLimits, SYSTEM, SYSTEM_FILES, TMP_BYTES, git_files, has_landlock,
-};
+pub use confine::{Confinement, GRANTS_MAX, ProcessLimits, SYSTEM, SYSTEM_FILES, TMP_BYTES, has_landlock};
 pub use containment::Containment;
 pub use deltas::{DELTA_BYTES_MAX, DELTAS_BYTES_MAX, Deltas};
 #[cfg(target_os = "linux")]
 pub use door::Door;
+pub use git::git_files;
 pub use head_tail::HeadTail;
 #[cfg(target_os = "linux")]
 pub use helper::{Helper, NotClaimed, help_if_asked};

@@ -4,10 +4,8 @@ use super::WASM;
 use std::path::{Path, PathBuf};
 use toolyard::SandboxError;
 use toolyard_core::ResourceLimits;
+use toolyard_process::git_files;
 use toolyard_wasm::Limits;
-
-/// What git runs, or reads what to run from.
-const GIT: [&str; 2] = [".git/hooks", ".git/config"];
 
 /// The limits of a grant, of which wall time and output are kept by whoever waits for the call. A module is one process,
 /// so what one process may have is what all may have; it can start none.
@@ -39,7 +37,7 @@ fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
 /// The paths in a workspace that git would be led by; none if it is no repository.
 pub(super) fn of_git(root: &Path) -> Vec<PathBuf> {
     match root.join(".git").symlink_metadata() {
-        Ok(_) => GIT.iter().map(|path| root.join(path)).collect(),
+        Ok(_) => git_files(root).collect(),
         Err(_) => Vec::new(),
     }
 }
@@ -89,6 +87,6 @@ mod tests {
         assert_eq!(resolved(&root.join("real")), root.join("real"));
         assert!(of_git(&root).is_empty());
         std::fs::create_dir(root.join(".git")).unwrap();
-        assert_eq!(of_git(&root), [root.join(".git/hooks"), root.join(".git/config")]);
+        assert_eq!(of_git(&root), git_files(&root).collect::<Vec<_>>());
     }
 }
