@@ -36,6 +36,7 @@ pub mod sheet;
 mod spec;
 mod tool;
 mod toolset;
+mod usage;
 pub mod wording;
 
 pub use approval::{
@@ -77,6 +78,7 @@ pub use settings::{HiddenFrom, KeyConflict, LimitScope, ToolSettings};
 pub use spec::{FsRequirement, Placement, SchemaOrigin, ToolSpec};
 pub use tool::{Tool, ToolFactory, from_fn};
 pub use toolset::Toolset;
+pub use usage::Usage;
 
 /// Makes the `async fn`s of [`Tool`], [`Hooks`] and [`Approver`] usable as trait objects.
 pub use async_trait::async_trait;

@@ -3,7 +3,7 @@
 pub(crate) mod of_error;
 mod written;
 
-use crate::ToolError;
+use crate::{ToolError, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::{borrow::Cow, iter, sync::Arc};
@@ -79,6 +79,8 @@ struct Extras {
     files_modified: Vec<String>,
     #[serde(default)]
     command_executed: Option<String>,
+    #[serde(default)]
+    usage: Option<Usage>,
     /// The arguments that ran, if the person who approved the call changed them. Kept here because a result has no room
     /// for what hardly any has.
     #[serde(skip)]
@@ -162,6 +164,13 @@ impl ToolOutput {
         self
     }
 
+    /// Sets what the program of this call used (SB-9).
+    #[must_use]
+    pub fn with_usage(mut self, usage: Usage) -> Self {
+        self.extras().usage = Some(usage);
+        self
+    }
+
     /// Passes every field but the content to one of these: each text to `text`, all data to `data`; for engines.
     #[doc(hidden)]
     pub fn extras_mut(&mut self, text: &mut dyn FnMut(&mut String), data: &mut dyn FnMut(&mut Value)) {
@@ -203,6 +212,11 @@ impl ToolOutput {
     /// The command this call ran, if it ran one.
     pub fn command_executed(&self) -> Option<&str> {
         self.extras.as_ref()?.command_executed.as_deref()
+    }
+
+    /// What the program of this call used, if it had one.
+    pub fn usage(&self) -> Option<Usage> {
+        self.extras.as_ref()?.usage
     }
 
     /// All facts about the call that the model does not read.
@@ -295,7 +309,9 @@ impl ToolOutput {
 
 impl Extras {
     fn has_details(&self) -> bool {
-        !(self.metadata.is_empty() && self.files_modified.is_empty() && self.command_executed.is_none())
+        let is_empty =
+            self.metadata.is_empty() && self.files_modified.is_empty() && self.command_executed.is_none();
+        !is_empty || self.usage.is_some()
     }
 
     fn is_empty(&self) -> bool {

@@ -104,7 +104,7 @@ impl Members {
         self.group.close();
         // Reaps it; one that cannot be killed is reaped by the runtime, when it ends.
         let _ = self.child.try_wait();
-        progress.send_replace(Progress::Ended(Report::Ran(Ran { end, rest: Some(rest) })));
+        progress.send_replace(Progress::Ended(Report::Ran(Ran { end, rest: Some(rest), used: None })));
     }
 
     /// How the program itself ended; `None` if it has to be ended.
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(state(first), Some(false), "it was reaped too early");
         let (progress, seen) = watch::channel(Progress::Starting);
         members.watch(Orders::default(), progress).await;
-        let ran = Ran { end: Some(End::Exited(3)), rest: Some(Rest { left: 0, surviving: 0 }) };
+        let ran = Ran { end: Some(End::Exited(3)), rest: Some(Rest { left: 0, surviving: 0 }), used: None };
         assert!(matches!(&*seen.borrow(), Progress::Ended(Report::Ran(report)) if *report == ran));
         assert_eq!(state(first), None);
     }

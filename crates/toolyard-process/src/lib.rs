@@ -83,7 +83,7 @@ pub use output::OutputReader;
 pub use pipes::{Input, Output};
 pub use processes::{Killer, Processes};
 pub use program::Program;
-pub use report::{End, NotStarted, Ran, Report, Rest};
+pub use report::{End, NotStarted, Ran, Report, Rest, Used};
 pub use start::Started;
 
 /// The time that processes have to end after SIGTERM before they are killed by SIGKILL (SC-6).

@@ -54,12 +54,11 @@ impl Members {
             () = orders.terminate.cancelled() => None,
             status = self.child.wait() => Some(status.ok()),
         };
-        let ran = match status {
-            Some(status) => Ran { end: status.and_then(end), rest: Some(Rest { left: 0, surviving: 0 }) },
-            None => {
-                Ran { end: None, rest: Some(Rest { left: 1, surviving: usize::from(!self.kill().await) }) }
-            }
+        let (end, rest) = match status {
+            Some(status) => (status.and_then(end), Rest { left: 0, surviving: 0 }),
+            None => (None, Rest { left: 1, surviving: usize::from(!self.kill().await) }),
         };
+        let ran = Ran { end, rest: Some(rest), used: None };
         progress.send_replace(Progress::Ended(Report::Ran(ran)));
     }
 

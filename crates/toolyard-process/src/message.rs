@@ -1,6 +1,6 @@
 //! What a helper tells the program that started it: one line of JSON each.
 
-use crate::{End, NotStarted, Ran, Report, Rest};
+use crate::{End, NotStarted, Ran, Report, Rest, Used};
 use serde::{Deserialize, Serialize};
 
 /// One message of a helper.
@@ -17,6 +17,8 @@ pub(crate) enum Message {
     NotConfined(String),
     /// It has ended by itself.
     Ended(End),
+    /// What the processes that have ended used.
+    Used(Used),
     /// All processes have ended except some.
     Done(Rest),
 }
@@ -41,6 +43,7 @@ pub(crate) struct Heard {
     was_starting: bool,
     refused: Option<NotStarted>,
     end: Option<End>,
+    used: Option<Used>,
     rest: Option<Rest>,
 }
 
@@ -52,6 +55,7 @@ impl Heard {
             Message::Refused(why) => self.refused = Some(NotStarted::Refused(why)),
             Message::NotConfined(why) => self.refused = Some(NotStarted::NotConfined(why)),
             Message::Ended(end) => self.end = Some(end),
+            Message::Used(used) => self.used = Some(used),
             Message::Done(rest) => self.rest = Some(rest),
         }
     }
@@ -65,7 +69,7 @@ impl Heard {
         match self {
             Self { refused: Some(why), .. } => Report::NotStarted(why),
             Self { was_starting: false, .. } => Report::NotStarted(NotStarted::HelperEnded),
-            Self { end, rest, .. } => Report::Ran(Ran { end, rest }),
+            Self { end, rest, used, .. } => Report::Ran(Ran { end, rest, used }),
         }
     }
 }
@@ -73,6 +77,7 @@ impl Heard {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     fn heard(messages: &[Message]) -> Report {
         let mut heard = Heard::default();
@@ -87,6 +92,7 @@ mod tests {
             Message::Started,
             Message::Ended(End::Exited(3)),
             Message::Ended(End::Killed(9)),
+            Message::Used(Used { cpu: Duration::from_micros(1_500), memory_peak: 1 << 20 }),
             Message::Done(Rest { left: 2, surviving: 1 }),
             Message::Refused("no such\nfile".to_owned()),
         ];
@@ -108,6 +114,6 @@ mod tests {
         assert_eq!(refused, Report::NotStarted(NotStarted::Refused("x".to_owned())));
         let end = End::Exited(1);
         let ran = heard(&[Message::Starting, Message::Started, Message::Ended(end)]);
-        assert_eq!(ran, Report::Ran(Ran { end: Some(end), rest: None }));
+        assert_eq!(ran, Report::Ran(Ran { end: Some(end), rest: None, used: None }));
     }
 }

@@ -1,6 +1,6 @@
 //! What became of a program, and of what it started.
 
-use std::{fmt, process::ExitStatus};
+use std::{fmt, process::ExitStatus, time::Duration};
 
 /// How a program itself ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,11 +76,25 @@ pub struct Ran {
     /// What became of the other processes. `None` if the helper vanished before it could report them, so that some may
     /// be left.
     pub rest: Option<Rest>,
+    /// What it used, with all that it started. `None` without a helper, and if that vanished.
+    pub used: Option<Used>,
 }
 
 impl Ran {
     /// Nothing is known of how it ended.
-    pub(crate) const UNKNOWN: Self = Self { end: None, rest: None };
+    #[cfg(target_os = "linux")]
+    pub(crate) const UNKNOWN: Self = Self { end: None, rest: None, used: None };
+}
+
+/// What a program and the processes that it started used, of those that have ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(target_os = "linux", derive(serde::Serialize, serde::Deserialize))]
+pub struct Used {
+    /// Processor time of all of them, their own and the system's for them.
+    pub cpu: Duration,
+    /// The most memory that the largest of them had resident, in bytes. A process begins as a copy of its helper, so that
+    /// it is some megabytes at least.
+    pub memory_peak: u64,
 }
 
 /// The processes that a program left behind. A process group counts only 0 or 1.

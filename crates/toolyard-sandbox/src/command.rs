@@ -47,7 +47,7 @@ pub(crate) async fn finish(
     kind: OutputKind,
     cx: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
-    Running::new(started, document, output_bytes).ended(cx).await?.result(kind)
+    Running::new(started, document, output_bytes).finish(kind, cx).await
 }
 
 /// What to start for one attempt, and the document for its standard input.

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 use tokio::time::Instant;
 use toolyard::{Execution, Failure, Running, SandboxError, Stopped, Work};
-use toolyard_core::{Program, Sandbox, Service, ToolError, ToolOutput};
+use toolyard_core::{Program, Sandbox, Service, ToolError, ToolOutput, Usage};
 use toolyard_egress::{Egress, RemoteService};
 use toolyard_program::Given;
 
@@ -29,12 +29,13 @@ impl RemoteSandbox {
                 let why = "it has no service that could be called".to_owned();
                 return Err(Failure::Sandbox { why, started: false });
             };
+            let started_at = Instant::now();
             tokio::select! {
                 biased;
                 () = execution.cx.cancelled() => {
                     Err(ToolError::cancelled("the request was given up").outcome_unknown().into())
                 }
-                done = self.call(&service, execution) => Ok(done?),
+                done = self.call(&service, execution) => Ok(Usage::lasting(started_at.elapsed()).told_in(done)?),
             }
         };
         Ok(Running { result: Work::sandboxed(work), stopped: Stopped::WhenDropped })

@@ -22,7 +22,7 @@ use std::{
 };
 use tokio::{task::spawn_blocking, time::Instant};
 use toolyard::{Execution, Failure, Running, SandboxError, Stopped, Work};
-use toolyard_core::{Module, Program, Sandbox, ToolContext, ToolError, ToolOutput};
+use toolyard_core::{Module, Program, Sandbox, ToolContext, ToolError, ToolOutput, Usage};
 use toolyard_program::Given;
 use toolyard_wasm::{LoadError, Run, Runtime};
 
@@ -143,9 +143,12 @@ impl WasmSandbox {
         })?;
         let (directories, copies) = staged.map_err(broken)?;
         let run = directories.into_iter().fold(run, Run::directory);
+        let started_at = Instant::now();
         let ended = compiled.run_until(run, cx.cancelled()).await;
         drop(copies);
-        Ok(ended::result(ended.map_err(|error| broken(error.why))?, module.output)?)
+        let ended = ended.map_err(|error| broken(error.why))?;
+        let usage = Usage::lasting(started_at.elapsed()).cpu(ended.cpu).memory_peak(ended.memory_peak);
+        Ok(usage.told_in(ended::result(ended, module.output))?)
     }
 
     fn compiled(&self, file: &Path) -> Result<toolyard_wasm::Module, LoadError> {

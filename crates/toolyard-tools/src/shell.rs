@@ -18,7 +18,9 @@ mod command;
 mod running;
 mod settings;
 mod tool;
+mod usage;
 
 pub use arguments::COMMAND_BYTES_MAX;
 pub use running::Attended;
 pub use settings::{ENVIRONMENT, OUTPUT_BYTES, Shell};
+pub use usage::usage;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use std::time::Duration;
 use toolyard_core::{
     Arguments, Call, CallError, Content, Dedupe, Effect, ErrorKind, Outcome, Reason, RetryStopped, Routing,
-    Sandbox, ToolOutput, ValidationError,
+    Sandbox, ToolOutput, Usage, ValidationError,
 };
 
 /// Names and words that the readers look for.
@@ -47,6 +47,10 @@ const WORDS: &[&str] = &[
     "metadata",
     "files_modified",
     "command_executed",
+    "usage",
+    "wall_ms",
+    "cpu_ms",
+    "memory_peak_bytes",
     "error",
     "last_error",
     "routing",
@@ -130,8 +134,9 @@ fn output() -> impl Strategy<Value = ToolOutput> {
     ];
     let data = option::of(prop_oneof![value(), select(WORDS).prop_map(Value::from)]);
     let files = vec(any::<String>(), 0..3);
-    let parts = (vec(part, 0..3), data, any::<bool>(), object(), files, option::of(any::<String>()));
-    parts.prop_map(|(content, data, shared, metadata, files, command)| {
+    let told = (files, option::of(any::<String>()), option::of(usage()));
+    let parts = (vec(part, 0..3), data, any::<bool>(), object(), told);
+    parts.prop_map(|(content, data, shared, metadata, (files, command, usage))| {
         let mut output = ToolOutput::parts(content);
         output = match data {
             Some(Value::Object(fields)) if shared => output.with_structured_text("content", fields),
@@ -140,7 +145,17 @@ fn output() -> impl Strategy<Value = ToolOutput> {
         };
         output = files.into_iter().fold(output, ToolOutput::with_file_modified);
         output = metadata.into_iter().fold(output, |output, (key, value)| output.with_metadata(key, value));
-        command.into_iter().fold(output, ToolOutput::with_command_executed)
+        output = command.into_iter().fold(output, ToolOutput::with_command_executed);
+        usage.into_iter().fold(output, ToolOutput::with_usage)
+    })
+}
+
+fn usage() -> impl Strategy<Value = Usage> {
+    let known = (any::<u64>(), option::of(any::<u64>()), option::of(any::<u64>()));
+    known.prop_map(|(wall, cpu, memory)| {
+        let mut usage = Usage::lasting(Duration::from_millis(wall));
+        (usage.cpu_ms, usage.memory_peak_bytes) = (cpu, memory);
+        usage
     })
 }
 

@@ -33,7 +33,7 @@ const ROUTINGS: &str = "short_circuit, read, serial, concurrent";
 /// | `output` | the tool's data if there are any, else its text; null if the call failed |
 /// | `content` | the parts that the model reads, unless `output` says it all: a text alone, or data alone |
 /// | `structured` | the data, where they are themselves a string |
-/// | `files_modified`, `command_executed`, `metadata` | what the tool tells of the call; if it tells it |
+/// | `files_modified`, `command_executed`, `metadata`, `usage` | what the tool tells of the call; if it tells it |
 /// | `error` | of a failure: [`error_to_json`] |
 /// | `routing`, `run` | how the call was routed, and in which run of its batch |
 /// | `attempts`, `dedupe`, `queued_ms`, `ran_ms`, `duration_ms`, `sandbox` | as in [`ResultMeta`](crate::ResultMeta) |

@@ -141,7 +141,7 @@ fn traps_and_limits_are_named() {
     }
 }
 
-/// SB-7: a module that goes on for ever ends at its time, with what it said so far.
+/// SB-7, SB-9: a module that goes on for ever ends at its time, with what it said so far, and with what it used.
 #[test]
 fn a_module_that_spins_ends_at_its_time() {
     let module = print(2, "so far\n", 0).replace("(call $exit (i32.const 0))", "(loop $more (br $more))");
@@ -150,6 +150,10 @@ fn a_module_that_spins_ends_at_its_time() {
     let result = yard.result();
     assert_eq!(result["error"]["code"], "timeout", "{result}");
     assert!(result.to_string().contains("so far"), "{result}");
+    let usage = &result["error"]["usage"];
+    assert!(usage["cpu_ms"].as_u64() >= Some(100), "{result}");
+    // One page of memory, and no table.
+    assert_eq!(usage["memory_peak_bytes"], 65_536, "{result}");
 }
 
 /// SM-2: a module reaches what its call may use, by its path in the workspace, and writes only what it may write.

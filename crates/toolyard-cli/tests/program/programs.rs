@@ -71,6 +71,28 @@ fn a_document_is_data() {
     assert_eq!(result["error"]["code"], "output_invalid", "{result}");
 }
 
+/// SB-9: the result and the event of its end say what a program used, also if it failed.
+#[test]
+fn what_a_program_used_is_told() {
+    for (code, event) in [(0, "tool.completed"), (3, "tool.failed")] {
+        let script = format!("head -c 40000000 /dev/zero | tail -c 30000000 >/dev/null; exit {code}");
+        let yard = Yard::new(&format!("program-usage-{code}"), &script, "");
+        let log = Path::new(&yard.file).with_file_name("log.jsonl");
+        let done = yard.run(&json!({}), &["--events", log.to_str().unwrap()]);
+        let result = &done.json()["results"][0];
+        let said = if code == 0 { result } else { &result["error"] };
+        let log = fs::read_to_string(log).unwrap();
+        let events = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let ended = events.into_iter().find(|line| line["event"] == event).expect("it ended");
+        assert_eq!(ended["usage"], said["usage"], "{result}");
+        assert!(said["usage"]["wall_ms"].is_u64(), "{result}");
+        if cfg!(target_os = "linux") {
+            assert!(said["usage"]["memory_peak_bytes"].as_u64().unwrap() >= 30_000_000, "{result}");
+            assert!(said["usage"]["cpu_ms"].is_u64(), "{result}");
+        }
+    }
+}
+
 /// SB-2: an exit code is a failure with what was printed, and standard error is streamed while the program runs.
 #[test]
 fn an_exit_code_is_a_failure() {

@@ -1,7 +1,7 @@
 //! The error that a handler returns instead of an output.
 
 use super::{ErrorKind, ForModel};
-use crate::{Content, PathEscape, ToolOutput, resilience};
+use crate::{Content, PathEscape, ToolOutput, Usage, resilience};
 use std::{
     backtrace::{Backtrace, BacktraceStatus},
     error::Error,
@@ -189,6 +189,14 @@ impl ToolError {
     #[must_use]
     pub fn with_output(mut self, output: ToolOutput) -> Self {
         self.output = Some(Box::new(output));
+        self
+    }
+
+    /// Sets what the program of the call used, beside the output so far (SB-9).
+    #[must_use]
+    pub fn with_usage(mut self, usage: Usage) -> Self {
+        let output = self.output.take().map_or_else(|| ToolOutput::parts(Vec::new()), |output| *output);
+        self.output = Some(Box::new(output.with_usage(usage)));
         self
     }
 

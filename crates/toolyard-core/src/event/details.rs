@@ -1,6 +1,6 @@
 //! What a tool tells of a call beside the text for the model, as the event of the call's end carries it.
 
-use crate::{CallError, ErrorKind, ToolOutput};
+use crate::{CallError, ErrorKind, ToolOutput, Usage};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
@@ -28,6 +28,9 @@ pub struct CallDetails {
     /// The tool's facts about the call; those beyond [`DETAIL_BYTES_MAX`] bytes are left out.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
+    /// What the program of the call used (SB-9).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
 }
 
 impl CallDetails {
@@ -52,6 +55,7 @@ impl CallDetails {
             files_modified: output.files_modified().to_vec(),
             command_executed: output.command_executed().map(str::to_owned),
             metadata: output.all_metadata().cloned().unwrap_or_default(),
+            usage: output.usage(),
         }
     }
 

@@ -6,11 +6,11 @@ use super::{
 };
 use crate::{
     AgentPath, BreakerState, CallDigest, CallError, Decision, Dedupe, ErrorKind, Reason, RequestId, Sandbox,
-    SessionId, SideEffects, ToolClass, ToolOutput,
+    SessionId, SideEffects, ToolClass, ToolOutput, Usage,
 };
 use jsonschema::Validator;
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, fs, path::Path, sync::Arc};
+use std::{collections::BTreeSet, fs, path::Path, sync::Arc, time::Duration};
 
 fn document(name: &str) -> String {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
@@ -36,8 +36,9 @@ fn failure(kind: ErrorKind, dedupe: Dedupe) -> Failure {
 
 /// All that a tool tells of a call.
 fn details(partial_output: Option<&str>) -> Option<Box<CallDetails>> {
-    let output =
-        ToolOutput::text("").with_file_modified("a.md").with_command_executed("ls").with_metadata("n", 1);
+    let usage = Usage::lasting(Duration::from_millis(5)).cpu(Duration::from_millis(3)).memory_peak(9);
+    let output = ToolOutput::text("").with_file_modified("a.md").with_command_executed("ls");
+    let output = output.with_metadata("n", 1).with_usage(usage);
     let details = CallDetails::of_output(&output).unwrap();
     Some(Box::new(CallDetails { partial_output: partial_output.map(str::to_owned), ..*details }))
 }

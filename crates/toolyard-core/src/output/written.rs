@@ -1,6 +1,7 @@
 //! Writes an output as JSON, and compares it as it would be written.
 
 use super::{Content, ToolOutput};
+use crate::Usage;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -16,6 +17,8 @@ pub(super) struct Fields<'a> {
     files_modified: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     command_executed: &'a Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
 }
 
 #[derive(Serialize)]
@@ -34,6 +37,7 @@ impl ToolOutput {
             metadata: &extras.metadata,
             files_modified: &extras.files_modified,
             command_executed: &extras.command_executed,
+            usage: extras.usage,
         })
     }
 }

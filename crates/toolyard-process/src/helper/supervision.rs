@@ -2,9 +2,13 @@
 
 use super::control::{Control, Order};
 use crate::{
-    End, Rest, TERM_GRACE,
+    End, Rest, TERM_GRACE, Used,
     descendants::{descendants, kill_all, terminate_all},
     message::Message,
+};
+use nix::sys::{
+    resource::{UsageWho, getrusage},
+    time::{TimeVal, TimeValLike as _},
 };
 use rustix::process::{Pid, WaitOptions, WaitStatus, getpid, wait};
 use std::{
@@ -71,6 +75,9 @@ impl Supervision {
             Err(order) => order,
         };
         let rest = self.end_all(order).await;
+        if let Some(used) = used() {
+            self.send(Message::Used(used)).await;
+        }
         self.send(Message::Done(rest)).await;
     }
 
@@ -158,6 +165,15 @@ fn end(status: WaitStatus) -> End {
         Some(signal) => End::Killed(signal),
         None => End::Exited(status.exit_status().unwrap_or_default()),
     }
+}
+
+/// What all processes used that were reaped, by this one or by one that was.
+fn used() -> Option<Used> {
+    let used = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
+    let time =
+        |time: TimeVal| Duration::from_micros(u64::try_from(time.num_microseconds()).unwrap_or_default());
+    let memory_peak = u64::try_from(used.max_rss()).unwrap_or_default().saturating_mul(1024);
+    Some(Used { cpu: time(used.user_time()) + time(used.system_time()), memory_peak })
 }
 
 enum Reaped {

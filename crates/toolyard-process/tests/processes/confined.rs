@@ -197,6 +197,35 @@ async fn limits_hold() {
     assert!(end == Some(End::Exited(0)) && text.ends_with("0\n"), "{end:?} {text}");
 }
 
+/// SB-9: processor time and memory of what it started count as its own, also of what was orphaned or killed.
+#[tokio::test]
+async fn what_it_used_is_known() {
+    if is_missing().await {
+        return;
+    }
+    let yard = Yard::new();
+    let hog = "head -c 80000000 /dev/zero | tail -c 40000000 >/dev/null";
+    let spin = "(i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done)";
+    for (command, is_killed) in [
+        (format!("{hog}; {spin}"), false),
+        (format!("({hog}; {spin}; echo > done) & while [ ! -e done ]; do sleep 0.01; done; rm done"), false),
+        (format!("{hog}; {spin}; kill -9 $$"), true),
+    ] {
+        for confinement in [None, Some(within(&yard.path(), true))] {
+            let program = yard.shell(&command);
+            let program = match confinement {
+                Some(confinement) => program.confined(confinement),
+                None => program,
+            };
+            let Report::Ran(ran) = run(program, &helper()).await.1 else { panic!("{command}: it ran") };
+            assert_eq!(ran.end == Some(End::Killed(9)), is_killed, "{command}: {ran:?}");
+            let used = ran.used.expect("a helper knows it");
+            assert!(used.memory_peak >= 40_000_000 && used.memory_peak < 1 << 30, "{command}: {used:?}");
+            assert!(used.cpu.as_millis() >= 10, "{command}: {used:?}");
+        }
+    }
+}
+
 /// SB-7: whatever it starts is gone with it, however it tries to stay.
 #[tokio::test]
 async fn nothing_of_it_is_left() {

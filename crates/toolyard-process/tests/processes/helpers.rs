@@ -86,7 +86,7 @@ async fn a_terminated_helper_ends_its_program_first() {
     let mut running =
         yard.ready("(setsid sleep 60 &); echo ready; kill -TERM $PPID; sleep 60", &helper()).await;
     let ran = ran(running.processes.ended().await);
-    assert!(matches!(ran, Ran { end: None, rest: Some(Rest { left: 1.., surviving: 0 }) }), "{ran:?}");
+    assert!(matches!(ran, Ran { end: None, rest: Some(Rest { left: 1.., surviving: 0 }), .. }), "{ran:?}");
     assert_eq!(yard.census(), 0);
 }
 
@@ -95,7 +95,7 @@ async fn a_terminated_helper_ends_its_program_first() {
 async fn the_session_of_a_killed_helper_is_killed() {
     let yard = Yard::new();
     let (_, report) = yard.run("sleep 60 & kill -KILL $PPID; sleep 60", &helper()).await;
-    assert_eq!(report, Report::Ran(Ran { end: None, rest: None }));
+    assert_eq!(report, Report::Ran(Ran { end: None, rest: None, used: None }));
     yard.until_empty().await;
 }
 
@@ -110,7 +110,7 @@ async fn a_stopped_helper_does_not_protect_its_program() {
             true => running.processes.kill(),
             false => running.processes.terminate(),
         }
-        assert_eq!(running.processes.ended().await, Report::Ran(Ran { end: None, rest: None }));
+        assert_eq!(running.processes.ended().await, Report::Ran(Ran { end: None, rest: None, used: None }));
         yard.until_empty().await;
     }
 }

@@ -2,10 +2,11 @@
 
 use crate::printed::{self, ERRORS_BYTES};
 use std::io;
-use tokio::{io::AsyncWriteExt as _, net::unix::pipe};
-use toolyard_core::{ToolContext, ToolError};
+use tokio::{io::AsyncWriteExt as _, net::unix::pipe, time::Instant};
+use toolyard_core::{OutputKind, ToolContext, ToolError, ToolOutput};
 use toolyard_process::{Deltas, End, HeadTail, OutputReader, Processes, Ran, Report, Started};
 use toolyard_program::{Ended, Exit, Kept};
+use toolyard_tools::shell::usage;
 
 /// The signal for a process that has used its CPU time, SIGXCPU: on all systems of this kind.
 const CPU_TIME_IS_UP: i32 = 24;
@@ -15,6 +16,7 @@ pub(super) struct Running {
     processes: Processes,
     input: Input,
     streams: Streams,
+    started_at: Instant,
 }
 
 impl Running {
@@ -23,15 +25,36 @@ impl Running {
         let Started { stdin, stdout, stderr, processes, .. } = started;
         let errors = OutputReader::new(stderr.expect("it was started with its errors apart"));
         let streams = Streams::new(OutputReader::new(stdout), errors, output_bytes);
-        Self { processes, input: Input { pipe: stdin, document, written: 0 }, streams }
+        let input = Input { pipe: stdin, document, written: 0 };
+        Self { processes, input, streams, started_at: Instant::now() }
     }
 
-    /// Waits until all its processes have ended. A call that has to stop ends them, which takes precedence over output,
+    /// The result of its call, when all its processes have ended.
+    ///
+    /// # Errors
+    /// [`ToolError`], unless the program said itself that it succeeded or failed.
+    pub(super) async fn finish(
+        mut self,
+        kind: OutputKind,
+        cx: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let (ran, is_stopped) = self.ended(cx).await?;
+        let usage = usage(&ran, self.started_at.elapsed());
+        let (output, errors) = self.streams.finish(cx);
+        let ended = |exit| Ended { exit, output, errors };
+        usage.told_in(match exit(ran) {
+            // The program ended before the stop took effect, so its own result counts.
+            Some(exit) => ended(exit).result(kind),
+            None => Err(ended(Exit::Signal(0)).stopped(why_stopped(is_stopped))),
+        })
+    }
+
+    /// Waits until all its processes have ended, and says whether they were told to. A call that has to stop ends them, which takes precedence over output,
     /// so that a program that floods is stopped like any other.
     ///
     /// # Errors
-    /// [`ToolError`] for a program that did not run, that was stopped with its call, or that vanished.
-    pub(super) async fn ended(mut self, cx: &ToolContext) -> Result<Ended, ToolError> {
+    /// [`ToolError`] for a program that did not run.
+    async fn ended(&mut self, cx: &ToolContext) -> Result<(Ran, bool), ToolError> {
         let mut is_stopped = false;
         let report = loop {
             tokio::select! {
@@ -45,24 +68,18 @@ impl Running {
                 () = self.streams.read(cx), if !self.streams.are_at_end() => {}
             }
         };
-        let ran = match report {
-            Report::Ran(ran) => ran,
-            Report::NotStarted(why) => return Err(super::cannot_start(&io::Error::other(why))),
-        };
-        let (output, errors) = self.streams.finish(cx);
-        let ended = |exit| Ended { exit, output, errors };
-        match exit(ran) {
-            // The program ended before the stop took effect, so its own result counts.
-            Some(exit) => Ok(ended(exit)),
-            None if is_stopped => {
-                Err(ended(Exit::Signal(0)).stopped(ToolError::cancelled("the program was stopped")))
-            }
-            None => {
-                let vanished =
-                    ToolError::execution("the program was terminated from outside").outcome_unknown();
-                Err(ended(Exit::Signal(0)).stopped(vanished))
-            }
+        match report {
+            Report::Ran(ran) => Ok((ran, is_stopped)),
+            Report::NotStarted(why) => Err(super::cannot_start(&io::Error::other(why))),
         }
+    }
+}
+
+/// The error of a program that did not end by itself.
+fn why_stopped(is_stopped: bool) -> ToolError {
+    match is_stopped {
+        true => ToolError::cancelled("the program was stopped"),
+        false => ToolError::execution("the program was terminated from outside").outcome_unknown(),
     }
 }
 
@@ -151,7 +168,7 @@ mod tests {
     /// SB-8: the signal for CPU time names the limit; another says no more than that it came.
     #[test]
     fn the_signal_for_cpu_time_names_the_limit() {
-        let exit = |end| exit(Ran { end, rest: None });
+        let exit = |end| exit(Ran { end, rest: None, used: None });
         assert_eq!(exit(Some(End::Killed(24))), Some(Exit::Limit("CPU time")));
         assert_eq!(exit(Some(End::Killed(9))), Some(Exit::Signal(9)));
         assert_eq!(exit(Some(End::Exited(3))), Some(Exit::Code(3)));

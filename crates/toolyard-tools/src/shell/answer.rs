@@ -57,6 +57,7 @@ impl Finished<'_> {
     fn told(self, of: impl FnOnce(String) -> ToolOutput) -> ToolOutput {
         let Self { command, ran, elapsed, output, .. } = self;
         let bytes = output.total();
+        let usage = super::usage(&ran, elapsed);
         let output = of(text(output, &ran));
         let output = match ran.end {
             Some(End::Exited(code)) => output.with_metadata("exit_code", code),
@@ -69,6 +70,7 @@ impl Finished<'_> {
             .with_metadata("duration_ms", millis)
             .with_metadata("output_bytes", bytes)
             .with_command_executed(command)
+            .with_usage(usage)
     }
 }
 

@@ -5,7 +5,8 @@ use crate::{
     fields::{Reader, wrong},
 };
 use serde_json::{Map, Value};
-use toolyard_core::{Content, ToolOutput};
+use std::time::Duration;
+use toolyard_core::{Content, ToolOutput, Usage};
 
 /// Writes an output. A reader finds text in `output` or data; `content` only where that is not all the model reads.
 pub(super) fn write(output: &ToolOutput, put: &mut impl FnMut(&str, Value) -> Option<Value>) {
@@ -36,6 +37,10 @@ pub(crate) fn facts(output: &ToolOutput, put: &mut impl FnMut(&str, Value) -> Op
     }
     if let Some(metadata) = output.all_metadata() {
         put("metadata", Value::Object(metadata.clone()));
+    }
+    if let Some(usage) = output.usage() {
+        // Numbers alone, whose serialisation cannot fail.
+        put("usage", serde_json::to_value(usage).unwrap_or_default());
     }
 }
 
@@ -92,7 +97,20 @@ fn with_facts(mut output: ToolOutput, reader: &mut Reader) -> Result<ToolOutput,
     for (key, value) in metadata(reader)? {
         output = output.with_metadata(key, value);
     }
-    Ok(output)
+    Ok(match usage(reader)? {
+        Some(usage) => output.with_usage(usage),
+        None => output,
+    })
+}
+
+fn usage(reader: &mut Reader) -> Result<Option<Usage>, FieldError> {
+    let Some(mut reader) = reader.object("usage")? else { return Ok(None) };
+    let number =
+        |reader: &mut Reader, key: &str| reader.whole(key, 0..=u64::MAX, "a whole number, at least 0");
+    let mut usage = Usage::lasting(Duration::from_millis(reader.must("wall_ms", number)?));
+    usage.cpu_ms = number(&mut reader, "cpu_ms")?;
+    usage.memory_peak_bytes = number(&mut reader, "memory_peak_bytes")?;
+    Ok(Some(usage))
 }
 
 fn metadata(reader: &mut Reader) -> Result<Map<String, Value>, FieldError> {

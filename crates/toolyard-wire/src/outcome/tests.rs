@@ -6,7 +6,7 @@ use crate::{
 use proptest::prelude::*;
 use serde_json::json;
 use toolyard_core::{
-    CallError, Content, Dedupe, ErrorKind, Reason, RetryStopped, Sandbox, ToolOutput, ValidationError,
+    CallError, Content, Dedupe, ErrorKind, Reason, RetryStopped, Sandbox, ToolOutput, Usage, ValidationError,
 };
 
 fn of(status: Result<ToolOutput, CallError>) -> Outcome {
@@ -23,6 +23,7 @@ fn full_output() -> ToolOutput {
     .with_file_modified("a.md")
     .with_command_executed("ls")
     .with_metadata("exit_code", 0)
+    .with_usage(Usage::lasting(Duration::from_millis(7)).cpu(Duration::from_millis(5)).memory_peak(1 << 20))
 }
 
 fn full_error() -> CallError {
