@@ -82,7 +82,6 @@ pub struct Ran {
 
 impl Ran {
     /// Nothing is known of how it ended.
-    #[cfg(target_os = "linux")]
     pub(crate) const UNKNOWN: Self = Self { end: None, rest: None, used: None };
 }
 
