@@ -46,7 +46,7 @@ impl Setup {
     /// what governs this program (SB-11).
     fn confined(&self, server: ServerConfig) -> ServerConfig {
         let Some(given) = server.confinement().cloned() else { return server };
-        let ProcessSettings { system, keeps_git, allow_private } = &self.config.process;
+        let ProcessSettings { system, keeps_git, allow_private, .. } = &self.config.process;
         let given = given.system(system).keep(self.guarded()).keep_git(*keeps_git);
         server.confined(given.allow_private(allow_private.iter().cloned()))
     }

@@ -26,9 +26,13 @@ pub(crate) fn backend(config: &Config, host: HostBackend) -> Arc<dyn Backend> {
 pub(crate) fn process(config: &Config) -> Option<toolyard_sandbox::ProcessSandbox> {
     let helper = toolyard_process::Helper::this_program().ok()?;
     let process = toolyard_sandbox::ProcessSandbox::new(helper);
-    let crate::config::ProcessSettings { system, keeps_git, allow_private } = &config.process;
+    let crate::config::ProcessSettings { system, keeps_git, allow_private, cgroup } = &config.process;
     let process = process.system(system.iter().cloned()).keep_git(*keeps_git);
-    Some(process.allow_private(allow_private.iter().cloned()))
+    let process = process.allow_private(allow_private.iter().cloned());
+    Some(match cgroup {
+        Some(cgroup) => process.cgroup(cgroup.clone()),
+        None => process,
+    })
 }
 
 /// Whether this program has this sandbox.
@@ -39,11 +43,13 @@ pub(crate) fn exists(sandbox: Sandbox) -> bool {
 }
 
 /// Whether a sandbox keeps a limit on this machine.
-pub(crate) fn keeps(sandbox: Sandbox, limit: &str) -> bool {
+pub(crate) fn keeps(config: &Config, sandbox: Sandbox, limit: &str) -> bool {
     #[cfg(target_os = "linux")]
     if sandbox == Sandbox::Process {
-        return toolyard_sandbox::ProcessSandbox::keeps(limit);
+        return lacks(config, limit).is_none();
     }
+    #[cfg(not(target_os = "linux"))]
+    let _ = config;
     sandbox == Sandbox::Wasm && Modules::keep(limit)
 }
 
@@ -70,15 +76,35 @@ async fn process_described(config: &Config) -> String {
     if let Err(why) = process.probe().await {
         return format!("not available: {why}");
     }
-    let (kept, unkept): (Vec<&str>, Vec<&str>) =
-        LIMITS.iter().partition(|limit| keeps(Sandbox::Process, limit));
     let landlock =
         if toolyard_process::has_landlock() { ", landlock" } else { " (the kernel has no landlock)" };
+    let limits = limits(config);
     format!(
-        "files, processes and network by namespaces and seccomp{landlock}; granted hosts through a proxy; limits wall time, output, {}; cannot limit {}",
-        kept.join(", "),
-        unkept.join(", ")
+        "files, processes and network by namespaces and seccomp{landlock}; granted hosts through a proxy; {limits}"
     )
+}
+
+/// Which limits the process sandbox keeps here, and why not the others.
+#[cfg(target_os = "linux")]
+fn limits(config: &Config) -> String {
+    let (mut kept, mut unkept) = (vec!["wall time", "output"], Vec::<String>::new());
+    for limit in LIMITS {
+        match lacks(config, limit) {
+            None => kept.push(limit),
+            Some(why) => unkept.push(format!("{limit} ({why})")),
+        }
+    }
+    let groups = config.process.cgroup.as_ref();
+    let groups = groups.map(|cgroup| format!("; groups in '{}'", cgroup.path().display()));
+    let unkept =
+        if unkept.is_empty() { String::new() } else { format!("; cannot limit {}", unkept.join(", ")) };
+    format!("limits {}{}{unkept}", kept.join(", "), groups.unwrap_or_default())
+}
+
+/// Why the process sandbox does not keep a limit here.
+#[cfg(target_os = "linux")]
+fn lacks<'a>(config: &'a Config, limit: &str) -> Option<&'a str> {
+    toolyard_sandbox::ProcessSandbox::lacks(limit, config.process.cgroup.as_ref())
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -11,6 +11,7 @@
 //! Each layer is applied by a process before it executes the next: nothing runs between a fork and an exec, and no
 //! descriptor is made from a number, so that all of it is safe code.
 
+mod attend;
 mod binds;
 mod door;
 mod inside;
@@ -26,6 +27,7 @@ pub use limits::ProcessLimits;
 pub use rights::has_landlock;
 pub use system::{SYSTEM, SYSTEM_FILES};
 
+use crate::{Cgroup, GroupLimits};
 use serde::{Deserialize, Serialize};
 use std::{
     io,
@@ -71,8 +73,19 @@ pub(crate) struct Layout {
     pub(crate) kept: Vec<PathBuf>,
     pub(crate) tmp_bytes: u64,
     pub(crate) limits: ProcessLimits,
+    /// The group that it gets.
+    pub(crate) group: Option<Group>,
     /// Whether it has a way out.
     pub(crate) has_door: bool,
+}
+
+/// A group for a program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Group {
+    /// The delegated group in which it is made.
+    pub(crate) within: PathBuf,
+    pub(crate) limits: GroupLimits,
 }
 
 /// A path of the host that the program reaches.
@@ -99,6 +112,7 @@ impl Confinement {
             kept: Vec::new(),
             tmp_bytes: TMP_BYTES,
             limits: ProcessLimits::default(),
+            group: None,
             has_door: false,
         };
         Self { layout, handles: Vec::new() }
@@ -130,9 +144,16 @@ impl Confinement {
         self
     }
 
-    /// Sets its limits.
+    /// Sets its limits, of each process.
     pub fn limits(mut self, limits: ProcessLimits) -> Self {
         self.layout.limits = limits;
+        self
+    }
+
+    /// Gives all its processes a group of their own in a delegated one, with these limits. A program whose group cannot be
+    /// made, or cannot keep one of them, is not started.
+    pub fn cgroup(mut self, cgroup: &Cgroup, limits: GroupLimits) -> Self {
+        self.layout.group = Some(Group { within: cgroup.path().to_owned(), limits });
         self
     }
 

@@ -18,7 +18,7 @@ use std::{
     process,
     sync::atomic::{AtomicBool, Ordering},
 };
-pub(crate) use supervision::Supervision;
+pub(crate) use supervision::{Supervision, used};
 
 /// The running program, even if the file at its path has been replaced since.
 pub(crate) const THIS_PROGRAM: &str = "/proc/self/exe";

@@ -14,7 +14,11 @@ mod bytes;
 pub(crate) mod rights;
 mod search;
 
-use crate::{Program, confine::Layout, pipes::Theirs};
+use crate::{
+    Program,
+    confine::{Group, Layout},
+    pipes::Theirs,
+};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -71,6 +75,15 @@ pub(crate) struct Received {
     stderr: OwnedFd,
     directory: Option<OwnedFd>,
     handles: Vec<OwnedFd>,
+}
+
+/// What the first process inside receives.
+pub(crate) struct Inside {
+    pub(crate) received: Received,
+    /// The socket over which it is told what to do.
+    pub(crate) control: OwnedFd,
+    /// What it enters its group by, if it has one.
+    pub(crate) entrance: Option<OwnedFd>,
 }
 
 impl Launch {
@@ -136,6 +149,11 @@ impl Received {
         self.launch.confined.as_ref()
     }
 
+    /// The group that it gets, if it is confined to one.
+    pub(crate) fn group(&self) -> Option<&Group> {
+        self.confined()?.layout.group.as_ref()
+    }
+
     /// What it is granted, in the order of the layout.
     pub(crate) fn handles(&self) -> &[OwnedFd] {
         &self.handles
@@ -147,21 +165,29 @@ impl Received {
         has_door.then(|| self.handles.pop().ok_or_else(missing)).transpose()
     }
 
-    /// Hands the launch on to the first process inside, with the socket over which that is told what to do. What was
-    /// granted is mounted by then.
-    pub(crate) fn send_inside(self, socket: &UnixStream, control: OwnedFd) -> io::Result<()> {
+    /// Hands the launch on to the first process inside, with the socket over which that is told what to do, and what it
+    /// enters its group by. What was granted is mounted by then.
+    pub(crate) fn send_inside(
+        self,
+        socket: &UnixStream,
+        control: OwnedFd,
+        entrance: Option<OwnedFd>,
+    ) -> io::Result<()> {
         let document = self.launch.document()?;
         let theirs = Theirs { stdin: self.stdin, stdout: self.stdout, stderr: self.stderr };
-        let rest = send(socket, document, &theirs, &[control])?;
+        let others: Vec<OwnedFd> = [control].into_iter().chain(entrance).collect();
+        let rest = send(socket, document, &theirs, &others)?;
         let mut socket = socket;
         socket.write_all(&rest)
     }
 
     /// Receives what was sent by [`send_inside`](Self::send_inside).
-    pub(crate) fn receive_inside(socket: &UnixStream) -> io::Result<(Self, OwnedFd)> {
+    pub(crate) fn receive_inside(socket: &UnixStream) -> io::Result<Inside> {
         let mut received = Self::receive(socket)?;
+        let entrance = received.group().is_some().then(|| received.handles.pop().ok_or_else(missing));
+        let entrance = entrance.transpose()?;
         let control = received.handles.pop().ok_or_else(missing)?;
-        Ok((received, control))
+        Ok(Inside { received, control, entrance })
     }
 
     /// Enters the directory, which this process shares with the program then, and returns what starts the program.

@@ -37,6 +37,8 @@
 //! The tokio runtime needs its I/O and time drivers enabled, as under `#[tokio::main]`.
 
 #[cfg(target_os = "linux")]
+mod cgroup;
+#[cfg(target_os = "linux")]
 mod confine;
 mod containment;
 mod deltas;
@@ -67,6 +69,8 @@ mod start;
 pub mod utf8;
 
 #[cfg(target_os = "linux")]
+pub use cgroup::{Cgroup, GroupLimits};
+#[cfg(target_os = "linux")]
 pub use confine::{Confinement, GRANTS_MAX, ProcessLimits, SYSTEM, SYSTEM_FILES, TMP_BYTES, has_landlock};
 pub use containment::Containment;
 pub use deltas::{DELTA_BYTES_MAX, DELTAS_BYTES_MAX, Deltas};
@@ -83,7 +87,7 @@ pub use output::OutputReader;
 pub use pipes::{Input, Output};
 pub use processes::{Killer, Processes};
 pub use program::Program;
-pub use report::{End, NotStarted, Ran, Report, Rest, Used};
+pub use report::{End, Limit, NotStarted, Ran, Report, Rest, Used};
 pub use start::Started;
 
 /// The time that processes have to end after SIGTERM before they are killed by SIGKILL (SC-6).

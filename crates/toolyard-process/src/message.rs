@@ -1,6 +1,6 @@
 //! What a helper tells the program that started it: one line of JSON each.
 
-use crate::{End, NotStarted, Ran, Report, Rest, Used};
+use crate::{End, Limit, NotStarted, Ran, Report, Rest, Used};
 use serde::{Deserialize, Serialize};
 
 /// One message of a helper.
@@ -19,6 +19,8 @@ pub(crate) enum Message {
     Ended(End),
     /// What the processes that have ended used.
     Used(Used),
+    /// A limit of all its processes was reached.
+    Limit(Limit),
     /// All processes have ended except some.
     Done(Rest),
 }
@@ -44,6 +46,7 @@ pub(crate) struct Heard {
     refused: Option<NotStarted>,
     end: Option<End>,
     used: Option<Used>,
+    limit: Option<Limit>,
     rest: Option<Rest>,
 }
 
@@ -56,6 +59,7 @@ impl Heard {
             Message::NotConfined(why) => self.refused = Some(NotStarted::NotConfined(why)),
             Message::Ended(end) => self.end = Some(end),
             Message::Used(used) => self.used = Some(used),
+            Message::Limit(limit) => self.limit = Some(limit),
             Message::Done(rest) => self.rest = Some(rest),
         }
     }
@@ -68,9 +72,25 @@ impl Heard {
     pub(crate) fn report(self) -> Report {
         match self {
             Self { refused: Some(why), .. } => Report::NotStarted(why),
+            Self { was_starting: false, limit: Some(limit), .. } => {
+                let why = format!("its limit of {limit} leaves no room to start a program");
+                Report::NotStarted(NotStarted::NotConfined(why))
+            }
             Self { was_starting: false, .. } => Report::NotStarted(NotStarted::HelperEnded),
-            Self { end, rest, used, .. } => Report::Ran(Ran { end, rest, used }),
+            Self { end, limit, rest, used, .. } => Report::Ran(Ran { end: judged(end, limit), rest, used }),
         }
+    }
+}
+
+/// How a program ended of which a limit was reached. One that ended well did so in spite of it, one that exited with another
+/// code was not ended by what ends all; and one that was stopped did not end for want of processes.
+fn judged(end: Option<End>, limit: Option<Limit>) -> Option<End> {
+    match (end, limit) {
+        (None | Some(End::Killed(_)), Some(limit @ (Limit::Memory | Limit::CpuTime)))
+        | (Some(End::Exited(1..) | End::Killed(_)), Some(limit @ Limit::Processes)) => {
+            Some(End::Limit(limit))
+        }
+        _ => end,
     }
 }
 
@@ -93,6 +113,7 @@ mod tests {
             Message::Ended(End::Exited(3)),
             Message::Ended(End::Killed(9)),
             Message::Used(Used { cpu: Duration::from_micros(1_500), memory_peak: 1 << 20 }),
+            Message::Limit(Limit::CpuTime),
             Message::Done(Rest { left: 2, surviving: 1 }),
             Message::Refused("no such\nfile".to_owned()),
         ];
@@ -115,5 +136,32 @@ mod tests {
         let end = End::Exited(1);
         let ran = heard(&[Message::Starting, Message::Started, Message::Ended(end)]);
         assert_eq!(ran, Report::Ran(Ran { end: Some(end), rest: None, used: None }));
+    }
+
+    /// SB-8: a limit is named where it ended the program, or where that failed for it.
+    #[test]
+    fn a_limit_that_was_reached_is_named() {
+        let ran = |end: Option<End>, limit| {
+            let messages = [Some(Message::Starting), end.map(Message::Ended), Some(Message::Limit(limit))];
+            let Report::Ran(ran) = heard(&messages.map(|it| it.into_iter().collect::<Vec<_>>()).concat())
+            else {
+                panic!("it ran")
+            };
+            ran.end
+        };
+        for (end, limit, expect) in [
+            (None, Limit::Memory, Some(End::Limit(Limit::Memory))),
+            (Some(End::Killed(9)), Limit::CpuTime, Some(End::Limit(Limit::CpuTime))),
+            (Some(End::Exited(1)), Limit::Memory, Some(End::Exited(1))),
+            (Some(End::Exited(0)), Limit::Processes, Some(End::Exited(0))),
+            (Some(End::Exited(2)), Limit::Processes, Some(End::Limit(Limit::Processes))),
+            (None, Limit::Processes, None),
+        ] {
+            assert_eq!(ran(end, limit), expect, "{end:?} {limit}");
+        }
+        let none = Report::NotStarted(NotStarted::NotConfined(
+            "its limit of memory leaves no room to start a program".to_owned(),
+        ));
+        assert_eq!(heard(&[Message::Limit(Limit::Memory)]), none);
     }
 }

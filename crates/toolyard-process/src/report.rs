@@ -11,30 +11,72 @@ pub enum End {
     Exited(i32),
     /// This signal ended it.
     Killed(i32),
+    /// It ran into this limit of all its processes together, which ended it, or for which it ended.
+    Limit(Limit),
 }
 
 impl fmt::Display for End {
-    /// In the words of [`ExitStatus`], such as `exit status: 1` or `signal: 9 (SIGKILL)`.
+    /// In the words of [`ExitStatus`], such as `exit status: 1` or `signal: 9 (SIGKILL)`; a limit by its name.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        status(*self).fmt(f)
+        match *self {
+            Self::Exited(code) => exited(code).fmt(f),
+            Self::Killed(signal) => killed(signal).fmt(f),
+            Self::Limit(limit) => write!(f, "its limit of {limit}"),
+        }
+    }
+}
+
+/// A limit of all processes of a program together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(target_os = "linux", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(target_os = "linux", serde(rename_all = "snake_case"))]
+pub enum Limit {
+    /// The memory that they have at once.
+    Memory,
+    /// The CPU time that they use.
+    CpuTime,
+    /// How many they are at once, with their threads.
+    Processes,
+}
+
+impl Limit {
+    /// Its name, as errors and grants call it: `memory`, `CPU time`, `processes`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::CpuTime => "CPU time",
+            Self::Processes => "processes",
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 
 #[cfg(unix)]
-fn status(end: End) -> ExitStatus {
+fn exited(code: i32) -> ExitStatus {
     use std::os::unix::process::ExitStatusExt as _;
-    ExitStatus::from_raw(match end {
-        End::Exited(code) => code << 8,
-        End::Killed(signal) => signal,
-    })
+    ExitStatus::from_raw(code << 8)
+}
+
+#[cfg(unix)]
+fn killed(signal: i32) -> ExitStatus {
+    use std::os::unix::process::ExitStatusExt as _;
+    ExitStatus::from_raw(signal)
 }
 
 #[cfg(windows)]
-fn status(end: End) -> ExitStatus {
+fn exited(code: i32) -> ExitStatus {
     use std::os::windows::process::ExitStatusExt as _;
-    let (End::Exited(code) | End::Killed(code)) = end;
     ExitStatus::from_raw(code.cast_unsigned())
 }
+
+/// There are no signals.
+#[cfg(windows)]
+use exited as killed;
 
 /// What became of a program, when nothing of it is left to wait for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,8 +133,9 @@ impl Ran {
 pub struct Used {
     /// Processor time of all of them, their own and the system's for them.
     pub cpu: Duration,
-    /// The most memory that the largest of them had resident, in bytes. A process begins as a copy of its helper, so that
-    /// it is some megabytes at least.
+    /// The most memory that the largest of them had resident, in bytes; in a group that has the controller `memory`, the
+    /// most that all of them had together, as it counts. A process begins as a copy of its helper, so that it is some
+    /// megabytes at least.
     pub memory_peak: u64,
 }
 
@@ -120,5 +163,6 @@ mod tests {
     fn an_end_is_worded_as_the_system_words_it() {
         assert_eq!(End::Exited(3).to_string(), "exit status: 3");
         assert_eq!(End::Killed(9).to_string(), "signal: 9 (SIGKILL)");
+        assert_eq!(End::Limit(Limit::CpuTime).to_string(), "its limit of CPU time");
     }
 }

@@ -1,7 +1,7 @@
 //! Confined processes.
 //!
 //! ```text
-//!   Execution ─► limits ─ one that cannot be kept is refused by name (SB-4)
+//!   Execution ─► limits ─ one that cannot be kept is refused by name (SB-4); those of all processes need a group
 //!             ─► reach ── paths, opened by handle ──► Confinement ─► a helper ─► the program, confined
 //!             │        hosts ──► door, and a proxy behind it ──┤         │
 //!             ─► Tool::program ─► a command ─────────────────┘         │
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use toolyard::{Execution, Failure, Running, SandboxError, Stopped, Work};
 use toolyard_core::{Command, HostPattern, Program, ProgramIo, Sandbox, ToolContext, ToolError, ToolOutput};
 use toolyard_egress::Egress;
-use toolyard_process::{Confinement, Containment, Helper, NotStarted, Started};
+use toolyard_process::{Cgroup, Confinement, Containment, GroupLimits, Helper, NotStarted, Started};
 use toolyard_tools::shell::Attended;
 use way_out::WayOut;
 
@@ -34,13 +34,21 @@ pub struct ProcessSandbox {
     keeps_git: bool,
     egress: Egress,
     private: Vec<HostPattern>,
+    cgroup: Option<Cgroup>,
 }
 
 impl ProcessSandbox {
     /// A sandbox whose programs are started by this helper.
     pub fn new(helper: Helper) -> Self {
-        let (egress, private) = (Egress::new(), Vec::new());
-        Self { helper, system: system(), kept: Vec::new(), keeps_git: true, egress, private }
+        Self {
+            helper,
+            system: system(),
+            kept: Vec::new(),
+            keeps_git: true,
+            egress: Egress::new(),
+            private: Vec::new(),
+            cgroup: None,
+        }
     }
 
     /// Sets the way out for what its programs send to hosts that are granted.
@@ -80,35 +88,49 @@ impl ProcessSandbox {
         self
     }
 
-    /// Tries to confine a program that does nothing.
+    /// Gives each call a group in this one, which keeps the limits of all its processes together: memory, CPU time, and
+    /// processes, also for root.
+    #[must_use]
+    pub fn cgroup(mut self, cgroup: Cgroup) -> Self {
+        self.cgroup = Some(cgroup);
+        self
+    }
+
+    /// Tries to confine a program that does nothing, in a group if there is one.
     ///
     /// # Errors
     /// Why this machine cannot do it.
     pub async fn probe(&self) -> Result<(), String> {
-        let program = toolyard_process::Program::new("/bin/true").confined(self.confinement());
+        let confinement = self.limited(GroupLimits::default());
+        let program = toolyard_process::Program::new("/bin/true").confined(confinement);
         let mut started = program.start(&self.containment()).map_err(|error| error.to_string())?;
         started.processes.started().await.map_err(|why| why.to_string())
     }
 
-    /// Whether it keeps this limit on this machine, by its name in
-    /// [`ResourceLimits::kept_by_sandboxes`](toolyard_core::ResourceLimits::kept_by_sandboxes).
-    pub fn keeps(limit: &str) -> bool {
-        kept::is_kept(limit)
+    /// Why it does not keep this limit on this machine, with or without a [group](Self::cgroup), by its name in
+    /// [`ResourceLimits::kept_by_sandboxes`](toolyard_core::ResourceLimits::kept_by_sandboxes); `None` if it keeps it.
+    pub fn lacks<'a>(limit: &str, cgroup: Option<&'a Cgroup>) -> Option<&'a str> {
+        kept::lacking(limit, cgroup)
     }
 
     fn containment(&self) -> Containment {
         Containment::Helper(self.helper.clone())
     }
 
-    fn confinement(&self) -> Confinement {
-        Confinement::new().system(self.system.iter().cloned())
+    /// The system, and a group with these limits if there are groups.
+    fn limited(&self, limits: GroupLimits) -> Confinement {
+        let confinement = Confinement::new().system(self.system.iter().cloned());
+        match &self.cgroup {
+            Some(cgroup) => confinement.cgroup(cgroup, limits),
+            None => confinement,
+        }
     }
 
     pub(crate) fn execute<'a>(&'a self, execution: &'a Execution<'a>) -> Result<Running<'a>, SandboxError> {
-        let limits = kept::limits(&execution.confinement.limits)?;
+        let kept = kept::limits(&execution.confinement.limits, self.cgroup.as_ref())?;
         let reach = execution.reach()?;
         let root = reach.root().map(Path::to_owned);
-        let confinement = granted::grant(self.confinement().limits(limits), &reach)?;
+        let confinement = granted::grant(self.limited(kept.together).limits(kept.each), &reach)?;
         let way_out = reach.hosts().map(|hosts| WayOut::new(hosts, &self.egress, self.private.clone()));
         let confinement = if way_out.is_some() { confinement.door() } else { confinement };
         let work = async move {

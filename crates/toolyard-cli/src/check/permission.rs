@@ -117,7 +117,7 @@ pub(super) fn warnings(setup: &Setup, engine: &Engine) -> Vec<String> {
     let entries = engine.registry().list();
     let of_tools = entries.iter().filter_map(|entry| {
         let Rule::Allow(grant) = rule(setup, entry.spec()) else { return None };
-        let why = unenforced(&grant, entry.forms())?;
+        let why = unenforced(setup, &grant, entry.forms())?;
         Some(format!("warning: tool '{}': {why}: its calls will fail with sandbox_error", entry.name()))
     });
     let Trusted { missing, .. } = &setup.config.trusted;
@@ -138,7 +138,7 @@ pub(super) fn warnings(setup: &Setup, engine: &Engine) -> Vec<String> {
 
 /// The part of a grant that cannot be enforced: the tool cannot run there, the sandbox does not exist here, or cannot keep
 /// a limit. Everywhere wall time and output are limited.
-fn unenforced(grant: &Grant, forms: &[Form]) -> Option<String> {
+fn unenforced(setup: &Setup, grant: &Grant, forms: &[Form]) -> Option<String> {
     let Confinement { sandbox, limits, .. } = match grant.to_forms(forms) {
         Ok(confinement) => confinement,
         Err(error) => return Some(error.to_string()),
@@ -146,8 +146,8 @@ fn unenforced(grant: &Grant, forms: &[Form]) -> Option<String> {
     if !sandboxes::exists(sandbox) {
         return Some(format!("it runs in sandbox '{}', which this program has not", sandbox.as_str()));
     }
-    let unenforced: Vec<&str> =
-        limits.kept_by_sandboxes().filter(|limit| !sandboxes::keeps(sandbox, limit)).collect();
+    let is_kept = |limit: &&str| sandboxes::keeps(&setup.config, sandbox, limit);
+    let unenforced: Vec<&str> = limits.kept_by_sandboxes().filter(|limit| !is_kept(limit)).collect();
     (!unenforced.is_empty())
         .then(|| format!("sandbox '{}' cannot limit {}", sandbox.as_str(), unenforced.join(", ")))
 }

@@ -1,8 +1,12 @@
 //! `[sandbox]`: what sandboxes give to every program in them.
 
+#[cfg(target_os = "linux")]
+use super::section::Placed;
 use super::section::Section;
 use std::path::{Path, PathBuf};
 use toolyard::HostPattern;
+#[cfg(target_os = "linux")]
+use toolyard_process::Cgroup;
 
 /// What the process sandbox gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,11 +17,20 @@ pub(crate) struct ProcessSettings {
     pub(crate) keeps_git: bool,
     /// The hosts that may have private addresses, where they are granted.
     pub(crate) allow_private: Vec<HostPattern>,
+    /// The delegated group in which calls have groups, if there is one.
+    #[cfg(target_os = "linux")]
+    pub(crate) cgroup: Option<Cgroup>,
 }
 
 impl Default for ProcessSettings {
     fn default() -> Self {
-        Self { system: Vec::new(), keeps_git: true, allow_private: Vec::new() }
+        Self {
+            system: Vec::new(),
+            keeps_git: true,
+            allow_private: Vec::new(),
+            #[cfg(target_os = "linux")]
+            cgroup: None,
+        }
     }
 }
 
@@ -35,6 +48,27 @@ pub(super) fn process(mut section: Section<'_>) -> ProcessSettings {
     for (hosts, at) in section.strings("allow_private").unwrap_or_default() {
         settings.allow_private.extend(section.parsed("allow_private", &at, hosts.parse::<HostPattern>()));
     }
+    let cgroup = section.string("cgroup");
+    #[cfg(target_os = "linux")]
+    {
+        settings.cgroup = cgroup.and_then(|path| open(&section, path));
+    }
+    #[cfg(not(target_os = "linux"))]
+    drop(cgroup);
     section.finish();
     settings
+}
+
+/// Opens a delegated group. One that enforces nothing must not look like one that does (SB-4).
+#[cfg(target_os = "linux")]
+fn open(section: &Section<'_>, (path, at): Placed<String>) -> Option<Cgroup> {
+    let opened = if Path::new(&path).is_absolute() {
+        Cgroup::open(&path).map_err(|error| error.to_string())
+    } else {
+        Err("it is not an absolute path".to_owned())
+    };
+    let report = |why| {
+        section.report(&at, format!("{}cgroup: '{path}' is no delegated group: {why}", section.prefix()))
+    };
+    opened.map_err(report).ok()
 }

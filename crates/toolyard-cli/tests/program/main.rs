@@ -9,6 +9,8 @@ mod confined;
 mod deep_arguments;
 mod environment;
 mod episodes;
+#[cfg(target_os = "linux")]
+mod groups;
 mod interrupt;
 #[cfg(target_os = "linux")]
 mod memory;

@@ -2,17 +2,22 @@
 //! first process in them.
 //!
 //! ```text
-//!   helper   namespaces ─► door ─► root ─► starts init, hands on what it was told ─► waits
-//!   init     enters the root ─► gives up what it had ─► supervises the program, over the helper's own socket
+//!   helper   group ─► namespaces ─► door ─► root ─► starts init, hands on what it was told ─► waits
+//!   init     enters the group, and the root ─► gives up what it had ─► supervises the program, over the helper's own socket
 //! ```
 
-use super::{door, rights, root, syscalls, user};
+use super::{Group, attend::attend, door, rights, root, syscalls, user};
 use crate::{
-    helper::{Supervision, THIS_PROGRAM},
-    launch::Received,
+    Limit, Rest,
+    cgroup::{self, Own},
+    helper::{Supervision, THIS_PROGRAM, used},
+    launch::{Inside, Received},
     message::Message,
 };
-use rustix::process::{DumpableBehavior, set_dumpable_behavior, setsid};
+use rustix::{
+    net::{RecvFlags, recv},
+    process::{DumpableBehavior, Signal, set_dumpable_behavior, set_parent_process_death_signal, setsid},
+};
 use std::{
     io::{self, Write as _},
     os::{
@@ -33,14 +38,46 @@ const HOST_NAME: &[u8] = b"toolyard";
 /// use afterwards: it has left its namespaces.
 pub(crate) fn start(received: Received, socket: UnixStream) -> io::Result<()> {
     let mut messages = socket.try_clone()?;
-    match hand_on(received, socket) {
-        Ok(mut init) => init.wait().map(drop),
-        Err(error) => messages.write_all(&Message::NotConfined(error.to_string()).line()),
+    let not_confined = |error: io::Error| Message::NotConfined(error.to_string()).line();
+    let cpu_time = received.group().and_then(|group| group.limits.cpu_time);
+    // Made before the namespaces, in which this process is nobody to the rest of the machine.
+    let group = match received.group().map(own).transpose() {
+        Ok(group) => group,
+        Err(error) => return messages.write_all(&not_confined(error)),
+    };
+    match hand_on(received, socket, group.as_ref()) {
+        Ok(mut init) => match group {
+            Some(group) => messages.write_all(&told(attend(&mut init.process, &group, cpu_time), &group)),
+            None => init.process.wait().map(drop),
+        },
+        Err(error) => messages.write_all(&not_confined(error)),
     }
 }
 
+fn own(group: &Group) -> io::Result<Own> {
+    let Group { within, limits } = group;
+    Own::make(within, limits)
+        .map_err(|error| user::named(&format!("make a group in '{}'", within.display()), error))
+}
+
+/// What there is to tell of a group. Init tells all else, unless it was ended with the program.
+fn told(limit: Option<Limit>, group: &Own) -> Vec<u8> {
+    let used = used().map(|used| Message::Used(group.used(used)));
+    let done = matches!(limit, Some(Limit::Memory | Limit::CpuTime)).then_some(Message::Done(Rest::NONE));
+    let told = limit.map(Message::Limit).into_iter().chain(used).chain(done);
+    told.flat_map(|message| message.line()).collect()
+}
+
+/// The first process inside.
+struct Init {
+    process: Child,
+    /// Shows it, as long as this is open, that this process lives.
+    _socket: UnixStream,
+}
+
 /// Makes what the program is confined to, and starts init in it.
-fn hand_on(mut received: Received, socket: UnixStream) -> io::Result<Child> {
+fn hand_on(mut received: Received, socket: UnixStream, group: Option<&Own>) -> io::Result<Init> {
+    let entrance = group.map(Own::entrance).transpose()?;
     let door = received.take_door()?;
     let Some(confined) = received.confined() else {
         return Err(io::Error::other("nothing to confine it to"));
@@ -52,17 +89,18 @@ fn hand_on(mut received: Received, socket: UnixStream) -> io::Result<Child> {
     let (ours, theirs) = UnixStream::pair()?;
     let mut init = Command::new(THIS_PROGRAM);
     init.arg0(INIT_NAME).arg(INIT).env_clear().stdin(Stdio::from(OwnedFd::from(theirs)));
-    let init = init.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-    received.send_inside(&ours, socket.into())?;
-    Ok(init)
+    let process = init.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    received.send_inside(&ours, socket.into(), entrance)?;
+    Ok(Init { process, _socket: ours })
 }
 
 /// Runs as init: enters the root, and supervises the program there.
 pub(crate) fn init(socket: &UnixStream) -> io::Result<()> {
     setsid()?;
-    let (received, control) = Received::receive_inside(socket)?;
+    let Inside { received, control, entrance } = Received::receive_inside(socket)?;
     let mut messages = UnixStream::from(control.try_clone()?);
-    if let Err(error) = enter(&received) {
+    let entered = entrance.map_or(Ok(()), cgroup::enter).and_then(|()| enter(&received));
+    if let Err(error) = entered.and_then(|()| end_with_helper(socket)) {
         return messages.write_all(&Message::NotConfined(error.to_string()).line());
     }
     match received.into_command() {
@@ -87,4 +125,15 @@ fn enter(received: &Received) -> io::Result<()> {
     confined.layout.limits.apply()?;
     rights::bound(&confined.layout)?;
     syscalls::bound(confined.layout.has_door)
+}
+
+/// Ends this process, and with it all that is inside, when its helper ends, which watches what they use. The helper has one
+/// thread, so that its signal comes when it has died and not before.
+fn end_with_helper(socket: &UnixStream) -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    match recv(socket, &mut [0; 1], RecvFlags::DONTWAIT) {
+        Err(rustix::io::Errno::AGAIN) => Ok(()),
+        // It died before.
+        Ok(_) | Err(_) => Err(io::Error::other("its helper has died")),
+    }
 }

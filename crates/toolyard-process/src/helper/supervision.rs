@@ -52,12 +52,15 @@ impl Supervision {
             // Installed first: a helper that is asked to end from here on ends the program before itself.
             let control = Control::new(orders)?;
             let children = signal(SignalKind::child())?;
-            Self { children, control, messages }.supervise(command).await;
+            let mut supervision = Self { children, control, messages };
+            supervision.supervise(command).await;
+            // The socket is the helper's too, which may have more to tell.
+            supervision.messages.forget();
             Ok(())
         })
     }
 
-    async fn supervise(mut self, command: Command) {
+    async fn supervise(&mut self, command: Command) {
         self.send(Message::Starting).await;
         let main = match start(command) {
             Ok(main) => main,
@@ -168,7 +171,7 @@ fn end(status: WaitStatus) -> End {
 }
 
 /// What all processes used that were reaped, by this one or by one that was.
-fn used() -> Option<Used> {
+pub(crate) fn used() -> Option<Used> {
     let used = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
     let time =
         |time: TimeVal| Duration::from_micros(u64::try_from(time.num_microseconds()).unwrap_or_default());

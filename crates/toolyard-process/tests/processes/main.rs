@@ -13,5 +13,7 @@ mod doors;
 mod endings;
 mod given;
 #[cfg(target_os = "linux")]
+mod groups;
+#[cfg(target_os = "linux")]
 mod helpers;
 mod yard;

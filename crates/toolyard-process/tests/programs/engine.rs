@@ -1,7 +1,8 @@
 //! A program that starts another under a helper of itself and waits for it: tests start it, kill it, and have it help.
 //!
 //! ```text
-//! toolyard-process-engine DIRECTORY COMMAND    runs `sh -c COMMAND` there and prints its output
+//! toolyard-process-engine DIRECTORY COMMAND            runs `sh -c COMMAND` there and prints its output
+//! toolyard-process-engine DIRECTORY COMMAND CGROUP     the same, confined, in a group within that one
 //! ```
 
 use std::error::Error;
@@ -22,15 +23,23 @@ mod linux {
     use std::{
         env,
         error::Error,
+        fs::File,
         io::{self, Write as _},
     };
-    use toolyard_process::{Containment, Helper, OutputReader, Program};
+    use toolyard_process::{Cgroup, Confinement, Containment, GroupLimits, Helper, OutputReader, Program};
 
     pub(super) async fn run() -> Result<(), Box<dyn Error>> {
         let mut args = env::args().skip(1);
         let (directory, command) = (args.next().ok_or("no DIRECTORY")?, args.next().ok_or("no COMMAND")?);
         let program = Program::new("/bin/sh").args(["-c".to_owned(), command]).env("PATH", "/usr/bin:/bin");
-        let program = program.env("MARK", &directory).directory(directory);
+        let program = program.env("MARK", &directory).directory(&directory);
+        let program = match args.next() {
+            Some(group) => {
+                let confinement = Confinement::new().grant(File::open(&directory)?, &directory, true);
+                program.confined(confinement.cgroup(&Cgroup::open(group)?, GroupLimits::default()))
+            }
+            None => program,
+        };
         let mut started = program.start(&Containment::Helper(Helper::this_program()?))?;
         let mut output = OutputReader::new(started.stdout);
         while let Some(piece) = output.read().await {

@@ -89,6 +89,7 @@ fn exit(ran: Ran) -> Option<Exit> {
         End::Exited(code) => Exit::Code(code),
         End::Killed(CPU_TIME_IS_UP) => Exit::Limit("CPU time"),
         End::Killed(signal) => Exit::Signal(signal),
+        End::Limit(limit) => Exit::Limit(limit.as_str()),
     })
 }
 
@@ -164,12 +165,14 @@ impl Streams {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use toolyard_process::Limit;
 
     /// SB-8: the signal for CPU time names the limit; another says no more than that it came.
     #[test]
     fn the_signal_for_cpu_time_names_the_limit() {
         let exit = |end| exit(Ran { end, rest: None, used: None });
         assert_eq!(exit(Some(End::Killed(24))), Some(Exit::Limit("CPU time")));
+        assert_eq!(exit(Some(End::Limit(Limit::Memory))), Some(Exit::Limit("memory")));
         assert_eq!(exit(Some(End::Killed(9))), Some(Exit::Signal(9)));
         assert_eq!(exit(Some(End::Exited(3))), Some(Exit::Code(3)));
         assert_eq!(exit(None), None);

@@ -62,6 +62,7 @@ impl Finished<'_> {
         let output = match ran.end {
             Some(End::Exited(code)) => output.with_metadata("exit_code", code),
             Some(End::Killed(signal)) => output.with_metadata("signal", signal),
+            Some(End::Limit(limit)) => output.with_metadata("limit", limit.as_str()),
             // It was stopped before it had one.
             None => output.with_metadata("exit_code", Value::Null),
         };
@@ -89,6 +90,7 @@ fn failure(end: End) -> Option<String> {
         End::Exited(0) => None,
         End::Exited(code) => Some(format!("exit code {code}")),
         End::Killed(signal) => Some(format!("killed by signal {signal}")),
+        End::Limit(limit) => Some(format!("ran into its limit of {limit}")),
     }
 }
 
