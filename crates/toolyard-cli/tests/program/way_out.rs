@@ -67,17 +67,18 @@ fn a_command_reaches_what_is_granted_and_nothing_else() {
     let net = format!("\"127.0.0.1:{}\"", granted.port);
     let yard = yard("way-out", &net, "\"127.0.0.1\"");
     let (port, closed) = (granted.port, other.port);
-    let connect = |port: u16| {
-        ask(&format!("CONNECT 127.0.0.1:{port} HTTP/1.1\\r\\n\\r\\nGET /x HTTP/1.1\\r\\nHost: a"))
-    };
+    let head = |port: u16| format!("CONNECT 127.0.0.1:{port} HTTP/1.1");
+    let tunnel = ask(&format!("{}\\r\\n\\r\\nGET /x HTTP/1.1\\r\\nHost: a", head(port)));
+    // Nothing after its head: the proxy answers that and closes, and bash would be ended by its next write.
+    let refused = ask(&head(closed));
     let denied = format!("127.0.0.1:{closed} is not granted to this program\n");
     for (what, shell, starts, ends) in [
         ("a request", get(port), "HTTP/1.1 200 OK\r\n", "hello\n"),
-        ("a tunnel", connect(port), "HTTP/1.1 200 OK\r\n", "hello\n"),
+        ("a tunnel", tunnel, "HTTP/1.1 200 OK\r\n", "hello\n"),
         ("a request elsewhere", get(closed), "HTTP/1.1 403 Forbidden\r\n", &*denied),
-        ("a tunnel elsewhere", connect(closed), "HTTP/1.1 403 Forbidden\r\n", &*denied),
+        ("a tunnel elsewhere", refused.clone(), "HTTP/1.1 403 Forbidden\r\n", &*denied),
         // One process inside asks for another: all of them have the same way out.
-        ("a tunnel for a child", format!("({} & wait)", connect(closed)), "HTTP/1.1 403 ", &*denied),
+        ("a tunnel for a child", format!("({refused} & wait)"), "HTTP/1.1 403 ", &*denied),
     ] {
         let (code, text) = yard.ended(&shell);
         assert_eq!(code, "ok", "{what}: {text}");
