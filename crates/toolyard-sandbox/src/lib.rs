@@ -7,7 +7,8 @@
 //!                                          fed by the contract, ended with all that it starts
 //! ```
 //!
-//! The feature `wasm` adds the sandbox for WebAssembly modules (`WasmSandbox`), and a compiler to build.
+//! The feature `wasm` adds the sandbox for WebAssembly modules (`WasmSandbox`), and a compiler to build. The
+//! feature `micro-vm` adds the sandbox of virtual machines (`VmSandbox`, Linux on x86_64).
 //!
 //! A portable tool needs no Rust: its [`Program`](toolyard_core::Program) is data, and the contract of
 //! [`toolyard_program`] says what it is given and what its answer means (SB-1, SB-2).
@@ -35,6 +36,8 @@
 
 #[cfg(unix)]
 mod command;
+#[cfg(all(feature = "micro-vm", target_os = "linux", target_arch = "x86_64"))]
+mod micro_vm;
 #[cfg(any(unix, feature = "wasm"))]
 mod printed;
 #[cfg(target_os = "linux")]
@@ -42,10 +45,14 @@ mod process;
 mod remote;
 mod sandboxes;
 mod tool;
+#[cfg(any(feature = "wasm", all(feature = "micro-vm", target_os = "linux", target_arch = "x86_64")))]
+mod unwritten;
 mod version;
 #[cfg(feature = "wasm")]
 mod wasm;
 
+#[cfg(all(feature = "micro-vm", target_os = "linux", target_arch = "x86_64"))]
+pub use micro_vm::VmSandbox;
 #[cfg(target_os = "linux")]
 pub use process::ProcessSandbox;
 pub use remote::RemoteSandbox;

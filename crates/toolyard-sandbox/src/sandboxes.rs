@@ -23,6 +23,8 @@ pub struct Sandboxes {
     remote: Option<RemoteSandbox>,
     #[cfg(feature = "wasm")]
     wasm: Option<crate::WasmSandbox>,
+    #[cfg(all(feature = "micro-vm", target_os = "linux", target_arch = "x86_64"))]
+    micro_vm: Option<crate::VmSandbox>,
 }
 
 impl Sandboxes {
@@ -35,6 +37,8 @@ impl Sandboxes {
             remote: None,
             #[cfg(feature = "wasm")]
             wasm: None,
+            #[cfg(all(feature = "micro-vm", target_os = "linux", target_arch = "x86_64"))]
+            micro_vm: None,
         }
     }
 
@@ -61,6 +65,14 @@ impl Sandboxes {
         self
     }
 
+    /// Adds virtual machines.
+    #[cfg(all(feature = "micro-vm", target_os = "linux", target_arch = "x86_64"))]
+    #[must_use]
+    pub fn micro_vm(mut self, micro_vm: crate::VmSandbox) -> Self {
+        self.micro_vm = Some(micro_vm);
+        self
+    }
+
     /// These as a back-end of an engine.
     pub fn into_backend(self) -> Arc<dyn Backend> {
         Arc::new(self)
@@ -80,6 +92,11 @@ impl Backend for Sandboxes {
             Sandbox::Wasm => match &self.wasm {
                 Some(wasm) => wasm.execute(execution),
                 None => Err(SandboxError::Unavailable(Sandbox::Wasm)),
+            },
+            #[cfg(all(feature = "micro-vm", target_os = "linux", target_arch = "x86_64"))]
+            Sandbox::MicroVm => match &self.micro_vm {
+                Some(micro_vm) => micro_vm.execute(execution),
+                None => Err(SandboxError::Unavailable(Sandbox::MicroVm)),
             },
             Sandbox::Remote => match &self.remote {
                 Some(remote) => remote.execute(execution),

@@ -12,7 +12,7 @@ mod granted;
 mod kept;
 mod staged;
 
-use crate::printed::ERRORS_BYTES;
+use crate::{printed::ERRORS_BYTES, unwritten};
 use granted::Granted;
 use parking_lot::Mutex;
 use std::{
@@ -162,9 +162,9 @@ impl WasmSandbox {
     /// What the calls of this context do not write.
     fn kept_from(&self, cx: &ToolContext, root: Option<&Path>) -> Vec<PathBuf> {
         let guarded = cx.resource::<toolyard_tools::Workspace>().map(|workspace| workspace.guarded());
-        let git = root.filter(|_| self.keeps_git).map(kept::of_git);
+        let git = root.filter(|_| self.keeps_git).map(unwritten::of_git);
         let all = self.kept.iter().cloned().chain(guarded.into_iter().flatten());
-        all.chain(git.into_iter().flatten()).map(|path| kept::resolved(&path)).collect()
+        all.chain(git.into_iter().flatten()).map(|path| unwritten::resolved(&path)).collect()
     }
 }
 

@@ -57,11 +57,13 @@ fn load(module: &Path) -> io::Result<()> {
     }
 }
 
-/// Gives the programs of busybox their names.
+/// Gives the programs of busybox their names, wherever the host has such programs.
 fn busybox() -> io::Result<()> {
-    let mut install = Command::new(BUSYBOX);
-    install.args(["--install", "-s", "/bin"]).env_clear();
-    install.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+    for directory in ["/bin", "/usr/bin"] {
+        let mut install = Command::new(BUSYBOX);
+        install.args(["--install", "-s", directory]).env_clear();
+        install.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+    }
     Ok(())
 }
 

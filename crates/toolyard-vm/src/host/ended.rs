@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use toolyard_process::HeadTail;
 
-/// A call that has ended, and whose machine is gone.
+/// A call that has ended.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Ended {

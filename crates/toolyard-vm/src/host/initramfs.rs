@@ -35,7 +35,8 @@ enum Entry {
 /// Which part cannot be read, and why.
 pub(super) fn build(parts: &Parts) -> io::Result<Vec<u8>> {
     let mut entries = BTreeMap::new();
-    for directory in ["bin", "dev", "proc", "root", "tmp", MODULES.trim_start_matches('/')] {
+    for directory in ["bin", "dev", "proc", "root", "tmp", "usr", "usr/bin", MODULES.trim_start_matches('/')]
+    {
         entries.insert(PathBuf::from(directory), Entry::Directory);
     }
     let mut program = |path: &str, from: &Path| {

@@ -87,8 +87,8 @@ impl Machines {
         Ok(Ready { snapshot: snapshot.file.clone(), arguments: snapshot.arguments.clone() })
     }
 
-    /// Runs a program in a machine of its own, with this much memory in MiB, until it ends or `stop` does. The machine is
-    /// gone when this returns.
+    /// Runs a program in a machine of its own, with this much memory in MiB, until it ends or `stop` does. The machine has
+    /// been told to end by then, at once and whatever it does, and is gone a moment later.
     ///
     /// # Errors
     /// [`Broken`] when there was no machine.

@@ -23,7 +23,7 @@ async fn a_shell_works_in_a_system_of_its_own() {
     assert_eq!(ended.errors.into_text(), "one\ntwo\n");
     assert_eq!(said.iter().collect::<String>(), "one\ntwo\n");
     assert_eq!(ended.changes, Ok(Vec::new()));
-    assert_eq!(yard.census(), 0);
+    yard.until_empty().await;
 }
 
 /// SM-3: a program that is not there has not started.

@@ -1,0 +1,218 @@
+//! Virtual machines.
+//!
+//! ```text
+//!   Execution ─► limits ─ one that cannot be kept is refused by name (SB-4) ─► a size of memory
+//!             ─► reach ── paths, opened by handle ─► copies ──┐
+//!             ─► Tool::program ─► a command, its own files ───┼─► Call ─► a machine of its own ─► Ended ─► result
+//!                                                             │                                  │
+//!   the workspace ◄─ what changed, unless it changed here too ◄──────────────────────────────────┘
+//! ```
+
+mod copied;
+mod ended;
+mod granted;
+mod kept;
+mod written_back;
+
+use crate::{printed::ERRORS_BYTES, unwritten};
+use copied::Copied;
+use serde_json::Value;
+use std::{
+    future::pending,
+    num::NonZeroU32,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+use tokio::{task::spawn_blocking, time::Instant};
+use toolyard::{Execution, Failure, Running, SandboxError, Stopped, Work};
+use toolyard_core::{Command, OutputKind, Program, ProgramIo, Sandbox, ToolContext, ToolError, ToolOutput};
+use toolyard_program::Given;
+use toolyard_tools::Workspace;
+use toolyard_vm::{Call, CallFile, End, Machines};
+use written_back::Back;
+
+/// The most bytes of files that go into a machine, and come back, unless something else is set.
+const FILES_BYTES: u64 = 64 << 20;
+
+/// The memory of a machine in MiB unless sizes are set.
+const MEMORY_MIB: NonZeroU32 = NonZeroU32::new(128).expect("it is not zero");
+
+/// The sandbox *micro-VM*: each call runs in a virtual machine of its own, with copies of the files that it may use, no
+/// network, and nothing of this machine. [`toolyard_vm`] says how.
+///
+/// # Files
+/// A program finds its files where the host has them, as copies: regular files and directories, no links. When it has
+/// ended by itself, what it changed where it may write is written back through the [`Workspace`]: contents and new
+/// directories, no modes. A file that has changed here meanwhile is left alone, and the call fails with its name, outcome
+/// unknown. A file of more than 8 MiB is not written back. Of a call that was stopped nothing is.
+///
+/// # Limits
+/// Memory is that of the machine: the largest of the [sizes](Self::memory) within the limit. There is no other.
+#[derive(Debug, Clone)]
+pub struct VmSandbox {
+    machines: Machines,
+    /// In MiB, the first for calls without a limit.
+    memory: Vec<NonZeroU32>,
+    files_max: u64,
+    kept: Vec<PathBuf>,
+    keeps_git: bool,
+}
+
+impl VmSandbox {
+    /// A sandbox of these machines, with 128 MiB of memory.
+    pub fn new(machines: Machines) -> Self {
+        Self { machines, memory: vec![MEMORY_MIB], files_max: FILES_BYTES, kept: Vec::new(), keeps_git: true }
+    }
+
+    /// Sets the sizes of memory that machines may have, in MiB; the first is that of calls without a limit. Without any
+    /// it stays as it was.
+    #[must_use]
+    pub fn memory(mut self, sizes: impl IntoIterator<Item = NonZeroU32>) -> Self {
+        let sizes: Vec<NonZeroU32> = sizes.into_iter().collect();
+        if !sizes.is_empty() {
+            self.memory = sizes;
+        }
+        self
+    }
+
+    /// Sets how many bytes of files go into a machine at most, and come back; 64 MiB unless set. A call with more does not
+    /// start.
+    #[must_use]
+    pub fn files_max(mut self, bytes: u64) -> Self {
+        self.files_max = bytes;
+        self
+    }
+
+    /// Keeps paths from being written, although they lie in what is granted (SB-11). What a [`Workspace`] guards is kept
+    /// anyway.
+    #[must_use]
+    pub fn keep<P: Into<PathBuf>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
+        self.kept.extend(paths.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets whether `.git/hooks` and `.git/config` of the workspace are kept from being written, which they are by
+    /// default: git runs what stands there, and on the host.
+    #[must_use]
+    pub fn keep_git(mut self, keeps: bool) -> Self {
+        self.keeps_git = keeps;
+        self
+    }
+
+    /// Runs a program that does nothing, in a machine of the first size. Boots one if there is no snapshot yet.
+    ///
+    /// # Errors
+    /// Why this machine cannot do it.
+    pub async fn probe(&self) -> Result<(), String> {
+        let call = Call::new("/bin/true");
+        let ended = self.machines.run(self.memory[0].get(), call, pending()).await;
+        match ended.map_err(|error| error.to_string())?.end {
+            End::Exited(0) => Ok(()),
+            other => Err(format!("a program that does nothing ended so: {other:?}")),
+        }
+    }
+
+    /// Whether it keeps this limit, by its name in
+    /// [`ResourceLimits::kept_by_sandboxes`](toolyard_core::ResourceLimits::kept_by_sandboxes).
+    pub fn keeps(limit: &str) -> bool {
+        kept::is_kept(limit)
+    }
+
+    pub(crate) fn execute<'a>(&'a self, execution: &'a Execution<'a>) -> Result<Running<'a>, SandboxError> {
+        let memory = kept::memory(&execution.confinement.limits, &self.memory)?;
+        let reach = execution.reach()?;
+        let kept = self.kept_from(&execution.cx, reach.root());
+        let granted = granted::grant(&reach)?;
+        let work = async move {
+            let Some(Program::Command(command)) = execution.tool.program(execution.args)? else {
+                return Err(broken("it has no program that a machine could run".to_owned()));
+            };
+            let ProgramIo::Contract(kind) = command.io else {
+                return Err(broken("a program for people does not run in a machine".to_owned()));
+            };
+            let cx = &execution.cx;
+            if cx.is_cancelled() {
+                return Err(ToolError::cancelled("cancelled before it started").no_side_effect().into());
+            }
+            let files_max = self.files_max;
+            let files = command.clone();
+            // Copying keeps a thread, and this is one of the async runtime.
+            let copied = spawn_blocking(move || Copied::of(granted, &files, files_max)).await;
+            let copied = copied.map_err(|error| broken(error.to_string()))?.map_err(broken)?;
+            let call = call(&command, execution.args, cx, &copied).returned_bytes(files_max);
+            self.run(memory, call, copied, kept, kind, cx).await
+        };
+        Ok(Running { result: Work::sandboxed(work), stopped: Stopped::WhenDropped })
+    }
+
+    async fn run(
+        &self,
+        memory: NonZeroU32,
+        call: Call,
+        copied: Copied,
+        kept: Vec<PathBuf>,
+        kind: OutputKind,
+        cx: &ToolContext,
+    ) -> Result<ToolOutput, Failure> {
+        let ended = self.machines.run(memory.get(), call, cx.cancelled()).await;
+        let mut ended = ended.map_err(|error| broken(error.why))?;
+        let changes = std::mem::replace(&mut ended.changes, Ok(Vec::new()));
+        let workspace = cx.resource::<Workspace>().cloned();
+        // Ends with this future: nothing is written for a call that has been given up.
+        let wanted = Arc::new(());
+        let while_wanted = Arc::downgrade(&wanted);
+        let back = spawn_blocking(move || match (changes, workspace) {
+            (Ok(changes), Some(workspace)) => {
+                let is_wanted = || while_wanted.strong_count() > 0;
+                Back { workspace: &workspace, copied: &copied, kept: &kept }.write(changes, is_wanted)
+            }
+            (Ok(_), None) => Ok(()),
+            (Err(why), _) => Err(format!("what it changed was not taken back: {why}")),
+        });
+        let back = back.await.unwrap_or_else(|error| Err(error.to_string()));
+        drop(wanted);
+        Ok(ended::result(ended, kind, back)?)
+    }
+
+    /// What the calls of this context do not write.
+    fn kept_from(&self, cx: &ToolContext, root: Option<&Path>) -> Vec<PathBuf> {
+        let guarded = cx.resource::<Workspace>().map(|workspace| workspace.guarded());
+        let git = root.filter(|_| self.keeps_git).map(unwritten::of_git);
+        let all = self.kept.iter().cloned().chain(guarded.into_iter().flatten());
+        all.chain(git.into_iter().flatten()).map(|path| unwritten::resolved(&path)).collect()
+    }
+}
+
+/// What a machine is given by the contract, of the tool's own, and of files.
+fn call(command: &Command, args: &Value, cx: &ToolContext, copied: &Copied) -> Call {
+    let given = Given::new(args, cx, Instant::now());
+    let mut call =
+        Call::new(&command.program).arguments(command.arguments.iter().cloned()).variable("HOME", "/tmp");
+    for variable in &*command.variables {
+        call = call.variable(&*variable.name, variable.value.clone());
+    }
+    // What the contract says stands above what the configuration says.
+    for (name, value) in given.variables() {
+        call = call.variable(name, value);
+    }
+    if let Some(root) = copied.root() {
+        call = call.within(root.join(&command.directory));
+    }
+    let call = copied.directories().fold(call, Call::directory);
+    let call = copied.files().fold(call, |call, (path, file)| {
+        call.file(CallFile { path, content: file.content.clone(), is_executable: file.is_executable })
+    });
+    let call = copied.writable().fold(call, Call::returned);
+    let cx = cx.clone();
+    call.input(given.into_document())
+        .kept(command.output_bytes, ERRORS_BYTES)
+        .on_errors(move |text| cx.emit(text))
+}
+
+/// The sandbox failed before the program started.
+fn broken(why: String) -> Failure {
+    Failure::Sandbox { why, started: false }
+}
+
+/// The sandbox, for errors that name it.
+const MICRO_VM: Sandbox = Sandbox::MicroVm;
