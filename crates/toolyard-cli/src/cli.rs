@@ -89,6 +89,25 @@ Exit codes:
     3  standard input is not the start of an MCP connection
   130  interrupted: running calls had 5 s to finish";
 
+const FETCH_HELP: &str = "\
+Examples:
+  toolyard mcp fetch files
+  toolyard mcp fetch files --config toolyard.toml --again
+  toolyard mcp fetch files --json | jq .versions
+
+For a server with sandbox = \"process\" whose command is npx, uvx or uv tool run. The download itself is not confined, and
+runs nothing of what it downloads: no install scripts of npm packages, and of Python packages only those that need not be
+built. Understood of npx are -y, -p PACKAGE, --package PACKAGE and --; of uvx --from, --with, -p, --python and --.
+
+Fields of --json: server, source (kind, packages, program, python), directory, program, versions (by package),
+fetched_at_ms (since 1970, UTC), was_there (it was fetched before, and nothing was done).
+
+Exit codes:
+    0  it is there
+    1  it could not be fetched: the installer is missing or failed, or the packages have no such program
+    2  usage or configuration, such as an argument of npx that is not understood
+  130  interrupted: nothing is left of the attempt";
+
 const PLAN_LINES: &str = "\
 Each line of --json: id and turn (of episodes), runs (routing, calls), calls (call_id, name, routing, why,
 approval?, error?), invalid_calls (the ids of calls that do not fit their schema).
@@ -214,7 +233,10 @@ pub(crate) struct EventsArgs {
 /// Arguments of `mcp`.
 #[derive(Debug, Args)]
 #[command(after_help = format!("{MCP}\n\n{MCP_EXIT}"))]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct McpArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<McpCommand>,
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
     /// Who answers the questions about calls that need approval
@@ -227,6 +249,30 @@ pub(crate) struct McpArgs {
     /// and for another one it needs at least 16 characters
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) http: Option<SocketAddr>,
+}
+
+/// The subcommands of `mcp`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpCommand {
+    /// Download a confined server that npx or uvx would download at each start; it then runs from there
+    Fetch(FetchArgs),
+}
+
+/// Arguments of `mcp fetch`.
+#[derive(Debug, Args)]
+#[command(after_help = FETCH_HELP)]
+pub(crate) struct FetchArgs {
+    /// The server, as [mcp.NAME] calls it
+    #[arg(value_name = "NAME")]
+    pub(crate) server: String,
+    #[command(flatten)]
+    pub(crate) setup: SetupArgs,
+    /// Fetch it also if it was fetched before, such as for a newer version
+    #[arg(long)]
+    pub(crate) again: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Arguments of `plan`.

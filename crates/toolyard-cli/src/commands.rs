@@ -2,11 +2,11 @@
 
 use crate::{
     audit, bench, check,
-    cli::{Cli, Command},
+    cli::{Cli, Command, McpArgs, McpCommand},
     error::Error,
     exit::Exit,
     export::Export,
-    gateway, logging, plan, run, tools,
+    fetch, gateway, logging, plan, run, tools,
 };
 use clap::{Parser, error::ErrorKind};
 use tokio::runtime::Runtime;
@@ -18,7 +18,7 @@ pub(crate) fn main() -> Exit {
         Err(error) => return refuse(&error),
     };
     let export = match &cli.command {
-        Command::Run(_) | Command::Mcp(_) => Export::start(),
+        Command::Run(_) | Command::Mcp(McpArgs { command: None, .. }) => Export::start(),
         _ => Export::none(),
     };
     // A bench measures spans with its own listener.
@@ -45,6 +45,7 @@ pub(crate) fn main() -> Exit {
 async fn perform(command: Command, export: &Export) -> Result<Exit, Error> {
     match command {
         Command::Run(args) => run::run(args, export).await,
+        Command::Mcp(McpArgs { command: Some(McpCommand::Fetch(args)), .. }) => fetch::fetch(args).await,
         Command::Mcp(args) => gateway::mcp(args, export).await,
         Command::Plan(args) => plan::plan(args).await,
         Command::Tools(args) => tools::tools(args).await,

@@ -42,6 +42,9 @@ pub(crate) enum Error {
         /// The error of the operating system.
         error: io::Error,
     },
+    /// A server could not be fetched.
+    #[error("cannot fetch: {0}")]
+    Fetch(String),
     /// The engine could not be measured.
     #[error("cannot measure: {0}")]
     Bench(String),
@@ -56,6 +59,7 @@ impl Error {
         match self {
             Self::Input { .. } | Self::Client(_) => Exit::Input,
             Self::ReaderGone => Exit::Ok,
+            Self::Fetch(_) => Exit::CallFailed,
             Self::Usage(_)
             | Self::Config(_)
             | Self::Workspace(_)

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   arguments ─► cli ─┬─ run    input ─► wire ─► engine ─► results on stdout, live view and report on stderr
-//!                     ├─ mcp    an MCP client ─► gateway ─► engine
+//!                     ├─ mcp    an MCP client ─► gateway ─► engine; mcp fetch: a server ─► cache, to be confined
 //!                     ├─ plan   input ─► wire ─► engine, asked what it would do
 //!                     ├─ tools  what the configuration offers
 //!                     ├─ audit  an event log ─► its account of every call, and whether it is whole
@@ -13,6 +13,7 @@
 
 mod audit;
 mod bench;
+mod cache;
 mod check;
 mod cli;
 mod commands;
@@ -23,6 +24,7 @@ mod error;
 mod event_file;
 mod exit;
 mod export;
+mod fetch;
 mod gateway;
 mod identity;
 mod input;

@@ -5,7 +5,9 @@ use crate::{
     containment,
     display::clip,
     error::Error,
+    fetch,
     logging::redacted,
+    sandboxes,
     setup::Setup,
     table::Table,
     tools::{DESCRIPTION_CHARS, class},
@@ -45,6 +47,7 @@ impl Setup {
     /// Adds to what a confined server reaches what the configuration says of all that is confined. It does not write
     /// what governs this program (SB-11).
     fn confined(&self, server: ServerConfig) -> ServerConfig {
+        let server = fetch::fetched(server, &self.root, &sandboxes::system(&self.config));
         let Some(given) = server.confinement().cloned() else { return server };
         let ProcessSettings { system, keeps_git, allow_private, .. } = &self.config.process;
         let given = given.system(system).keep(self.guarded()).keep_git(*keeps_git);

@@ -1,10 +1,7 @@
 //! WebAssembly modules: compiled when the program starts, so that a file which is none is a mistake in the configuration.
 
-use crate::config::ProgramTool;
-use std::{
-    env,
-    path::{Path, PathBuf},
-};
+use crate::{cache, config::ProgramTool};
+use std::path::Path;
 use toolyard::Program;
 use toolyard_sandbox::{Sandboxes, WasmSandbox};
 use toolyard_wasm::{Runtime, RuntimeError, RuntimeOptions};
@@ -54,24 +51,13 @@ impl Modules {
 
 /// A runtime that keeps what it compiled for the next time, where that is safe and possible.
 fn runtime(root: &Path) -> Result<Runtime, RuntimeError> {
-    let Some(directory) = cache(root) else { return Runtime::new(RuntimeOptions::default()) };
+    // Compiled code is run as it is found.
+    let Some(directory) = cache::directory(root, "wasm") else {
+        return Runtime::new(RuntimeOptions::default());
+    };
     match Runtime::new(RuntimeOptions::default().cache(directory)) {
         // A home that cannot be written is no reason not to run.
         Err(RuntimeError::Cache { .. }) => Runtime::new(RuntimeOptions::default()),
         made => made,
     }
-}
-
-/// The directory for compiled modules, in this user's cache; none if tools may write there: compiled code is run as it is
-/// found (SB-11).
-fn cache(root: &Path) -> Option<PathBuf> {
-    let of_user = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let cache = match cfg!(windows) {
-        true => of_user("LOCALAPPDATA")?,
-        false => of_user("XDG_CACHE_HOME").or_else(|| Some(of_user("HOME")?.join(".cache")))?,
-    };
-    let (root, place) = (root.canonicalize().ok()?, cache.canonicalize().unwrap_or_else(|_| cache.clone()));
-    // A workspace within it could come to hold the directory too.
-    let is_apart = !place.starts_with(&root) && !root.starts_with(&place);
-    is_apart.then(|| cache.join("toolyard").join("wasm"))
 }

@@ -4,7 +4,7 @@ use crate::{
     config::Config,
     modules::{self, Modules},
 };
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 use toolyard::{Backend, HostBackend, Sandbox};
 use toolyard_egress::Egress;
 use toolyard_sandbox::{RemoteSandbox, Sandboxes};
@@ -33,6 +33,15 @@ pub(crate) fn process(config: &Config) -> Option<toolyard_sandbox::ProcessSandbo
         Some(cgroup) => process.cgroup(cgroup.clone()),
         None => process,
     })
+}
+
+/// What confined programs reach of the system.
+pub(crate) fn system(config: &Config) -> Vec<PathBuf> {
+    #[cfg(target_os = "linux")]
+    let all = toolyard_process::SYSTEM.iter().map(PathBuf::from);
+    #[cfg(not(target_os = "linux"))]
+    let all = std::iter::empty();
+    all.chain(config.process.system.iter().cloned()).collect()
 }
 
 /// Whether this program has this sandbox.

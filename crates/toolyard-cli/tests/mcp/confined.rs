@@ -17,7 +17,7 @@ use std::{
 };
 
 /// Whether this machine cannot confine programs. Where tests must run, it has to.
-fn is_missing() -> bool {
+pub(crate) fn is_missing() -> bool {
     let checked = Command::new(env!("CARGO_BIN_EXE_toolyard")).arg("check").output().unwrap();
     let checked = String::from_utf8(checked.stdout).unwrap();
     let Some(why) = checked.lines().find_map(|line| line.strip_prefix("in process     not available: "))

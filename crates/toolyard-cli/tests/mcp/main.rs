@@ -5,6 +5,7 @@
 mod calls;
 mod client;
 mod confined;
+mod fetch;
 mod foreign;
 mod guide;
 mod life;

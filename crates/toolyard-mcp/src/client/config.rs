@@ -51,6 +51,7 @@ pub struct ServerConfig {
     pub(crate) startup_timeout: Duration,
     pub(crate) containment: Containment,
     pub(crate) confinement: Option<ServerConfinement>,
+    pub(crate) unavailable: Option<String>,
     #[cfg(feature = "http")]
     pub(crate) remote: Option<Remote>,
 }
@@ -105,6 +106,7 @@ impl ServerConfig {
             startup_timeout: STARTUP_TIMEOUT,
             containment: Containment::default(),
             confinement: None,
+            unavailable: None,
             #[cfg(feature = "http")]
             remote: None,
         }
@@ -212,6 +214,42 @@ impl ServerConfig {
         self.confinement.as_ref()
     }
 
+    /// Sets the program that is started, in place of the one that was named.
+    #[must_use]
+    pub fn started_by(mut self, command: impl Into<PathBuf>) -> Self {
+        self.command = command.into();
+        self
+    }
+
+    /// Says why it cannot be started: each of its starts fails, for this reason.
+    ///
+    /// # Examples
+    /// ```
+    /// # use toolyard_mcp::ServerConfig;
+    /// let git = ServerConfig::new("git", "uvx").unavailable("its package was not fetched");
+    /// # let _ = git;
+    /// ```
+    #[must_use]
+    pub fn unavailable(mut self, why: impl Into<String>) -> Self {
+        self.unavailable = Some(why.into());
+        self
+    }
+
+    /// The program that is started; empty for a server over HTTP.
+    pub fn program(&self) -> &std::path::Path {
+        &self.command
+    }
+
+    /// The arguments of the program.
+    pub fn arguments(&self) -> &[String] {
+        &self.args
+    }
+
+    /// The directory that it runs in, if one is set.
+    pub fn directory(&self) -> Option<&std::path::Path> {
+        self.cwd.as_deref()
+    }
+
     /// Whether it is a program that is started here.
     pub fn is_program(&self) -> bool {
         #[cfg(feature = "http")]
@@ -249,6 +287,7 @@ impl ServerConfig {
             pinning: _,
             startup_timeout: _,
             containment: _,
+            unavailable: _,
         } = self;
         let path = |path: &PathBuf| ContentHash::new("path").path(path).finish();
         let hash = ContentHash::new("mcp server 1")

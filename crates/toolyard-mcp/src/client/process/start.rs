@@ -66,6 +66,9 @@ impl Starter {
     /// # Cancel safety
     /// Dropping the future kills what was started.
     pub(crate) async fn start(&self) -> Result<Started, String> {
+        if let Some(why) = &self.config.unavailable {
+            return Err(why.clone());
+        }
         let deadline = Instant::now() + self.config.startup_timeout;
         // Reset, so that the next start tries either way if the server no longer knows the older one.
         let first =
