@@ -6,7 +6,8 @@ use std::{
     env,
     path::{Path, PathBuf},
 };
-use toolyard_process::{End, HeadTail, OutputReader, Program, Ran, Report};
+use tokio::io::AsyncReadExt;
+use toolyard_process::{End, HeadTail, Program, Ran, Report};
 
 /// How much is kept of what an installer prints, in bytes.
 const PRINTED_MAX: usize = 4 << 10;
@@ -52,7 +53,9 @@ async fn with_uv(
     words.extend(python.iter().flat_map(|python| ["--python", python]));
     words.push(into);
     run("uv", &words, &tell).await?;
-    let mut words = vec!["pip", "install", "--quiet", "--only-binary", ":all:", "--python", into, "--"];
+    // Copied, because uv would share the files with its own cache, and whoever writes there would change them here.
+    let mut words = vec!["pip", "install", "--quiet", "--link-mode", "copy", "--only-binary", ":all:"];
+    words.extend(["--python", into, "--"]);
     words.extend(packages.iter().map(String::as_str));
     run("uv", &words, &tell).await
 }
@@ -83,9 +86,9 @@ async fn run(command: &str, words: &[&str], tell: impl Fn(&str)) -> Result<(), S
     let program = Program::new(command).args(words.iter().copied()).envs(env::vars_os());
     let started = program.helper_name(HELPER_NAME).start(&containment::of_this_program());
     let mut started = started.map_err(|error| format!("'{command}' cannot be started: {error}"))?;
-    let (mut output, mut printed) = (OutputReader::new(started.stdout), HeadTail::new(PRINTED_MAX));
-    while let Some(piece) = output.read().await {
-        printed.push(piece);
+    let (mut piece, mut printed) = (vec![0; PRINTED_MAX], HeadTail::new(PRINTED_MAX));
+    while let Ok(bytes @ 1..) = started.stdout.read(&mut piece).await {
+        printed.push(&piece[..bytes]);
     }
     match started.processes.ended().await {
         Report::Ran(Ran { end: Some(End::Exited(0)), .. }) => Ok(()),
