@@ -9,6 +9,7 @@ mod confined;
 mod deep_arguments;
 mod environment;
 mod episodes;
+mod forms;
 #[cfg(target_os = "linux")]
 mod groups;
 mod interrupt;
