@@ -108,6 +108,24 @@ Exit codes:
     2  usage or configuration, such as an argument of npx that is not understood
   130  interrupted: nothing is left of the attempt";
 
+const SET_UP_HELP: &str = "\
+Examples:
+  toolyard sandbox setup micro-vm
+  toolyard sandbox setup micro-vm --config toolyard.toml --json
+
+Looks for what virtual machines are made of, as [sandbox.micro_vm] says or in its usual place: qemu-system-x86_64, a
+kernel with its modules, a static busybox, and toolyard-vm-agent. What is missing is named, with how to get it; nothing is
+downloaded. Then a machine of each size in memory is booted, unless it was before, and written to the cache directory of
+this user; and a program that does nothing runs in one.
+
+Fields of --json: qemu, kernel, modules, agent, busybox, accel, snapshots (memory_mib, file, bytes, ready_ms), probe_ms.
+
+Exit codes:
+    0  calls can run in virtual machines
+    1  something is missing, or this toolyard was built without virtual machines, or one does not start
+    2  usage or configuration
+  130  interrupted";
+
 const PLAN_LINES: &str = "\
 Each line of --json: id and turn (of episodes), runs (routing, calls), calls (call_id, name, routing, why,
 approval?, error?), invalid_calls (the ids of calls that do not fit their schema).
@@ -136,6 +154,9 @@ pub(crate) enum Command {
     Tools(ToolsArgs),
     /// Validate the configuration, and show the class of each tool and the reason for it
     Check(CheckArgs),
+    /// Make a sandbox ready before a call needs it
+    #[command(subcommand)]
+    Sandbox(SandboxCommand),
     /// Report what an event log says about every call, and whether the log is whole
     Audit(AuditArgs),
     /// Measure this machine: the engine compared with the least work that a correct engine could do
@@ -270,6 +291,32 @@ pub(crate) struct FetchArgs {
     /// Fetch it also if it was fetched before, such as for a newer version
     #[arg(long)]
     pub(crate) again: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The subcommands of `sandbox`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SandboxCommand {
+    /// Make what calls in a sandbox need, and try it
+    #[command(subcommand)]
+    Setup(SandboxSetup),
+}
+
+/// The sandboxes that can be set up.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SandboxSetup {
+    /// Virtual machines: find their parts, boot each size of memory once, and keep what it is then
+    MicroVm(SandboxSetupArgs),
+}
+
+/// Arguments of `sandbox setup`.
+#[derive(Debug, Args)]
+#[command(after_help = SET_UP_HELP)]
+pub(crate) struct SandboxSetupArgs {
+    #[command(flatten)]
+    pub(crate) setup: SetupArgs,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

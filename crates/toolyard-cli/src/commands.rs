@@ -2,11 +2,11 @@
 
 use crate::{
     audit, bench, check,
-    cli::{Cli, Command, McpArgs, McpCommand},
+    cli::{Cli, Command, McpArgs, McpCommand, SandboxCommand, SandboxSetup},
     error::Error,
     exit::Exit,
     export::Export,
-    fetch, gateway, logging, plan, run, tools,
+    fetch, gateway, logging, machines, plan, run, tools,
 };
 use clap::{Parser, error::ErrorKind};
 use tokio::runtime::Runtime;
@@ -47,6 +47,7 @@ async fn perform(command: Command, export: &Export) -> Result<Exit, Error> {
         Command::Run(args) => run::run(args, export).await,
         Command::Mcp(McpArgs { command: Some(McpCommand::Fetch(args)), .. }) => fetch::fetch(args).await,
         Command::Mcp(args) => gateway::mcp(args, export).await,
+        Command::Sandbox(SandboxCommand::Setup(SandboxSetup::MicroVm(args))) => machines::set_up(args).await,
         Command::Plan(args) => plan::plan(args).await,
         Command::Tools(args) => tools::tools(args).await,
         Command::Check(args) => check::check(args).await,

@@ -7,6 +7,7 @@ mod duration;
 mod gateway;
 mod json;
 mod limits;
+mod machine;
 mod mcp;
 mod nearest;
 mod policy;
@@ -22,6 +23,9 @@ mod variables;
 
 pub(crate) use budget::BudgetSettings;
 pub(crate) use confirmation::Trusted;
+#[cfg(all(feature = "micro-vm", target_os = "linux", target_arch = "x86_64"))]
+pub(crate) use machine::Accel;
+pub(crate) use machine::MachineSettings;
 pub(crate) use nearest::nearest;
 use nearest::nearest_name;
 pub(crate) use policy::{CapabilityTexts, PolicySettings};
@@ -30,7 +34,7 @@ pub(crate) use sandbox::ProcessSettings;
 pub(crate) use shell::{SHELL, ShellSettings};
 pub(crate) use tool::SUB_AGENTS;
 
-use crate::modules::Modules;
+use crate::{machines::Machines, modules::Modules};
 use section::{Errors, Section, Source};
 use std::{
     collections::BTreeMap,
@@ -134,6 +138,10 @@ pub(crate) struct Config {
     pub(crate) shell: ShellSettings,
     /// What the process sandbox gives.
     pub(crate) process: ProcessSettings,
+    /// What virtual machines are made of.
+    pub(crate) machine: MachineSettings,
+    /// The machines, once their parts were looked for.
+    pub(crate) machines: Machines,
     /// The modules among the programs, once they are compiled.
     pub(crate) modules: Modules,
     /// The tools that are programs.
@@ -178,6 +186,8 @@ impl Default for Config {
             limits: Limits::default(),
             shell: ShellSettings::default(),
             process: ProcessSettings::default(),
+            machine: MachineSettings::default(),
+            machines: Machines::default(),
             modules: Modules::default(),
             programs: Vec::new(),
             broken_programs: Vec::new(),
@@ -234,6 +244,7 @@ impl Config {
         config.shell = shell::read(file.section("shell"));
         let mut sandboxes = file.section("sandbox");
         config.process = sandbox::process(sandboxes.section("process"));
+        config.machine = machine::read(sandboxes.section("micro_vm"), here);
         sandboxes.finish();
         config.clients = gateway::read(file.section("gateway"));
         config.servers = mcp::read(file.section("mcp"), here);

@@ -45,6 +45,9 @@ pub(crate) enum Error {
     /// A server could not be fetched.
     #[error("cannot fetch: {0}")]
     Fetch(String),
+    /// A sandbox could not be set up.
+    #[error("cannot set up: {0}")]
+    SetUp(String),
     /// The engine could not be measured.
     #[error("cannot measure: {0}")]
     Bench(String),
@@ -59,7 +62,7 @@ impl Error {
         match self {
             Self::Input { .. } | Self::Client(_) => Exit::Input,
             Self::ReaderGone => Exit::Ok,
-            Self::Fetch(_) => Exit::CallFailed,
+            Self::Fetch(_) | Self::SetUp(_) => Exit::CallFailed,
             Self::Usage(_)
             | Self::Config(_)
             | Self::Workspace(_)

@@ -5,6 +5,7 @@
 //!                     ├─ mcp    an MCP client ─► gateway ─► engine; mcp fetch: a server ─► cache, to be confined
 //!                     ├─ plan   input ─► wire ─► engine, asked what it would do
 //!                     ├─ tools  what the configuration offers
+//!                     ├─ sandbox  setup micro-vm: snapshots of virtual machines, before calls need them
 //!                     ├─ audit  an event log ─► its account of every call, and whether it is whole
 //!                     └─ check  what the configuration says, and why each tool is what it is
 //! ```
@@ -29,6 +30,11 @@ mod gateway;
 mod identity;
 mod input;
 mod logging;
+#[cfg_attr(
+    not(all(feature = "micro-vm", target_os = "linux", target_arch = "x86_64")),
+    path = "no_machines.rs"
+)]
+mod machines;
 mod mcp;
 #[cfg_attr(not(feature = "wasm"), path = "no_modules.rs")]
 mod modules;

@@ -2,6 +2,7 @@
 
 use crate::{
     config::Config,
+    machines::Machines,
     modules::{self, Modules},
 };
 use std::{path::PathBuf, sync::Arc};
@@ -13,6 +14,7 @@ use toolyard_sandbox::{RemoteSandbox, Sandboxes};
 pub(crate) fn backend(config: &Config, host: HostBackend) -> Arc<dyn Backend> {
     let egress = Egress::new();
     let sandboxes = config.modules.add_to(Sandboxes::new(host).remote(RemoteSandbox::new(egress.clone())));
+    let sandboxes = config.machines.add_to(sandboxes);
     #[cfg(target_os = "linux")]
     let sandboxes = match process(config) {
         Some(process) => sandboxes.process(process.egress(egress)),
@@ -44,11 +46,12 @@ pub(crate) fn system(config: &Config) -> Vec<PathBuf> {
     all.chain(config.process.system.iter().cloned()).collect()
 }
 
-/// Whether this program has this sandbox.
-pub(crate) fn exists(sandbox: Sandbox) -> bool {
+/// Whether this program has this sandbox here.
+pub(crate) fn exists(config: &Config, sandbox: Sandbox) -> bool {
     matches!(sandbox, Sandbox::Host | Sandbox::Remote)
         || cfg!(target_os = "linux") && sandbox == Sandbox::Process
         || modules::EXIST && sandbox == Sandbox::Wasm
+        || config.machines.exist() && sandbox == Sandbox::MicroVm
 }
 
 /// Whether a sandbox keeps a limit on this machine.
@@ -59,7 +62,11 @@ pub(crate) fn keeps(config: &Config, sandbox: Sandbox, limit: &str) -> bool {
     }
     #[cfg(not(target_os = "linux"))]
     let _ = config;
-    sandbox == Sandbox::Wasm && Modules::keep(limit)
+    match sandbox {
+        Sandbox::Wasm => Modules::keep(limit),
+        Sandbox::MicroVm => Machines::keep(limit),
+        _ => false,
+    }
 }
 
 /// How services are reached.
@@ -73,6 +80,7 @@ pub(crate) async fn described(config: &Config) -> Vec<(&'static str, String)> {
         ("host", host.to_owned()),
         ("process", process_described(config).await),
         ("wasm", modules::DESCRIBED.to_owned()),
+        ("micro_vm", config.machines.described()),
         ("remote", remote),
     ]
 }

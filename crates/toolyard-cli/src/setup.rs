@@ -5,6 +5,7 @@ use crate::{
     config::{Config, DEFAULT_FILE},
     error::{Error, chain},
     logging,
+    machines::Machines,
     modules::Modules,
     programs, sandboxes, secrecy,
 };
@@ -66,6 +67,7 @@ impl Setup {
         let root = args.workspace.clone().or_else(|| config.root.clone());
         let root = root.unwrap_or_else(|| PathBuf::from("."));
         config.modules = Modules::compiled(&config.programs, &root).map_err(Error::Usage)?;
+        config.machines = Machines::found(&config.machine, &root);
         let tools = toolset(&root, &config)?;
         let setup = Self {
             tools,

@@ -25,7 +25,9 @@ use std::{
 };
 use tokio::{task::spawn_blocking, time::Instant};
 use toolyard::{Execution, Failure, Running, SandboxError, Stopped, Work};
-use toolyard_core::{Command, OutputKind, Program, ProgramIo, Sandbox, ToolContext, ToolError, ToolOutput};
+use toolyard_core::{
+    Command, OutputKind, Program, ProgramIo, Sandbox, ToolContext, ToolError, ToolOutput, Usage,
+};
 use toolyard_program::Given;
 use toolyard_tools::Workspace;
 use toolyard_vm::{Call, CallFile, End, Machines};
@@ -154,8 +156,10 @@ impl VmSandbox {
         kind: OutputKind,
         cx: &ToolContext,
     ) -> Result<ToolOutput, Failure> {
+        let started_at = Instant::now();
         let ended = self.machines.run(memory.get(), call, cx.cancelled()).await;
         let mut ended = ended.map_err(|error| broken(error.why))?;
+        let usage = Usage::lasting(started_at.elapsed());
         let changes = std::mem::replace(&mut ended.changes, Ok(Vec::new()));
         let workspace = cx.resource::<Workspace>().cloned();
         // Ends with this future: nothing is written for a call that has been given up.
@@ -171,7 +175,7 @@ impl VmSandbox {
         });
         let back = back.await.unwrap_or_else(|error| Err(error.to_string()));
         drop(wanted);
-        Ok(ended::result(ended, kind, back)?)
+        Ok(usage.told_in(ended::result(ended, kind, back))?)
     }
 
     /// What the calls of this context do not write.

@@ -3,6 +3,7 @@
 mod accel;
 mod call;
 mod cpio;
+mod elf;
 mod ended;
 mod heard;
 mod initramfs;

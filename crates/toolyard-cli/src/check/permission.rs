@@ -143,7 +143,7 @@ fn unenforced(setup: &Setup, grant: &Grant, forms: &[Form]) -> Option<String> {
         Ok(confinement) => confinement,
         Err(error) => return Some(error.to_string()),
     };
-    if !sandboxes::exists(sandbox) {
+    if !sandboxes::exists(&setup.config, sandbox) {
         return Some(format!("it runs in sandbox '{}', which this program has not", sandbox.as_str()));
     }
     let is_kept = |limit: &&str| sandboxes::keeps(&setup.config, sandbox, limit);

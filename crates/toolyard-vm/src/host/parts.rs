@@ -1,6 +1,6 @@
 //! What a machine is made of, and where that is found.
 
-use super::accel::Accel;
+use super::{accel::Accel, elf};
 use std::path::{Path, PathBuf};
 
 /// What a machine is made of.
@@ -65,6 +65,7 @@ impl Wanted {
         let qemu =
             program("qemu-system-x86_64").ok_or_else(|| absent("there is no qemu-system-x86_64", QEMU));
         let busybox = program("busybox").ok_or_else(|| absent("there is no busybox", BUSYBOX));
+        let busybox = busybox.and_then(|busybox| unlinked(busybox, "busybox", BUSYBOX));
         let kernel = match self.kernel {
             Some(kernel) => exists(kernel, "kernel", KERNEL),
             None => newest(Path::new("/boot")).ok_or_else(|| absent("there is no kernel in /boot", KERNEL)),
@@ -76,6 +77,7 @@ impl Wanted {
             (None, Err(error)) => Err(error.clone()),
         };
         let agent = exists(self.agent.unwrap_or_else(agent_beside), "agent", AGENT);
+        let agent = agent.and_then(|agent| unlinked(agent, "agent", AGENT));
         let mut part = |found: Result<PathBuf, Missing>| {
             found.unwrap_or_else(|error| {
                 if !missing.contains(&error) {
@@ -105,6 +107,14 @@ fn exists(path: PathBuf, what: &str, how: &'static str) -> Result<PathBuf, Missi
     match path.exists() {
         true => Ok(path),
         false => Err(absent(&format!("there is no {what} '{}'", path.display()), how)),
+    }
+}
+
+/// A machine has no loader and no libraries.
+fn unlinked(path: PathBuf, what: &str, how: &'static str) -> Result<PathBuf, Missing> {
+    match elf::is_static(&path) {
+        true => Ok(path),
+        false => Err(absent(&format!("the {what} '{}' is no static program", path.display()), how)),
     }
 }
 

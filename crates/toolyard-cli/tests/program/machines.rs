@@ -1,0 +1,120 @@
+//! Commands in virtual machines: set up, checked and called by the program.
+
+use crate::{
+    child::{Done, fed, program},
+    place::dir,
+};
+use serde_json::{Value, json};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+/// What the configuration says of machines, as `TOOLYARD_VM_KERNEL`, `_MODULES` and `_AGENT` name their parts.
+fn parts() -> String {
+    let agent = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .with_file_name("x86_64-unknown-linux-gnu")
+        .join("release/toolyard-vm-agent");
+    let named = |name: &str| env::var_os(format!("TOOLYARD_VM_{name}")).map(PathBuf::from);
+    let agent = named("AGENT").unwrap_or(agent);
+    let all = [("kernel", named("KERNEL")), ("modules", named("MODULES")), ("agent", Some(agent))];
+    let there = all.into_iter().filter_map(|(key, path)| Some((key, path.filter(|path| path.exists())?)));
+    there.map(|(key, path)| format!("{key} = {:?}\n", path.to_str().unwrap())).collect()
+}
+
+/// A yard with one tool, a script of the shell, whose machines are kept for the next test.
+struct Yard {
+    place: PathBuf,
+}
+
+impl Yard {
+    fn new(name: &str, script: &str, of_machines: &str) -> Self {
+        let place = dir(name).canonicalize().unwrap();
+        fs::create_dir_all(place.join("work")).unwrap();
+        fs::write(place.join("tool.sh"), script).unwrap();
+        fs::write(place.join("vmlinuz-none"), "").unwrap();
+        let config = format!(
+            "[workspace]\nroot = \"work\"\n[policy.rules]\nt = {{ sandbox = \"micro_vm\" }}\n[program.t]\n\
+             description = \"A tool\"\ncommand = [\"/bin/sh\", \"./tool.sh\"]\n[sandbox.micro_vm]\n{of_machines}\n"
+        );
+        fs::write(place.join("toolyard.toml"), config).unwrap();
+        Self { place }
+    }
+
+    fn command(&self, args: &[&str]) -> Done {
+        let file = self.place.join("toolyard.toml");
+        let mut command = program(&[args, &["--config", file.to_str().unwrap()]].concat());
+        command.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("machines-of-program"));
+        let call = json!({"calls": [{"call_id": "a", "name": "t", "arguments": {"b": 1}}]});
+        fed(command, &call.to_string())
+    }
+
+    fn set_up(&self) -> Done {
+        self.command(&["sandbox", "setup", "micro-vm", "--json"])
+    }
+}
+
+/// Whether this machine lacks parts of others. With `TOOLYARD_VM=required` it must not.
+fn is_missing(done: &Done) -> bool {
+    if done.code == Some(0) {
+        return false;
+    }
+    assert_ne!(env::var("TOOLYARD_VM").as_deref(), Ok("required"), "{}", done.stderr);
+    eprintln!("skipped: {}", done.stderr);
+    true
+}
+
+/// SB-3, SB-4, SB-9: what was set up is checked and called: a kernel of its own, the files of the call, no network.
+#[test]
+fn a_program_runs_in_a_machine_of_its_own() {
+    let script = "cat; echo; uname -s; cat words; grep -c : /proc/net/dev; echo more >> words";
+    let yard = Yard::new("machine-program", script, &parts());
+    fs::write(yard.place.join("work/words"), "two words\n").unwrap();
+    let set_up = yard.set_up();
+    if is_missing(&set_up) {
+        return;
+    }
+    let document = set_up.json();
+    assert!(Path::new(document["snapshots"][0]["file"].as_str().unwrap()).is_file(), "{document}");
+    assert_eq!((&document["accel"], &document["snapshots"][0]["memory_mib"]), (&json!("tcg"), &json!(128)));
+    let checked = yard.command(&["check"]).stdout;
+    let what = "commands in a virtual machine of their own (tcg), with copies of their files and no network";
+    assert!(checked.contains(what) && !checked.contains("warning"), "{checked}");
+    let result: Value =
+        yard.command(&["run", "--report", "none", "--approve", "auto"]).json()["results"][0].take();
+    assert_eq!(result["content"][0]["text"], "{\"b\":1}\nLinux\ntwo words\n1\n", "{result}");
+    assert!(result["usage"]["wall_ms"].is_u64(), "{result}");
+    assert_eq!(fs::read_to_string(yard.place.join("work/words")).unwrap(), "two words\nmore\n");
+}
+
+/// SB-4: what is missing is named with how to get it, and calls are refused before anything runs.
+#[test]
+fn what_is_missing_is_named() {
+    let with = |line: &str| {
+        let name = format!("machine-missing-{}", line.len());
+        Yard::new(&name, "true", line).set_up()
+    };
+    let done = with("agent = \"none\"");
+    assert_eq!(done.code, Some(2), "{}", done.stderr);
+    assert!(done.stderr.contains("micro_vm agent: there is no '"), "{}", done.stderr);
+    let done = with("memory = [\"1000KiB\"]");
+    assert_eq!(done.code, Some(2), "{}", done.stderr);
+    assert!(done.stderr.contains("memory: a size is a whole number of MiB"), "{}", done.stderr);
+    let yard = Yard::new("machine-missing", "true", "kernel = \"vmlinuz-none\"");
+    let done = yard.set_up();
+    assert_eq!(done.code, Some(1), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("there is no directory of modules '/lib/modules/none' (apt-get"),
+        "{}",
+        done.stderr
+    );
+    let checked = yard.command(&["check"]).stdout;
+    assert!(checked.contains("not available: "), "{checked}");
+    assert!(checked.contains("it runs in sandbox 'micro_vm', which this program has not"), "{checked}");
+    let result: Value =
+        yard.command(&["run", "--report", "none", "--approve", "auto"]).json()["results"][0].take();
+    assert_eq!(
+        (&result["error"]["code"], &result["error"]["outcome"]),
+        (&json!("sandbox_error"), &json!("not_started"))
+    );
+}
