@@ -18,7 +18,7 @@ pub const LINE_BYTES_MAX: usize = 1 << 20;
 /// let hello = FromGuest::Hello { version: 1 };
 /// let text = line(&hello).unwrap();
 /// assert_eq!(text, b"{\"hello\":{\"version\":1}}\n");
-/// assert_eq!(read_line(&mut &text[..]).unwrap(), hello);
+/// assert_eq!(read_line::<FromGuest>(&mut &text[..]).unwrap(), hello);
 /// ```
 pub fn line(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(message)?;
