@@ -46,7 +46,8 @@ fn from_cache(
     Ok(server.clone().started_by(&fetched.program).args(args).confined(confinement))
 }
 
-/// Where the interpreter of what was fetched is installed: both where it is said to be and where links lead from there.
+/// The interpreter of what was fetched, and what belongs to it: both where it is said to be and where links lead from
+/// there.
 fn interpreters(directory: &Path) -> Vec<PathBuf> {
     let venv = directory.join("venv/bin/python");
     let named = match fs::read_link(&venv) {
@@ -60,16 +61,37 @@ fn interpreters(directory: &Path) -> Vec<PathBuf> {
         false => named.as_ref().and_then(|node| node.canonicalize().ok()),
     };
     let mut places: Vec<PathBuf> =
-        named.into_iter().chain(resolved).filter_map(|program| installation(&program)).collect();
+        named.into_iter().chain(resolved).flat_map(|program| installation(&program)).collect();
+    places.sort();
     places.dedup();
     places
 }
 
-/// What belongs to a program `…/bin/NAME`: all of `…`, unless that is much more, such as a home.
-fn installation(program: &Path) -> Option<PathBuf> {
-    let bin = program.parent()?;
-    let whole = bin.parent()?;
-    let home = env::var_os("HOME").map(PathBuf::from);
-    let is_more = whole.parent().is_none() || home.is_some_and(|home| home.starts_with(whole));
-    Some(if is_more { program.to_owned() } else { whole.to_owned() })
+/// What belongs to a program `…/bin/NAME`: what lies beside it, for the links among those, and the libraries in `…`. Not
+/// all of `…`, which may be much more: it is `~/.local` where that holds the programs of a user.
+fn installation(program: &Path) -> Vec<PathBuf> {
+    let bin = program.parent().filter(|bin| bin.ends_with("bin"));
+    let Some((bin, whole)) = bin.and_then(|bin| Some((bin, bin.parent()?))) else {
+        return vec![program.to_owned()];
+    };
+    let libraries = ["lib", "lib64"].map(|name| whole.join(name)).into_iter().filter(|path| path.is_dir());
+    [bin.to_owned()].into_iter().chain(libraries).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SB-5: a server reaches its interpreter and the libraries of that, and not what lies beside them.
+    #[test]
+    fn an_interpreter_is_granted_without_its_neighbours() {
+        let place = tempfile::tempdir().unwrap();
+        for name in ["bin", "lib", "share"] {
+            fs::create_dir(place.path().join(name)).unwrap();
+        }
+        let [bin, lib] = ["bin", "lib"].map(|name| place.path().join(name));
+        assert_eq!(installation(&bin.join("python3")), [bin, lib]);
+        let alone = place.path().join("node");
+        assert_eq!(installation(&alone), [alone]);
+    }
 }
