@@ -3,7 +3,7 @@
 //! ```text
 //!   QEMU ─── connects to ─► port, monitor: sockets in a directory of this user alone, which is gone
 //!     │                     once both are connected
-//!     └─ killed when this is dropped, and by its helper when this process has died (SB-7)
+//!     └─ killed at its end or when this is dropped, and by its helper when this process has died (SB-7)
 //! ```
 
 use super::{ended::Broken, lines::Lines, qemu, qmp::Qmp};
@@ -33,7 +33,7 @@ pub(super) struct Machine {
     pub(super) qmp: Qmp,
     pub(super) from: Lines<BufReader<OwnedReadHalf>>,
     pub(super) to: Sender,
-    _qemu: Qemu,
+    qemu: Qemu,
 }
 
 /// The direction to the agent.
@@ -78,7 +78,7 @@ impl Machine {
             timeout(START, Qmp::greeted(monitor)).await.map_err(io::Error::from).flatten().map_err(failed)?;
         let (from, to) = port.into_split();
         let from = Lines::new(BufReader::with_capacity(READ_BYTES, from));
-        Ok(Self { qmp, from, to: Sender(to), _qemu: qemu })
+        Ok(Self { qmp, from, to: Sender(to), qemu })
     }
 }
 
@@ -109,6 +109,12 @@ impl Sender {
 }
 
 impl Machine {
+    /// Ends it, and waits until its processes are gone, or cannot be ended.
+    pub(super) async fn end(mut self) {
+        self.qemu.0.kill();
+        self.qemu.0.ended().await;
+    }
+
     /// The next message of the agent; `None` when the machine has ended, or says what is no message.
     ///
     /// # Cancel safety

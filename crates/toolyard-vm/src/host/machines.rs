@@ -14,6 +14,7 @@ use std::{
     collections::HashMap,
     fs,
     path::PathBuf,
+    pin::pin,
     sync::{Arc, Mutex, PoisonError},
 };
 use tokio::{sync::OnceCell, task::spawn_blocking};
@@ -87,14 +88,14 @@ impl Machines {
         Ok(Ready { snapshot: snapshot.file.clone(), arguments: snapshot.arguments.clone() })
     }
 
-    /// Runs a program in a machine of its own, with this much memory in MiB, until it ends or `stop` does. The machine has
-    /// been told to end by then, at once and whatever it does, and is gone a moment later.
+    /// Runs a program in a machine of its own, with this much memory in MiB, until it ends or `stop` does. The machine is
+    /// gone by then, whatever it does.
     ///
     /// # Errors
     /// [`Broken`] when there was no machine.
     ///
     /// # Cancel safety
-    /// Dropping the future ends the machine.
+    /// Dropping the future ends the machine, without waiting for it.
     pub async fn run(
         &self,
         memory_mib: u32,
@@ -102,23 +103,33 @@ impl Machines {
         stop: impl Future<Output = ()>,
     ) -> Result<Ended, Broken> {
         let mut heard = Heard::new(&mut call);
-        let (end, changes) = tokio::select! {
+        let mut stop = pin!(stop);
+        let mut machine = tokio::select! {
             biased;
-            () = stop => (End::Stopped, Ok(())),
-            over = self.talk(memory_mib, call, &mut heard) => over?,
+            () = &mut stop => return Ok(heard.ended(End::Stopped, Ok(()))),
+            restored = self.restored(memory_mib) => restored?,
         };
+        let over = tokio::select! {
+            biased;
+            () = stop => Ok((End::Stopped, Ok(()))),
+            over = Self::talk(&mut machine, call, &mut heard) => over,
+        };
+        machine.end().await;
+        let (end, changes) = over?;
         Ok(heard.ended(end, changes))
     }
 
+    async fn restored(&self, memory_mib: u32) -> Result<Machine, Broken> {
+        self.snapshot(memory_mib).await?.restore().await
+    }
+
     async fn talk(
-        &self,
-        memory_mib: u32,
+        machine: &mut Machine,
         call: Call,
         heard: &mut Heard,
     ) -> Result<(End, Result<(), String>), Broken> {
-        let mut machine = self.snapshot(memory_mib).await?.restore().await?;
-        let Machine { from, to, .. } = &mut machine;
-        let mut sending = std::pin::pin!(to.send(call.into_messages().map_err(Broken::new)?));
+        let Machine { from, to, .. } = machine;
+        let mut sending = pin!(to.send(call.into_messages().map_err(Broken::new)?));
         let mut is_sent = false;
         loop {
             let next = tokio::select! {
