@@ -45,7 +45,7 @@ mod process;
 mod remote;
 mod sandboxes;
 mod tool;
-#[cfg(any(feature = "wasm", all(feature = "micro-vm", target_os = "linux", target_arch = "x86_64")))]
+#[cfg(any(target_os = "linux", feature = "wasm"))]
 mod unwritten;
 mod version;
 #[cfg(feature = "wasm")]

@@ -14,15 +14,10 @@ mod granted;
 mod kept;
 mod written_back;
 
-use crate::{printed::ERRORS_BYTES, unwritten};
+use crate::{printed::ERRORS_BYTES, unwritten::Unwritten};
 use copied::Copied;
 use serde_json::Value;
-use std::{
-    future::pending,
-    num::NonZeroU32,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{future::pending, num::NonZeroU32, path::PathBuf, sync::Arc};
 use tokio::{task::spawn_blocking, time::Instant};
 use toolyard::{Execution, Failure, Running, SandboxError, Stopped, Work};
 use toolyard_core::{
@@ -56,14 +51,13 @@ pub struct VmSandbox {
     /// In MiB, the first for calls without a limit.
     memory: Vec<NonZeroU32>,
     files_max: u64,
-    kept: Vec<PathBuf>,
-    keeps_git: bool,
+    unwritten: Unwritten,
 }
 
 impl VmSandbox {
     /// A sandbox of these machines, with 128 MiB of memory.
     pub fn new(machines: Machines) -> Self {
-        Self { machines, memory: vec![MEMORY_MIB], files_max: FILES_BYTES, kept: Vec::new(), keeps_git: true }
+        Self { machines, memory: vec![MEMORY_MIB], files_max: FILES_BYTES, unwritten: Unwritten::default() }
     }
 
     /// Sets the sizes of memory that machines may have, in MiB; the first is that of calls without a limit. Without any
@@ -89,7 +83,7 @@ impl VmSandbox {
     /// anyway.
     #[must_use]
     pub fn keep<P: Into<PathBuf>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
-        self.kept.extend(paths.into_iter().map(Into::into));
+        self.unwritten.add(paths);
         self
     }
 
@@ -97,7 +91,7 @@ impl VmSandbox {
     /// default: git runs what stands there, and on the host.
     #[must_use]
     pub fn keep_git(mut self, keeps: bool) -> Self {
-        self.keeps_git = keeps;
+        self.unwritten.keep_git(keeps);
         self
     }
 
@@ -123,7 +117,7 @@ impl VmSandbox {
     pub(crate) fn execute<'a>(&'a self, execution: &'a Execution<'a>) -> Result<Running<'a>, SandboxError> {
         let memory = kept::memory(&execution.confinement.limits, &self.memory)?;
         let reach = execution.reach()?;
-        let kept = self.kept_from(&execution.cx, reach.root());
+        let kept = self.unwritten.resolved(&execution.cx, reach.root());
         let granted = granted::grant(&reach)?;
         let work = async move {
             let Some(Program::Command(command)) = execution.tool.program(execution.args)? else {
@@ -176,14 +170,6 @@ impl VmSandbox {
         let back = back.await.unwrap_or_else(|error| Err(error.to_string()));
         drop(wanted);
         Ok(usage.told_in(ended::result(ended, kind, back))?)
-    }
-
-    /// What the calls of this context do not write.
-    fn kept_from(&self, cx: &ToolContext, root: Option<&Path>) -> Vec<PathBuf> {
-        let guarded = cx.resource::<Workspace>().map(|workspace| workspace.guarded());
-        let git = root.filter(|_| self.keeps_git).map(unwritten::of_git);
-        let all = self.kept.iter().cloned().chain(guarded.into_iter().flatten());
-        all.chain(git.into_iter().flatten()).map(|path| unwritten::resolved(&path)).collect()
     }
 }
 

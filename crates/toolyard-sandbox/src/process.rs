@@ -12,7 +12,7 @@ mod granted;
 mod kept;
 mod way_out;
 
-use crate::command;
+use crate::{command, unwritten::Unwritten};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use toolyard::{Execution, Failure, Running, SandboxError, Stopped, Work};
@@ -30,8 +30,7 @@ use way_out::WayOut;
 pub struct ProcessSandbox {
     helper: Helper,
     system: Vec<PathBuf>,
-    kept: Vec<PathBuf>,
-    keeps_git: bool,
+    unwritten: Unwritten,
     egress: Egress,
     private: Vec<HostPattern>,
     cgroup: Option<Cgroup>,
@@ -43,8 +42,7 @@ impl ProcessSandbox {
         Self {
             helper,
             system: system(),
-            kept: Vec::new(),
-            keeps_git: true,
+            unwritten: Unwritten::default(),
             egress: Egress::new(),
             private: Vec::new(),
             cgroup: None,
@@ -76,7 +74,7 @@ impl ProcessSandbox {
     /// [`Workspace`](toolyard_tools::Workspace) guards is kept anyway.
     #[must_use]
     pub fn keep<P: Into<PathBuf>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
-        self.kept.extend(paths.into_iter().map(Into::into));
+        self.unwritten.add(paths);
         self
     }
 
@@ -84,7 +82,7 @@ impl ProcessSandbox {
     /// default: git runs what stands there, and on the host.
     #[must_use]
     pub fn keep_git(mut self, keeps: bool) -> Self {
-        self.keeps_git = keeps;
+        self.unwritten.keep_git(keeps);
         self
     }
 
@@ -149,10 +147,7 @@ impl ProcessSandbox {
     fn with_files(&self, confinement: Confinement, call: &Call<'_>) -> Result<Confinement, Failure> {
         let files = granted::files(confinement, call.command, &self.system);
         let confinement = files.map_err(|why| Failure::Sandbox { why, started: false })?;
-        let guarded = call.cx.resource::<toolyard_tools::Workspace>().map(|workspace| workspace.guarded());
-        let git = call.root.as_deref().filter(|_| self.keeps_git).map(toolyard_process::git_files);
-        let kept =
-            self.kept.iter().cloned().chain(guarded.into_iter().flatten()).chain(git.into_iter().flatten());
+        let kept = self.unwritten.paths(call.cx, call.root.as_deref()).into_iter();
         Ok(kept.fold(confinement, Confinement::keep))
     }
 

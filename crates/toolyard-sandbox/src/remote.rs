@@ -33,7 +33,8 @@ impl RemoteSandbox {
             tokio::select! {
                 biased;
                 () = execution.cx.cancelled() => {
-                    Err(ToolError::cancelled("the request was given up").outcome_unknown().into())
+                    let given_up = ToolError::cancelled("the request was given up").outcome_unknown();
+                    Err(given_up.with_usage(Usage::lasting(started_at.elapsed())).into())
                 }
                 done = self.call(&service, execution) => Ok(Usage::lasting(started_at.elapsed()).told_in(done)?),
             }

@@ -12,7 +12,7 @@ mod granted;
 mod kept;
 mod staged;
 
-use crate::{printed::ERRORS_BYTES, unwritten};
+use crate::{printed::ERRORS_BYTES, unwritten::Unwritten};
 use granted::Granted;
 use parking_lot::Mutex;
 use std::{
@@ -56,8 +56,7 @@ use toolyard_wasm::{LoadError, Run, Runtime};
 pub struct WasmSandbox {
     runtime: Runtime,
     modules: Arc<Mutex<HashMap<PathBuf, toolyard_wasm::Module>>>,
-    kept: Vec<PathBuf>,
-    keeps_git: bool,
+    unwritten: Unwritten,
 }
 
 /// A file that is no module which could be run.
@@ -73,14 +72,14 @@ pub struct ModuleError {
 impl WasmSandbox {
     /// A sandbox whose modules are compiled by this runtime.
     pub fn new(runtime: Runtime) -> Self {
-        Self { runtime, modules: Arc::default(), kept: Vec::new(), keeps_git: true }
+        Self { runtime, modules: Arc::default(), unwritten: Unwritten::default() }
     }
 
     /// Keeps paths from being written, although they lie in what is granted (SB-11). What a
     /// [`Workspace`](toolyard_tools::Workspace) guards is kept anyway.
     #[must_use]
     pub fn keep<P: Into<PathBuf>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
-        self.kept.extend(paths.into_iter().map(Into::into));
+        self.unwritten.add(paths);
         self
     }
 
@@ -88,7 +87,7 @@ impl WasmSandbox {
     /// default: git runs what stands there, and on the host.
     #[must_use]
     pub fn keep_git(mut self, keeps: bool) -> Self {
-        self.keeps_git = keeps;
+        self.unwritten.keep_git(keeps);
         self
     }
 
@@ -110,7 +109,7 @@ impl WasmSandbox {
     pub(crate) fn execute<'a>(&'a self, execution: &'a Execution<'a>) -> Result<Running<'a>, SandboxError> {
         let limits = kept::limits(&execution.confinement.limits)?;
         let reach = execution.reach()?;
-        let kept = self.kept_from(&execution.cx, reach.root());
+        let kept = self.unwritten.resolved(&execution.cx, reach.root());
         let granted = granted::grant(&reach, execution.cx.resource(), &kept)?;
         let work = async move {
             let Some(Program::Wasm(module)) = execution.tool.program(execution.args)? else {
@@ -157,14 +156,6 @@ impl WasmSandbox {
         }
         let module = self.runtime.load_file(file)?;
         Ok(self.modules.lock().entry(file.to_owned()).or_insert(module).clone())
-    }
-
-    /// What the calls of this context do not write.
-    fn kept_from(&self, cx: &ToolContext, root: Option<&Path>) -> Vec<PathBuf> {
-        let guarded = cx.resource::<toolyard_tools::Workspace>().map(|workspace| workspace.guarded());
-        let git = root.filter(|_| self.keeps_git).map(unwritten::of_git);
-        let all = self.kept.iter().cloned().chain(guarded.into_iter().flatten());
-        all.chain(git.into_iter().flatten()).map(|path| unwritten::resolved(&path)).collect()
     }
 }
 
