@@ -117,6 +117,29 @@ impl Capabilities {
         self.net.as_ref().is_none_or(|patterns| patterns.iter().any(HostPattern::is_any))
     }
 
+    /// What both allow: a tool, a path in a mode, or a host is within these only if it is within each of them (HT-7).
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard_core::{Capabilities, FsGrant, FsMode};
+    /// let ours = Capabilities::default().tools(["read_file", "write_file"]).fs([FsGrant::new(FsMode::ReadWrite, "docs")?]);
+    /// let asked = Capabilities::default().tools(["write_file", "deploy"]).fs([FsGrant::new(FsMode::Write, ".")?]);
+    /// let both = ours.both(asked);
+    /// assert!(both.tool("write_file") && !both.tool("deploy") && !both.tool("read_file"));
+    /// assert_eq!(both.fs_grants(), Some([FsGrant::new(FsMode::Write, "docs")?].as_slice()));
+    /// # Ok::<(), toolyard_core::FsGrantError>(())
+    /// ```
+    #[must_use]
+    pub fn both(self, other: Self) -> Self {
+        Self {
+            tools: stricter(self.tools, other.tools, |one, other| {
+                one.intersection(&other).cloned().collect()
+            }),
+            fs: stricter(self.fs, other.fs, |one, other| pairs(&one, &other, FsGrant::common)),
+            net: stricter(self.net, other.net, |one, other| pairs(&one, &other, HostPattern::common)),
+        }
+    }
+
     /// A hash of its content; the order of grants and patterns does not count (SM-7).
     pub fn fingerprint(&self) -> [u8; 32] {
         // Every field, so that none is forgotten. A list that is missing is not an empty one.
@@ -131,9 +154,56 @@ impl Capabilities {
     }
 }
 
+/// What two bounds leave; one that is missing bounds nothing.
+fn stricter<T>(one: Option<T>, other: Option<T>, both: impl FnOnce(T, T) -> T) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(both(one, other)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// What any two of them have in common, each once.
+fn pairs<T: PartialEq>(one: &[T], other: &[T], common: impl Fn(&T, &T) -> Option<T>) -> Vec<T> {
+    let mut all = Vec::new();
+    for each in one.iter().flat_map(|one| other.iter().filter_map(|other| common(one, other))) {
+        if !all.contains(&each) {
+            all.push(each);
+        }
+    }
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// HT-7: both together allow what each allows alone, and nothing else.
+    #[test]
+    fn both_allow_what_each_allows() {
+        let paths = ["a", "a/b", "a/b/c", "b", "."];
+        let modes = [FsMode::Read, FsMode::Write, FsMode::ReadWrite];
+        let grants = || modes.iter().flat_map(|mode| paths.map(|path| FsGrant::new(*mode, path).unwrap()));
+        let hosts =
+            ["*", "*.x.de", "*.a.x.de", "a.x.de", "x.de", "10.0.0.1", "*:443", "a.x.de:443", "*.x.de:80"];
+        let names = ["x.de", "a.x.de", "b.a.x.de", "10.0.0.1", "y.de", "a.x.de:443", "x.de:80", "b.x.de:80"];
+        for (one, other) in grants().flat_map(|one| grants().map(move |other| (one.clone(), other))) {
+            let [one, other] = [one, other].map(|grant| Capabilities::default().fs([grant]));
+            let both = one.clone().both(other.clone());
+            for (mode, path) in modes.iter().flat_map(|mode| paths.map(|path| (*mode, Path::new(path)))) {
+                assert_eq!(both.path(mode, path), one.path(mode, path) && other.path(mode, path), "{both:?}");
+            }
+        }
+        for (one, other) in hosts.iter().flat_map(|one| hosts.map(move |other| (*one, other))) {
+            let [one, other] = [one, other].map(|host| Capabilities::default().net([host.parse().unwrap()]));
+            let both = one.clone().both(other.clone());
+            for name in names {
+                let host = Host::parse(name).unwrap();
+                assert_eq!(both.host(&host), one.host(&host) && other.host(&host), "{name} {both:?}");
+            }
+        }
+        let (some, none) = (Capabilities::default().tools(["a", "b"]), Capabilities::default());
+        assert_eq!(some.clone().both(none), some);
+    }
 
     /// PO-1b: reading and writing may be granted separately.
     #[test]

@@ -61,6 +61,18 @@ impl FsGrant {
         &self.path
     }
 
+    /// What both grants cover; `None` if that is nothing.
+    pub(super) fn common(&self, other: &Self) -> Option<Self> {
+        let mode = match (self.mode, other.mode) {
+            (one, other) if one == other => one,
+            (FsMode::ReadWrite, one) | (one, FsMode::ReadWrite) => one,
+            _ => return None,
+        };
+        let deeper = [self, other].into_iter().max_by_key(|grant| grant.path.components().count())?;
+        let covers = |grant: &Self| deeper.path.starts_with(&grant.path);
+        (covers(self) && covers(other)).then(|| Self { mode, path: deeper.path.clone() })
+    }
+
     pub(super) fn fingerprint(&self) -> [u8; 32] {
         let Self { mode, path } = self;
         let mode = match mode {

@@ -146,6 +146,27 @@ enum Name {
     Exactly(String),
 }
 
+impl Name {
+    /// The narrower of two names, if one covers the other.
+    fn common(&self, other: &Self) -> Option<Self> {
+        let is_below = |name: &str, suffix: &str| {
+            Host::parse(name).is_ok_and(|host| !host.is_address()) && name.ends_with(suffix)
+        };
+        match (self, other) {
+            (Self::Any, name) | (name, Self::Any) => Some(name.clone()),
+            (Self::Subdomain(one), Self::Subdomain(other)) => {
+                let (long, short) = if one.len() >= other.len() { (one, other) } else { (other, one) };
+                long.ends_with(short.as_str()).then(|| Self::Subdomain(long.clone()))
+            }
+            (Self::Subdomain(suffix), Self::Exactly(name))
+            | (Self::Exactly(name), Self::Subdomain(suffix)) => {
+                is_below(name, suffix).then(|| Self::Exactly(name.clone()))
+            }
+            (Self::Exactly(one), Self::Exactly(other)) => (one == other).then(|| self.clone()),
+        }
+    }
+}
+
 impl HostPattern {
     /// Whether the pattern covers this host. The port matters only if the pattern has one.
     pub fn covers(&self, host: &Host) -> bool {
@@ -155,6 +176,15 @@ impl HostPattern {
             Name::Exactly(name) => *name == host.name,
         };
         name && (self.port.is_none() || self.port == host.port)
+    }
+
+    /// What both patterns cover; `None` if that is nothing.
+    pub(super) fn common(&self, other: &Self) -> Option<Self> {
+        let port = match (self.port, other.port) {
+            (Some(one), Some(other)) if one != other => return None,
+            (one, other) => one.or(other),
+        };
+        Some(Self { name: self.name.common(&other.name)?, port })
     }
 
     pub(super) fn fingerprint(&self) -> [u8; 32] {
