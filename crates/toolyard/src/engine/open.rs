@@ -56,6 +56,26 @@ impl Engine {
         }
     }
 
+    /// Returns the open session of this name; unlike [`session`](Self::session), it opens none. A session is open as long as
+    /// somebody holds it or a call of it is in flight.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// use toolyard::{Engine, SessionId};
+    /// let engine = Engine::builder().build().await.unwrap();
+    /// let ada = SessionId::from("ada");
+    /// assert!(engine.find(&ada).is_none());
+    /// let session = engine.session("ada");
+    /// assert_eq!(engine.find(&ada).unwrap().id(), session.id());
+    /// drop(session);
+    /// assert!(engine.find(&ada).is_none());
+    /// # }
+    /// ```
+    pub fn find(&self, id: &SessionId) -> Option<Session> {
+        self.core.open_session(id).map(|core| Session { core })
+    }
+
     /// Opens a session that nobody has named. Its name is made of the engine's [epoch](Self::epoch) and a number: no
     /// session has had it before, in this life of the engine or in another.
     ///
