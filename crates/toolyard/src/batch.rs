@@ -23,3 +23,4 @@ pub(crate) use nested::dispatch_nested;
 pub(crate) use plan::plan;
 pub use plan::{Plan, PlannedCall, PlannedRun};
 pub use stream::OpenBatch;
+pub(crate) use stream::{Owner, StreamAnswers, StreamCalls};

@@ -10,8 +10,8 @@ pub use options::{Priority, SessionOptions};
 pub use turn::Turn;
 
 use crate::{
-    batch::{Dispatch, OpenBatch, Order, Origin, Plan, dispatch_nested, plan},
-    call::{BatchState, SessionCore, Stop, span},
+    batch::{Dispatch, OpenBatch, Order, Origin, Owner, Plan, dispatch_nested, plan},
+    call::{SessionCore, Stop, TurnOf, span},
     record::{Cancelled, RecordError},
     tool::ToolEntry,
 };
@@ -105,12 +105,17 @@ impl Session {
 
     /// Opens a batch whose calls are added later; see [`OpenBatch`] (CL-5).
     pub fn open_batch(&self) -> OpenBatch {
-        OpenBatch::new(&self.core, Order::Runs)
+        self.open(Order::Runs)
     }
 
     /// Opens a batch like [`open_batch`](Self::open_batch) whose calls run one at a time, in order.
     pub fn open_batch_sequential(&self) -> OpenBatch {
-        OpenBatch::new(&self.core, Order::OneByOne)
+        self.open(Order::OneByOne)
+    }
+
+    fn open(&self, order: Order) -> OpenBatch {
+        let turn = TurnOf { is_whole: false, ..self.core.turn_of(self.core.next_turn()) };
+        OpenBatch::new(&self.core, order, turn, Owner::Nobody)
     }
 
     /// The tools that this agent can call, by name: those that are not hidden from it and within its capabilities.
@@ -153,10 +158,11 @@ impl Session {
 
     /// Cancels the calls with this id that are in flight here and in forks, as [`cancel`](Self::cancel) does; their
     /// siblings continue. Returns `false` when there is none, because the call has ended or never existed (SC-4). Ids
-    /// may repeat across batches (CL-8); [`Turn::cancel_call`] reaches only those of one turn.
+    /// may repeat across batches (CL-8); [`Turn::cancel_call`] reaches only those of one turn, and
+    /// [`Turn::cancel_call_at`] the one at a place.
     pub fn cancel_call(&self, id: &str) -> bool {
         self.core.record_cancel(Cancelled::Calls { turn: None, id });
-        cancel_in(&self.core.batches(), id)
+        self.core.batches().iter().map(|batch| batch.cancel_calls(id)).sum::<usize>() > 0
     }
 
     /// Cancels every call that is in flight here and in forks, and returns how many there were. The session stays
@@ -194,14 +200,6 @@ impl Session {
     pub async fn recorded(&self) -> Result<(), RecordError> {
         self.core.engine.tasks.within(self.core.recorded()).await
     }
-}
-
-/// Cancels the calls with this id. Returns whether there were any.
-fn cancel_in(batches: &[Arc<BatchState>], id: &str) -> bool {
-    let cancel = |batch: &Arc<BatchState>| -> usize {
-        batch.open_calls(id).filter(|index| batch.at(*index).cancel_call()).count()
-    };
-    batches.iter().map(cancel).sum::<usize>() > 0
 }
 
 impl fmt::Debug for Session {

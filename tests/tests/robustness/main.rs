@@ -13,6 +13,7 @@ mod ends;
 mod events;
 mod load;
 mod memory;
+mod open_turns;
 mod panics;
 mod reentry;
 mod registry;

@@ -62,6 +62,23 @@ mod tests {
         assert!((CALLS..CALLS * LOOKS_PER_CALL).contains(&looks), "{looks} looks");
     }
 
+    /// CL-8: nor does it search an open batch, which may have as many pieces as calls.
+    #[tokio::test(start_paused = true)]
+    async fn a_resend_does_not_search_the_pieces_for_each_call() {
+        let turn = turn().await;
+        let open = turn.open_batch();
+        for call in batch("done") {
+            open.push(call);
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(open.finish().await.len(), CALLS);
+        let before = looks::so_far();
+        let again = turn.resend(batch("done")).await;
+        let looks = looks::so_far() - before;
+        assert!(again.len() == CALLS && again.iter().all(|outcome| outcome.dedupe == Dedupe::Replayed));
+        assert!(looks < CALLS * LOOKS_PER_CALL, "{looks} looks");
+    }
+
     /// SC-4: calls are cancelled one by one at a cost that grows with their number, not with its square.
     #[tokio::test(start_paused = true)]
     async fn a_cancel_does_not_search_the_batch_for_each_call() {
@@ -85,7 +102,7 @@ mod tests {
         let turn = turn().await;
         let ids = ["b", "a", "b", "c", "b", "a"];
         turn.dispatch(ids.map(|id| Call::new(id, "done", "{}")).to_vec()).await;
-        let batch = turn.latest().unwrap();
+        let batch = turn.latest_whole().unwrap();
         let places = ["a", "b", "c", "", "d"].map(|id| batch.places_of(id).to_vec());
         assert_eq!(places, [vec![1, 5], vec![0, 2, 4], vec![3], vec![], vec![]]);
     }

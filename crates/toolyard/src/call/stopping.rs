@@ -25,6 +25,16 @@ impl BatchState {
         places.iter().copied().filter(|place| !self.at(*place).slot().is_ended())
     }
 
+    /// Cancels the calls of this id without a result. Returns how many there were.
+    pub(crate) fn cancel_calls(&self, id: &str) -> usize {
+        self.open_calls(id).filter(|place| self.at(*place).cancel_call()).count()
+    }
+
+    /// Cancels the call at this place. Returns whether there is one without a result.
+    pub(crate) fn cancel_call_at(&self, place: u32) -> bool {
+        (place as usize) < self.slots.len() && self.at(place).cancel_call()
+    }
+
     /// The number of calls without a result.
     pub(crate) fn open_count(&self) -> usize {
         self.slots.iter().filter(|slot| !slot.is_ended()).count()

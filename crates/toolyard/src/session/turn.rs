@@ -1,19 +1,31 @@
 //! One turn of a session: a batch that can be cancelled and resent on its own.
+//!
+//! ```text
+//!   dispatch ─────► a batch ──┐
+//!   open_batch ───► pieces ───┼─► results, kept ─► resend: what has run is answered from them
+//!   resend ───────► a batch ──┘
+//!                   └─ cancel, cancel_call, cancel_call_at reach what has no result
+//! ```
+
+mod batches;
+mod resend;
 
 use crate::{
-    batch::{Dispatch, Order, Origin, Watch, dispatch_nested},
+    batch::{Dispatch, OpenBatch, Order, Origin, Owner, Watch, dispatch_nested},
     budget::Allowance,
-    call::{BatchState, SessionCore, Stop, TurnOf, WeakList, span},
+    call::{BatchState, SessionCore, Stop, TurnOf, span},
     record::Cancelled,
 };
+use batches::{TurnBatch, TurnBatches};
 use parking_lot::Mutex;
+use resend::{FreshBatch, ResentBatch};
 use std::{fmt, sync::Arc};
-use toolyard_core::{Batch, Call, Outcome};
+use toolyard_core::{Batch, Outcome};
 
 /// One turn of a session.
 ///
-/// A turn takes one batch at a time. A second batch dispatched beside it is independent, like any other batch of the
-/// session, but a cancel reaches both.
+/// A turn takes one batch at a time, as a whole or [call by call](Self::open_batch). A second batch beside it is
+/// independent, like any other batch of the session, but a cancel reaches both.
 ///
 /// # Examples
 /// ```
@@ -43,15 +55,6 @@ pub struct Turn {
     state: Mutex<TurnBatches>,
 }
 
-#[derive(Default)]
-struct TurnBatches {
-    cancelled: bool,
-    /// The batches of this turn. Their results are kept as long as the turn, unless it keeps none.
-    batches: Vec<Arc<BatchState>>,
-    /// Those that may have calls without a result.
-    open: WeakList<BatchState>,
-}
-
 impl Turn {
     pub(super) fn new(session: Arc<SessionCore>) -> Self {
         let number = session.next_turn();
@@ -72,8 +75,12 @@ impl Turn {
         self.number
     }
 
+    fn turn_of(&self, is_whole: bool) -> TurnOf {
+        TurnOf { number: self.number, is_whole, allowance: self.allowance.clone() }
+    }
+
     async fn run(&self, batch: Batch, order: Order, watch: &dyn Watch) -> Vec<Outcome> {
-        let turn = TurnOf { number: self.number, is_whole: true, allowance: self.allowance.clone() };
+        let turn = self.turn_of(true);
         let (session, watch) = (&self.session, Some(watch));
         let (caller, origin) = Origin::of_caller(session.caller_call());
         let span = span::here(caller.as_ref());
@@ -100,14 +107,63 @@ impl Turn {
         self.run(batch.into(), Order::OneByOne, &FreshBatch(self)).await
     }
 
+    /// Opens a batch of this turn, whose calls are added as the model writes them (CL-5). A cancel of the turn reaches it,
+    /// and its results are kept for a [`resend`](Self::resend), like those of a batch that is dispatched. It may be held
+    /// longer than the turn.
+    ///
+    /// # Examples
+    /// The stream breaks, and the whole response comes again:
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// use toolyard::{Call, Dedupe, Engine, ToolContext, ToolSpec, tool_fn};
+    /// let read = tool_fn(ToolSpec::read("read"), |(): (), _: ToolContext| async { Ok("text") });
+    /// let engine = Engine::builder().tool(read).build().await.unwrap();
+    /// let turn = engine.session("demo").turn();
+    /// let calls = ["a", "b"].map(|id| Call::new(id, "read", "{}"));
+    /// let batch = turn.open_batch();
+    /// assert_eq!(batch.turn(), turn.number());
+    /// batch.push(calls[0].clone());
+    /// batch.finish().await; // the stream is broken: what it has started comes to its end
+    /// let all = turn.resend(calls.to_vec()).await;
+    /// assert_eq!(all.iter().map(|outcome| outcome.dedupe).collect::<Vec<_>>(), [Dedupe::Replayed, Dedupe::Fresh]);
+    /// # }
+    /// ```
+    pub fn open_batch(&self) -> OpenBatch {
+        self.open(Order::Runs)
+    }
+
+    /// Opens a batch like [`open_batch`](Self::open_batch) whose calls run one at a time, in order.
+    pub fn open_batch_sequential(&self) -> OpenBatch {
+        self.open(Order::OneByOne)
+    }
+
+    fn open(&self, order: Order) -> OpenBatch {
+        let owner = Owner::Turn { keeps: self.keeps };
+        let batch = OpenBatch::new(&self.session, order, self.turn_of(false), owner);
+        let (is_cancelled, taken) = {
+            let mut state = self.state.lock();
+            let taken = if self.keeps { Vec::new() } else { state.forget_taken() };
+            state.add_open(batch.calls());
+            (state.is_cancelled, taken)
+        };
+        drop(taken); // outside of the lock
+        if is_cancelled {
+            batch.calls().stop(Stop::Cancelled);
+        }
+        batch
+    }
+
     /// Runs a batch, but returns the earlier result of every call that has already run in this turn (CL-8). Calls are
     /// the same if id, tool and arguments are equal. Calls whose handler never started run now.
+    ///
+    /// Only a call that has ended has a result: one that is still in flight, in a batch that is not over or in its grace
+    /// after its caller has left, runs again beside it, unless both have an idempotency key. So end a batch before it is
+    /// sent again: [`finish`](OpenBatch::finish) an open one whose stream broke, and wait for a dispatch.
     ///
     /// # Cancel safety
     /// Like [`dispatch`](Self::dispatch).
     pub async fn resend(&self, batch: impl Into<Batch>) -> Vec<Outcome> {
-        let earlier = self.state.lock().batches.clone();
-        self.run(batch.into(), Order::Runs, &ResentBatch { turn: self, earlier }).await
+        self.run(batch.into(), Order::Runs, &ResentBatch::of(self)).await
     }
 
     /// Returns the results of the latest batch so far, one place per call; empty before the first batch, and after one
@@ -118,17 +174,18 @@ impl Turn {
         self.latest().map_or_else(Vec::new, |batch| batch.finished())
     }
 
-    pub(crate) fn latest(&self) -> Option<Arc<BatchState>> {
-        self.state.lock().batches.last().cloned()
+    fn latest(&self) -> Option<TurnBatch> {
+        self.state.lock().latest()
     }
 
-    /// Cancels the turn's calls, now and in future; other turns of the session continue (SC-1).
+    /// Cancels the turn's calls, now and in future, those still to come in [open batches](Self::open_batch) included;
+    /// other turns of the session continue (SC-1).
     pub fn cancel(&self) {
         self.session.record_cancel(Cancelled::Turn(self.number));
         let batches = {
             let mut state = self.state.lock();
-            state.cancelled = true;
-            state.batches.clone()
+            state.is_cancelled = true;
+            state.all().to_vec()
         };
         batches.iter().for_each(|batch| batch.stop(Stop::Cancelled));
     }
@@ -137,83 +194,69 @@ impl Turn {
     /// there is none, because the call has ended or never existed (SC-4).
     pub fn cancel_call(&self, id: &str) -> bool {
         self.session.record_cancel(Cancelled::Calls { turn: Some(self.number), id });
-        let open = self.state.lock().open.retain(BatchState::is_open);
-        super::cancel_in(&open, id)
+        let in_flight = self.state.lock().in_flight();
+        in_flight.cancel_calls(id)
+    }
+
+    /// Cancels the call with this index in the latest batch, from 0, whatever other calls have its id; its siblings
+    /// continue. Returns `false` when it is not in flight, because it has ended, or has not been
+    /// [pushed](OpenBatch::push) yet, or the batch has no such call (SC-4). A batch that is dispatched is the latest once
+    /// its calls have passed the gate.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// use toolyard::{Call, Engine, ErrorKind, ToolContext, ToolError, ToolSpec, tool_fn};
+    /// let wait = tool_fn(ToolSpec::read("wait"), |(): (), cx: ToolContext| async move {
+    ///     cx.cancelled().await;
+    ///     Err::<&str, _>(ToolError::cancelled())
+    /// });
+    /// let engine = Engine::builder().tool(wait).build().await.unwrap();
+    /// let turn = engine.session("demo").turn();
+    /// let batch = turn.open_batch();
+    /// batch.push(Call::new("call_1", "wait", "{}"));
+    /// assert!(turn.cancel_call_at(0));
+    /// assert!(!turn.cancel_call_at(1), "the model has not written it yet");
+    /// let outcomes = batch.finish().await;
+    /// assert_eq!(outcomes[0].error().unwrap().kind, ErrorKind::Cancelled);
+    /// # }
+    /// ```
+    pub fn cancel_call_at(&self, index: usize) -> bool {
+        let (Some(batch), Ok(index)) = (self.latest(), u32::try_from(index)) else { return false };
+        self.session.record_cancel(Cancelled::Call { turn: self.number, batch: batch.number(), index });
+        batch.cancel_call_at(index)
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.state.lock().is_cancelled
     }
 
     /// Lets go of a batch that has ended, unless its results are kept.
     fn keeps(&self, batch: &Arc<BatchState>) -> bool {
         if !self.keeps {
-            self.state.lock().batches.retain(|known| !Arc::ptr_eq(known, batch));
+            self.state.lock().forget(batch);
         }
         self.keeps
     }
 
     fn opened(&self, batch: &Arc<BatchState>) {
-        let cancelled = {
+        let is_cancelled = {
             let mut state = self.state.lock();
-            state.batches.push(batch.clone());
-            state.open.push(batch);
-            state.cancelled
+            state.add_whole(batch);
+            state.is_cancelled
         };
-        if cancelled {
+        if is_cancelled {
             batch.stop(Stop::Cancelled);
         }
     }
-}
 
-/// A handler that runs on may keep the calls above it, and so their batch; it must not keep their results.
-impl Drop for Turn {
-    fn drop(&mut self) {
-        let batches = std::mem::take(&mut self.state.get_mut().batches);
-        let shared = batches.into_iter().filter_map(|batch| Arc::try_unwrap(batch).err());
-        shared.for_each(|batch| batch.drop_results());
-    }
-}
-
-/// Watches a batch whose calls all run.
-struct FreshBatch<'a>(&'a Turn);
-
-/// Watches a batch that may be a repetition of an earlier one.
-struct ResentBatch<'a> {
-    turn: &'a Turn,
-    /// The turn's batches before this one.
-    earlier: Vec<Arc<BatchState>>,
-}
-
-impl Watch for FreshBatch<'_> {
-    fn is_cancelled(&self) -> bool {
-        self.0.state.lock().cancelled
-    }
-
-    fn replay(&self, _: &Call) -> Option<Outcome> {
-        None
-    }
-
-    fn opened(&self, batch: &Arc<BatchState>) {
-        self.0.opened(batch);
-    }
-
-    fn keeps(&self, batch: &Arc<BatchState>) -> bool {
-        self.0.keeps(batch)
-    }
-}
-
-impl Watch for ResentBatch<'_> {
-    fn is_cancelled(&self) -> bool {
-        self.turn.state.lock().cancelled
-    }
-
-    fn replay(&self, call: &Call) -> Option<Outcome> {
-        self.earlier.iter().find_map(|batch| batch.answer(call))
-    }
-
-    fn opened(&self, batch: &Arc<BatchState>) {
-        self.turn.opened(batch);
-    }
-
-    fn keeps(&self, batch: &Arc<BatchState>) -> bool {
-        self.turn.keeps(batch)
+    /// The latest batch, if it was dispatched.
+    #[cfg(test)]
+    pub(crate) fn latest_whole(&self) -> Option<Arc<BatchState>> {
+        match self.latest()? {
+            TurnBatch::Whole(batch) => Some(batch),
+            TurnBatch::Open(_) => None,
+        }
     }
 }
 
@@ -232,7 +275,7 @@ mod tests {
     use crate::{Engine, tool_fn};
     use futures::future::join_all;
     use std::time::Duration;
-    use toolyard_core::{ToolContext, ToolSpec};
+    use toolyard_core::{Call, ToolContext, ToolSpec};
 
     /// SC-4: a cancel of one call looks only at batches with calls that have no result, however many the turn had.
     #[tokio::test(start_paused = true)]
@@ -250,13 +293,13 @@ mod tests {
         let cancel = async {
             tokio::time::sleep(Duration::from_millis(10)).await;
             assert!(!turn.cancel_call("nobody"));
-            assert_eq!(turn.state.lock().open.iter().count(), 1);
-            assert_eq!(turn.state.lock().batches.len(), 1002);
+            assert_eq!(turn.state.lock().open_count(), 1);
+            assert_eq!(turn.state.lock().all().len(), 1002);
             assert!(turn.cancel_call("still running"));
         };
         let (.., last) = tokio::join!(run("x"), cancel, run("still running"));
         assert!(last[0].cancel_requested);
         assert!(!turn.cancel_call("still running"));
-        assert_eq!(turn.state.lock().open.iter().count(), 0);
+        assert_eq!(turn.state.lock().open_count(), 0);
     }
 }

@@ -290,7 +290,7 @@ pub enum Cancelled<'a> {
     InFlight,
     /// All calls of this turn, now and in future.
     Turn(u64),
-    /// The calls of this batch: its caller has left.
+    /// The calls of this batch, now and in future: its caller has left, or has cancelled it and not its turn.
     Batch(u64),
     /// The calls in flight that have this id, of this turn or of any.
     Calls {
@@ -298,6 +298,15 @@ pub enum Cancelled<'a> {
         turn: Option<u64>,
         /// The id.
         id: &'a str,
+    },
+    /// One call, if it is in flight.
+    Call {
+        /// The turn.
+        turn: u64,
+        /// The batch.
+        batch: u64,
+        /// Its place in the batch, from 0.
+        index: u32,
     },
 }
 
