@@ -7,7 +7,7 @@ use super::{
 };
 use crate::sim::{
     HandlerEnd, ResultView,
-    program::{Consent, DispatchMode, End, Index, Node, Owner},
+    program::{Consent, End, Index, Node, Owner},
 };
 use toolyard::{Dedupe, Effect, ErrorKind, EventKind, ToolClass, error::Ran};
 
@@ -185,8 +185,7 @@ impl Caller<'_> {
     /// The latest time at which it can have become ready: when the first call of its run did that needed no answer.
     fn ready_us(&self) -> Option<u64> {
         let placed = &self.index.batches[&self.node.batch];
-        let streamed =
-            matches!(placed.owner, Owner::Turn(turn) if matches!(turn.mode, DispatchMode::Streamed(_)));
+        let streamed = matches!(placed.owner, Owner::Turn(turn) if turn.mode.gap_ms().is_some());
         let is_free = |node: &Node<'_>| node.tool.is_some_and(|tool| tool.consent == Consent::Free);
         if streamed || self.index.program.hooks || !is_free(self.node) {
             return None;

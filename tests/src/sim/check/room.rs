@@ -3,7 +3,7 @@
 use super::{SLACK_US, Traces, Violation};
 use crate::sim::{
     Fact,
-    program::{DispatchMode, Index, Owner, Room, TurnPlan},
+    program::{Index, Owner, Room},
 };
 use std::collections::BTreeMap;
 use toolyard::{ErrorKind, EventKind, event::Failure};
@@ -164,7 +164,7 @@ impl<'a> Held<'a> {
     /// The most that a batch can take from its session and the engine. One that is streamed takes for each piece.
     fn most_taken(&self, batch: u32) -> usize {
         let owner = self.index.batches[&batch].owner;
-        if matches!(owner, Owner::Turn(TurnPlan { mode: DispatchMode::Streamed(_), .. })) {
+        if matches!(owner, Owner::Turn(turn) if turn.mode.gap_ms().is_some()) {
             return self.sizes(batch).map(|bytes| bytes.next_multiple_of(STEP)).sum();
         }
         let bytes: usize = self.sizes(batch).sum();

@@ -66,7 +66,8 @@ pub(in crate::sim) fn call(node: u32, tool: usize) -> CallPlan {
 pub(in crate::sim) fn turn(first: u32, tools: &[usize]) -> TurnPlan {
     let calls = (first..).zip(tools).map(|(node, tool)| call(node, *tool)).collect();
     let batch = BatchPlan { calls };
-    TurnPlan { gap_ms: 0, overlaps_next: false, mode: DispatchMode::Runs, resend: false, cut: None, batch }
+    let mode = DispatchMode::Runs;
+    TurnPlan { gap_ms: 0, overlaps_next: false, mode, resend: false, cut: None, cancel_at: None, batch }
 }
 
 /// A program with one session per list of tools, each with one turn.

@@ -57,6 +57,8 @@ pub struct TurnPlan {
     pub resend: bool,
     /// Whether, when and how it is cut off.
     pub cut: Option<Cut>,
+    /// After how many milliseconds which of its calls is cancelled by its place, if one is and the mode has a turn.
+    pub cancel_at: Option<(u64, usize)>,
     /// The batch it runs.
     pub batch: BatchPlan,
 }
@@ -72,6 +74,23 @@ pub enum DispatchMode {
     OneByOne,
     /// Streamed call by call, with so many milliseconds in between.
     Streamed(u64),
+    /// Like that, through an open batch of a turn.
+    Opened(u64),
+}
+
+impl DispatchMode {
+    /// The milliseconds between its calls, if they come one by one.
+    pub fn gap_ms(self) -> Option<u64> {
+        match self {
+            Self::Streamed(gap_ms) | Self::Opened(gap_ms) => Some(gap_ms),
+            Self::Plain | Self::Runs | Self::OneByOne => None,
+        }
+    }
+
+    /// Whether it goes through a turn.
+    pub fn has_turn(self) -> bool {
+        matches!(self, Self::Runs | Self::OneByOne | Self::Opened(_))
+    }
 }
 
 /// A turn that is cut off.
@@ -119,10 +138,7 @@ impl ForkPlan {
 
 impl TurnPlan {
     fn pauses_ms(&self) -> u64 {
-        match self.mode {
-            DispatchMode::Streamed(gap_ms) => self.gap_ms + gap_ms * self.batch.calls.len() as u64,
-            DispatchMode::Plain | DispatchMode::Runs | DispatchMode::OneByOne => self.gap_ms,
-        }
+        self.gap_ms + self.mode.gap_ms().map_or(0, |gap_ms| gap_ms * self.batch.calls.len() as u64)
     }
 }
 

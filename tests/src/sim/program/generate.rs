@@ -226,20 +226,24 @@ impl Generator {
 
     fn turn(&mut self, depth: usize) -> TurnPlan {
         let cancels = self.odds.cancels;
+        let (gap_ms, overlaps_next) = (self.dice.pick(&[0, 0, 0, 5, 100]), self.dice.chance(300));
+        let mode = match self.dice.range(0..=9) {
+            0 => DispatchMode::OneByOne,
+            1 => DispatchMode::Streamed(self.dice.pick(&[0, 3, 50])),
+            2 => DispatchMode::Opened(self.dice.pick(&[0, 3, 50])),
+            3..=5 => DispatchMode::Plain,
+            _ => DispatchMode::Runs,
+        };
         TurnPlan {
-            gap_ms: self.dice.pick(&[0, 0, 0, 5, 100]),
-            overlaps_next: self.dice.chance(300),
-            mode: match self.dice.range(0..=9) {
-                0 => DispatchMode::OneByOne,
-                1 | 2 => DispatchMode::Streamed(self.dice.pick(&[0, 3, 50])),
-                3..=5 => DispatchMode::Plain,
-                _ => DispatchMode::Runs,
-            },
-            resend: self.dice.chance(50),
+            gap_ms,
+            overlaps_next,
+            mode,
+            resend: self.dice.chance(if matches!(mode, DispatchMode::Opened(_)) { 500 } else { 50 }),
             cut: self.dice.maybe(cancels, |dice| Cut {
                 after_ms: dice.pick(&[0, 1, 10, 60, 200, 700, 3_000]),
                 by: dice.pick(&[CutBy::Cancel, CutBy::Drop]),
             }),
+            cancel_at: self.dice.maybe(cancels, |dice| (dice.pick(&[0, 1, 10, 60, 200]), dice.few(0..=5))),
             batch: self.batch(depth),
         }
     }

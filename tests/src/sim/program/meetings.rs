@@ -74,6 +74,7 @@ impl Program {
                         DispatchMode::Runs,
                         DispatchMode::OneByOne,
                         DispatchMode::Streamed(3),
+                        DispatchMode::Opened(3),
                     ]);
                     next.agent(TurnPlan { gap_ms, mode, ..plain_turn(calls) }, Vec::new())
                 })

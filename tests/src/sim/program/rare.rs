@@ -211,7 +211,8 @@ impl Numbers {
 
 pub(super) fn plain_turn(calls: Vec<CallPlan>) -> TurnPlan {
     let batch = super::BatchPlan { calls };
-    TurnPlan { gap_ms: 0, overlaps_next: false, mode: DispatchMode::Plain, resend: false, cut: None, batch }
+    let mode = DispatchMode::Plain;
+    TurnPlan { gap_ms: 0, overlaps_next: false, mode, resend: false, cut: None, cancel_at: None, batch }
 }
 
 /// An agent with a turn or two, and perhaps one with an agent of its own.
@@ -227,6 +228,7 @@ fn late_agent(dice: &mut Dice, next: &mut Numbers, tools: &[ToolPlan]) -> ForkPl
             DispatchMode::Runs,
             DispatchMode::OneByOne,
             DispatchMode::Streamed(3),
+            DispatchMode::Opened(3),
         ]);
         turn.gap_ms = dice.pick(&[0, 0, 30]);
         turn

@@ -50,7 +50,8 @@ impl Program {
         });
         self.every_turn_of_a_handler(&mut |turn| {
             if dice.chance(300) {
-                turn.mode = DispatchMode::Streamed(dice.pick(&[0, 3, 50]));
+                let gap_ms = dice.pick(&[0, 3, 50]);
+                turn.mode = dice.pick(&[DispatchMode::Streamed(gap_ms), DispatchMode::Opened(gap_ms)]);
             }
         });
         if dice.chance(300) {
@@ -69,7 +70,8 @@ impl Program {
         }
         self.every_turn_of_a_handler(&mut |turn| {
             if dice.chance(600) {
-                turn.mode = DispatchMode::Streamed(dice.pick(&[0, 0, 3]));
+                let gap_ms = dice.pick(&[0, 0, 3]);
+                turn.mode = dice.pick(&[DispatchMode::Streamed(gap_ms), DispatchMode::Opened(gap_ms)]);
             }
             if dice.chance(600) {
                 turn.cut = Some(Cut { after_ms: dice.pick(&[0, 0, 1, 4]), by: CutBy::Drop });

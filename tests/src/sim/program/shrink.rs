@@ -94,6 +94,9 @@ impl Scissors {
         if turn.cut.is_some() && self.is_here() {
             turn.cut = None;
         }
+        if turn.cancel_at.is_some() && self.is_here() {
+            turn.cancel_at = None;
+        }
         if turn.resend && self.is_here() {
             turn.resend = false;
         }

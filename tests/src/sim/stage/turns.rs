@@ -7,7 +7,7 @@ use crate::sim::{
     program::{Cut, CutBy, DispatchMode, ForkPlan, TurnPlan},
 };
 use futures::future::{BoxFuture, join, join_all};
-use std::{future::pending, sync::Arc, time::Duration};
+use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
 use tokio::time::sleep;
 use toolyard::{Outcome, Session, Turn};
 
@@ -83,7 +83,7 @@ impl Agent<'_> {
     async fn play_turn(self, plan: &TurnPlan) {
         sleep(Duration::from_millis(plan.gap_ms)).await;
         self.stage.shaker.nudge().await;
-        if let DispatchMode::Streamed(gap_ms) = plan.mode {
+        if let Some(gap_ms) = plan.mode.gap_ms() {
             return stream::play(self, plan, gap_ms).await;
         }
         let turn = self.session.turn();
@@ -97,6 +97,7 @@ impl Agent<'_> {
                 return self.resend(&turn, plan, &outcomes).await;
             }
             () = cut(plan.cut) => {}
+            never = self.cancel_at(&turn, plan) => match never {},
         }
         let by_drop = matches!(plan.cut, Some(Cut { by: CutBy::Drop, .. }));
         if by_drop || plan.mode == DispatchMode::Plain {
@@ -119,15 +120,17 @@ impl Agent<'_> {
         let calls = self.stage.calls(&plan.batch);
         self.note(plan, HandlerStep::Parked);
         match plan.mode {
-            DispatchMode::Plain | DispatchMode::Streamed(_) => self.session.dispatch(calls).await,
+            DispatchMode::Plain | DispatchMode::Streamed(_) | DispatchMode::Opened(_) => {
+                self.session.dispatch(calls).await
+            }
             DispatchMode::Runs => turn.dispatch(calls).await,
             DispatchMode::OneByOne => turn.dispatch_sequential(calls).await,
         }
     }
 
     /// Sends the calls that ran a second time; they must have the same results (CL-8).
-    async fn resend(self, turn: &Turn, plan: &TurnPlan, outcomes: &[Outcome]) {
-        let Some(batch) = plan.batch.key().filter(|_| plan.resend && plan.mode != DispatchMode::Plain) else {
+    pub(super) async fn resend(self, turn: &Turn, plan: &TurnPlan, outcomes: &[Outcome]) {
+        let Some(batch) = plan.batch.key().filter(|_| plan.resend && plan.mode.has_turn()) else {
             return;
         };
         let calls = self.stage.calls(&plan.batch);
@@ -146,6 +149,21 @@ impl Agent<'_> {
         let now = self.stage.shaker.shake(replay).await;
         self.resumed(plan);
         self.stage.journal.note(Fact::Resent(batch, before, self.stage.views(&now)));
+    }
+
+    /// Cancels one call by its place, if that is planned (SC-4).
+    pub(super) async fn cancel_at(self, turn: &Turn, plan: &TurnPlan) -> Infallible {
+        if let Some((after_ms, at)) = plan.cancel_at.filter(|_| plan.mode.has_turn()) {
+            sleep(Duration::from_millis(after_ms)).await;
+            match plan.batch.calls.get(at) {
+                Some(call) => {
+                    self.stage.journal.note(Fact::CancelCall(call.node));
+                    turn.cancel_call_at(at);
+                }
+                None => assert!(!turn.cancel_call_at(at), "the batch has no such call"),
+            }
+        }
+        pending().await
     }
 
     /// Records a step of the handler that drives this agent. An empty batch is answered at once and parks no handler.
