@@ -3,6 +3,8 @@
 mod permission;
 mod resilience;
 
+pub(crate) use permission::unconfined;
+
 use crate::{
     cli::CheckArgs,
     config::{BudgetSettings, Config, PRIORITIES},

@@ -2,9 +2,11 @@
 
 mod mcp;
 mod sandbox;
+mod serve;
 
 pub(crate) use mcp::{FetchArgs, McpArgs, McpCommand};
 pub(crate) use sandbox::{SandboxCommand, SandboxSetup, SandboxSetupArgs};
+pub(crate) use serve::{ServeArgs, TokenCommand, TokenNewArgs};
 
 use crate::{config::size, exit};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -20,6 +22,7 @@ Examples:
   toolyard run response.json --workspace . --approve auto
   curl … | toolyard run > results.json
   toolyard mcp --config toolyard.toml
+  toolyard serve --config toolyard.toml
   toolyard plan response.json
   toolyard tools --as anthropic
   toolyard check --config toolyard.toml";
@@ -87,6 +90,11 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Serve the tools to MCP clients, over standard input and output or HTTP
     Mcp(McpArgs),
+    /// Serve sessions, turns and confirmations over HTTP, with a page on which to watch and to answer
+    Serve(ServeArgs),
+    /// Make tokens for `serve`
+    #[command(subcommand)]
+    Token(TokenCommand),
     /// Show the runs, and the routing of each call and why, without running a call; list invalid calls
     Plan(PlanArgs),
     /// List the tools that the configuration provides

@@ -2,11 +2,11 @@
 
 use crate::{
     audit, bench, check,
-    cli::{Cli, Command, McpArgs, McpCommand, SandboxCommand, SandboxSetup},
+    cli::{Cli, Command, McpArgs, McpCommand, SandboxCommand, SandboxSetup, TokenCommand},
     error::Error,
     exit::Exit,
     export::Export,
-    fetch, gateway, logging, machines, plan, run, tools,
+    fetch, gateway, logging, machines, plan, run, serve, token, tools,
 };
 use clap::{Parser, error::ErrorKind};
 use tokio::runtime::Runtime;
@@ -18,7 +18,7 @@ pub(crate) fn main() -> Exit {
         Err(error) => return refuse(&error),
     };
     let export = match &cli.command {
-        Command::Run(_) | Command::Mcp(McpArgs { command: None, .. }) => Export::start(),
+        Command::Run(_) | Command::Serve(_) | Command::Mcp(McpArgs { command: None, .. }) => Export::start(),
         _ => Export::none(),
     };
     // A bench measures spans with its own listener.
@@ -47,6 +47,8 @@ async fn perform(command: Command, export: &Export) -> Result<Exit, Error> {
         Command::Run(args) => run::run(args, export).await,
         Command::Mcp(McpArgs { command: Some(McpCommand::Fetch(args)), .. }) => fetch::fetch(args).await,
         Command::Mcp(args) => gateway::mcp(args, export).await,
+        Command::Serve(args) => serve::serve(args, export).await,
+        Command::Token(TokenCommand::New(args)) => token::new(&args),
         Command::Sandbox(SandboxCommand::Setup(SandboxSetup::MicroVm(args))) => machines::set_up(args).await,
         Command::Plan(args) => plan::plan(args).await,
         Command::Tools(args) => tools::tools(args).await,

@@ -16,6 +16,7 @@ mod redaction;
 mod retry;
 mod sandbox;
 mod section;
+mod server;
 mod shell;
 pub(crate) mod size;
 mod tool;
@@ -31,6 +32,7 @@ use nearest::nearest_name;
 pub(crate) use policy::{CapabilityTexts, PolicySettings};
 pub(crate) use program::ProgramTool;
 pub(crate) use sandbox::ProcessSettings;
+pub(crate) use server::ServerSettings;
 pub(crate) use shell::{SHELL, ShellSettings};
 pub(crate) use tool::SUB_AGENTS;
 
@@ -156,6 +158,8 @@ pub(crate) struct Config {
     pub(crate) names_builtin: bool,
     /// How much clients of `toolyard mcp` may send.
     pub(crate) clients: ClientLimits,
+    /// Who may do what over HTTP.
+    pub(crate) server: ServerSettings,
     /// Settings by tool.
     pub(crate) tools: BTreeMap<String, ToolConfig>,
     /// Which calls need approval.
@@ -195,6 +199,7 @@ impl Default for Config {
             enabled: BUILTIN.to_vec(),
             names_builtin: false,
             clients: ClientLimits::default(),
+            server: ServerSettings::default(),
             tools: BTreeMap::new(),
             confirmations: Confirmations::default(),
             redactor: Redactor::standard(),
@@ -256,8 +261,10 @@ impl Config {
         let known = |name: &str| config.spec(name).map(drop);
         let asked = confirmation::read(file.section("confirmation"), here, known);
         let policy = policy::read(file.section("policy"), known);
+        let server = server::read(file.section("server"), here, known);
         (config.confirmations, config.trusted) = asked;
         config.policy = policy;
+        config.server = server;
         config.redactor = redaction::read(file.section("redaction"), here);
         config.redactor = mcp::redact_secrets(&config.servers, config.redactor);
         config.redactor = program::redact_secrets(&config.programs, config.redactor);

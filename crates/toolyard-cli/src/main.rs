@@ -3,6 +3,7 @@
 //! ```text
 //!   arguments ─► cli ─┬─ run    input ─► wire ─► engine ─► results on stdout, live view and report on stderr
 //!                     ├─ mcp    an MCP client ─► gateway ─► engine; mcp fetch: a server ─► cache, to be confined
+//!                     ├─ serve  programs and people ─► server ─► engine; token new: a secret for them
 //!                     ├─ plan   input ─► wire ─► engine, asked what it would do
 //!                     ├─ tools  what the configuration offers
 //!                     ├─ sandbox  setup micro-vm: snapshots of virtual machines, before calls need them
@@ -44,10 +45,12 @@ mod report;
 mod run;
 mod sandboxes;
 mod secrecy;
+mod serve;
 mod setup;
 #[cfg(unix)]
 mod shell;
 mod table;
+mod token;
 mod tools;
 
 use std::process;

@@ -102,6 +102,26 @@ impl Arguments {
                 .is_ok_and(|value| canonical_json(&value) == canonical_json(args)),
         }
     }
+
+    /// Whether both mean the same: a provider writes arguments piece by piece into its stream, and as an object into the
+    /// response that repeats it. Text that is not JSON means only itself.
+    ///
+    /// # Examples
+    /// ```
+    /// use serde_json::json;
+    /// use toolyard_core::Arguments;
+    /// let (streamed, whole) = (Arguments::from(r#"{"path":"a"}"#), Arguments::from(json!({"path": "a"})));
+    /// assert!(streamed.means(&whole) && whole.means(&streamed));
+    /// assert!(Arguments::from("{").means(&"{".into()) && !Arguments::from("{").means(&whole));
+    /// ```
+    pub fn means(&self, other: &Self) -> bool {
+        let parsed = |text: &str| serde_json::from_str::<Value>(text).ok();
+        self == other
+            || match (self, other) {
+                (one, Self::Json(value)) | (Self::Json(value), one) => one.is(value),
+                (Self::Text(text), one) => parsed(text).is_some_and(|value| one.is(&value)),
+            }
+    }
 }
 
 impl Default for Arguments {

@@ -49,5 +49,5 @@ mod weight;
 
 pub use clients::Clients;
 pub use connection::{Gateway, ServeError};
-pub use http::{HttpError, HttpOptions};
+pub use http::{HttpError, HttpOptions, Mounted};
 pub use limits::ClientLimits;

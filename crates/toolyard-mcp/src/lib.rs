@@ -21,7 +21,7 @@ pub use client::{
     Pinning, Refused, ServerConfig, ServerConfinement, ServerState, ServerStatus, Servers, StartError,
     is_inherited,
 };
-pub use gateway::{ClientLimits, Clients, Gateway, HttpError, HttpOptions, ServeError};
+pub use gateway::{ClientLimits, Clients, Gateway, HttpError, HttpOptions, Mounted, ServeError};
 
 /// The log filter that shows everything that servers write to stderr. An error that quotes only some of it names this.
 pub const STDERR_LOG: &str = "toolyard_mcp=info";

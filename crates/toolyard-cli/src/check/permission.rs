@@ -6,8 +6,8 @@ use crate::{
     setup::Setup,
     table::Table,
 };
-use std::fmt::Display;
-use toolyard::{Confinement, Engine, Form, Grant, HiddenFrom, Rule, ToolSpec, wording::Span};
+use std::{fmt::Display, sync::Arc};
+use toolyard::{Confinement, Engine, Form, Grant, HiddenFrom, Rule, ToolEntry, ToolSpec, wording::Span};
 
 /// Shown for a setting that is not set.
 const NOTHING: &str = "-";
@@ -33,12 +33,31 @@ fn rule(setup: &Setup, spec: &ToolSpec) -> Rule {
     setup.config.policy.rules.rule(&spec.name, spec.side_effects)
 }
 
+/// The tools whose programs may run without any confinement.
+pub(crate) fn unconfined(setup: &Setup, engine: &Engine) -> Vec<String> {
+    let is_unconfined = |entry: &Arc<ToolEntry>| match rule(setup, entry.spec()) {
+        Rule::Allow(grant) => runs_unconfined(&grant, entry.forms()),
+        Rule::Deny => false,
+    };
+    engine
+        .registry()
+        .list()
+        .iter()
+        .filter(|entry| is_unconfined(entry))
+        .map(|entry| entry.name().to_owned())
+        .collect()
+}
+
+fn runs_unconfined(grant: &Grant, forms: &[Form]) -> bool {
+    let sandbox = grant.to_forms(forms).map_or_else(|error| error.sandbox, |confinement| confinement.sandbox);
+    forms.iter().any(|form| form.is_unconfined_in(sandbox))
+}
+
 /// Where the tool's calls are to execute, and whether a program runs there without any confinement (SM-1). That a tool
 /// cannot run there is a warning.
 fn sandbox(grant: &Grant, forms: &[Form]) -> String {
     let sandbox = grant.to_forms(forms).map_or_else(|error| error.sandbox, |confinement| confinement.sandbox);
-    let is_unconfined = forms.iter().any(|form| form.is_unconfined_in(sandbox));
-    format!("{}{}", sandbox.as_str(), if is_unconfined { ", unconfined" } else { "" })
+    format!("{}{}", sandbox.as_str(), if runs_unconfined(grant, forms) { ", unconfined" } else { "" })
 }
 
 fn limits(grant: &Grant) -> String {

@@ -130,7 +130,8 @@ fn grant(mut table: Section<'_>) -> Grant {
     grant
 }
 
-fn capabilities(
+/// Reads what may be touched; `known` checks that a tool exists.
+pub(super) fn capabilities(
     mut section: Section<'_>,
     known: impl Fn(&str) -> Result<(), String>,
 ) -> (Capabilities, CapabilityTexts) {

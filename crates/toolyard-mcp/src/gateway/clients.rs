@@ -41,6 +41,8 @@ pub(super) struct Client {
     pub(super) name: Arc<str>,
     /// Whether it can ask its user.
     pub(super) elicits: bool,
+    /// Whether it is asked about its own calls.
+    pub(super) asks: bool,
     /// Whether it lets servers use its model.
     pub(super) samples: bool,
     /// The lowest level of server logs that it wants.
@@ -51,12 +53,12 @@ pub(super) struct Client {
 
 impl Client {
     /// Reads the capabilities that the client declared when it connected.
-    pub(super) fn of(peer: Peer<RoleServer>, redactor: MaybeRedactor) -> Self {
+    pub(super) fn of(peer: Peer<RoleServer>, asks: bool, redactor: MaybeRedactor) -> Self {
         let elicits = peer.supported_elicitation_modes().contains(&ElicitationMode::Form);
         let samples = peer.peer_info().is_some_and(|info| info.capabilities.sampling.is_some());
         let name = peer.peer_info().map(|info| info.client_info.name.as_str().into());
         let name = name.unwrap_or_else(|| "MCP client".into());
-        Self { peer, name, elicits, samples, level: LoggingLevel::Info, redactor }
+        Self { peer, name, elicits, asks, samples, level: LoggingLevel::Info, redactor }
     }
 }
 
@@ -72,6 +74,12 @@ impl Clients {
     /// The client of this session, if any.
     pub(super) fn of(&self, session: &SessionId) -> Option<Client> {
         self.connected.lock().get(session).cloned()
+    }
+
+    /// Whether this session is that of a connected client that is asked about its own calls. An approver that also asks
+    /// elsewhere asks by this whom.
+    pub fn asks(&self, session: &SessionId) -> bool {
+        self.connected.lock().get(session).is_some_and(|client| client.asks)
     }
 
     /// Sets the lowest level of server logs that this session's client wants.

@@ -67,6 +67,8 @@ pub struct Gateway {
     engine: Engine,
     clients: Clients,
     options: SessionOptions,
+    /// Whether its clients are asked about their own calls.
+    asks: bool,
     opened: Arc<AtomicU64>,
     room: Arc<Room>,
 }
@@ -79,6 +81,7 @@ impl Gateway {
             engine,
             clients,
             options: SessionOptions::default().without_resume(),
+            asks: true,
             opened: Arc::default(),
             room,
         }
@@ -95,6 +98,14 @@ impl Gateway {
     #[must_use]
     pub fn session_options(mut self, options: SessionOptions) -> Self {
         self.options = options.without_resume();
+        self
+    }
+
+    /// Asks its clients no questions about their own calls: somebody else answers them, whom the engine's approver asks.
+    /// See [`Clients::asks`].
+    #[must_use]
+    pub fn without_questions(mut self) -> Self {
+        self.asks = false;
         self
     }
 
@@ -189,11 +200,16 @@ impl Connection {
     }
 
     fn open_session(&self, context: &RequestContext<RoleServer>) -> (Session, bool) {
-        let Gateway { engine, clients, options, opened, .. } = &self.gateway;
+        let Gateway { engine, clients, options, asks, opened, .. } = &self.gateway;
         let name = context.client_info().map(|client| client.name).unwrap_or_default();
-        let number = opened.fetch_add(1, Ordering::Relaxed) + 1;
-        let session = engine.session_with(format!("{}-{number}", plain(&name)), options.clone());
-        let client = Client::of(context.peer.clone(), MaybeRedactor::new(engine.redactor()));
+        // A session of this name may be somebody else's: then this is another one (SM-8).
+        let session = loop {
+            let number = opened.fetch_add(1, Ordering::Relaxed) + 1;
+            if let Ok(session) = engine.open(format!("{}-{number}", plain(&name)), options.clone()) {
+                break session;
+            }
+        };
+        let client = Client::of(context.peer.clone(), *asks, MaybeRedactor::new(engine.redactor()));
         let can_ask = client.elicits;
         clients.insert(session.id().clone(), client);
         (session, can_ask)

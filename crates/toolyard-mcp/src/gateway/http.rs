@@ -14,7 +14,7 @@ use super::{
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Empty, combinators::BoxBody};
 use hyper::{
-    body::{Bytes, Incoming},
+    body::{Body, Bytes, Incoming},
     server::conn::http1,
     service::service_fn,
 };
@@ -146,7 +146,7 @@ impl Gateway {
     ) -> Result<(), HttpError> {
         let address = listener.local_addr()?;
         options.check(address)?;
-        let service = self.service(address, options, stop.clone());
+        let service = self.service_at(address, options, stop.clone());
         let connections = Connections::default();
         loop {
             let accepted = tokio::select! {
@@ -167,19 +167,73 @@ impl Gateway {
         }
     }
 
-    fn service(&self, address: SocketAddr, options: HttpOptions, stop: CancellationToken) -> Service {
-        let room = self.room().clone();
-        let config = StreamableHttpServerConfig::default()
+    /// The gateway as one resource of an HTTP server that is there already, which decides who is admitted, from where, and
+    /// on how many connections. It has sessions of its own, which end when `stop` fires.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// use http::{Request, StatusCode};
+    /// use http_body_util::Empty;
+    /// use hyper::body::Bytes;
+    /// use toolyard::Engine;
+    /// use toolyard_mcp::{Clients, Gateway};
+    /// let clients = Clients::default();
+    /// let engine = Engine::builder().events(clients.clone()).build().await.unwrap();
+    /// let mounted = Gateway::new(engine, clients).mounted(Default::default());
+    /// let request = Request::delete("/mcp").header("host", "localhost").body(Empty::<Bytes>::new()).unwrap();
+    /// assert_eq!(mounted.answer(request).await.status(), StatusCode::BAD_REQUEST); // it names no session
+    /// # }
+    /// ```
+    pub fn mounted(&self, stop: CancellationToken) -> Mounted {
+        Mounted(self.service(self.config(stop).disable_allowed_hosts(), HttpOptions::default()))
+    }
+
+    fn config(&self, stop: CancellationToken) -> StreamableHttpServerConfig {
+        let bytes_max = self.room().message_max(true);
+        StreamableHttpServerConfig::default()
             .with_cancellation_token(stop)
-            .with_max_request_body_bytes(room.message_max(true))
-            .with_allowed_origins(own_origins(address))
-            .enforce_origin_validation();
+            .with_max_request_body_bytes(bytes_max)
+    }
+
+    /// What answers requests to this address alone.
+    fn service_at(&self, address: SocketAddr, options: HttpOptions, stop: CancellationToken) -> Service {
+        let config = self.config(stop).with_allowed_origins(own_origins(address)).enforce_origin_validation();
         // The names of a public address are not known here; the token guards it instead.
         let config = if address.ip().is_loopback() { config } else { config.disable_allowed_hosts() };
+        self.service(config, options)
+    }
+
+    fn service(&self, config: StreamableHttpServerConfig, options: HttpOptions) -> Service {
+        let room = self.room().clone();
         let (gateway, sessions) = (self.clone(), Arc::new(Sessions::new(IDLE_TIMEOUT, room.clone())));
         let make = move || Ok(Handler::new(gateway.connection()));
         let mcp = StreamableHttpService::new(make, sessions.clone(), config);
         Service { mcp, sessions, room, options }
+    }
+}
+
+/// A [gateway](Gateway::mounted) within an HTTP server. Cheap to clone; clones share their sessions.
+#[derive(Clone)]
+pub struct Mounted(Service);
+
+impl Mounted {
+    /// Answers a request that was admitted, whatever its path. Bodies and messages in flight are bounded by the gateway's
+    /// [`client_limits`](Gateway::client_limits).
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives up the answer; calls go on until their session ends.
+    pub async fn answer<B>(&self, request: Request<B>) -> Response<BoxBody<Bytes, Infallible>>
+    where
+        B: Body<Data = Bytes>,
+    {
+        handled(request, &self.0).await
+    }
+}
+
+impl std::fmt::Debug for Mounted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mounted").finish_non_exhaustive()
     }
 }
 
@@ -226,6 +280,14 @@ async fn answer(request: Request<Incoming>, service: &Service, seat: &Seat) -> A
         tracing::warn!("refused a client: there are too many connections");
         return refused(StatusCode::SERVICE_UNAVAILABLE);
     }
+    handled(request, service).await
+}
+
+/// Answers a request that is admitted.
+async fn handled<B>(request: Request<B>, service: &Service) -> Answer
+where
+    B: Body<Data = Bytes>,
+{
     if request.method() != Method::POST {
         // The other methods have no body, and what comes as one is not read.
         return service.mcp.handle(request.map(|_| Empty::<Bytes>::new())).await;
@@ -237,7 +299,10 @@ async fn answer(request: Request<Incoming>, service: &Service, seat: &Seat) -> A
 ///
 /// # Errors
 /// The status with which the message is refused.
-async fn post(request: Request<Incoming>, service: &Service) -> Result<Answer, StatusCode> {
+async fn post<B>(request: Request<B>, service: &Service) -> Result<Answer, StatusCode>
+where
+    B: Body<Data = Bytes>,
+{
     let Service { mcp, sessions, room, .. } = service;
     let (head, body) = request.into_parts();
     let session = head.headers.get(posted::SESSION).map(|session| session.to_str().unwrap_or_default());

@@ -1,0 +1,178 @@
+//! `toolyard serve`: an engine behind HTTP, for programs and people.
+//!
+//! ```text
+//!   configuration ─► engine ◄─ Front ─► Server ─► address        first signal: drain, answer, end
+//!                      └─ event file                             second: end at once
+//! ```
+
+use crate::{
+    check::unconfined,
+    cli::ServeArgs,
+    error::{Error, chain},
+    event_file::{EventFile, ProtectedFile},
+    exit::Exit,
+    export::Export,
+    identity::Identity,
+    run::interrupt::Interrupts,
+    setup::{INTERRUPT_GRACE, Setup},
+};
+use serde_json::json;
+use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use tokio::{net::TcpListener, time::timeout};
+use tokio_util::sync::CancellationToken;
+use toolyard::{Drain, Engine, SessionOptions};
+use toolyard_server::{Front, Scope, SecretHash, Server, ServerOptions, Token, new_token};
+use toolyard_tools::Workspace;
+
+/// How long an interrupted program waits for its last answers to be read.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The name of the token that is made when none is configured, and of whoever calls without one.
+const CALLER: &str = "caller";
+
+/// Serves until a signal arrives.
+pub(crate) async fn serve(args: ServeArgs, export: &Export) -> Result<Exit, Error> {
+    let mut setup = Setup::load(&args.setup)?;
+    setup.has_clients = true;
+    let mut interrupts = Interrupts::listen();
+    let events = events(&args, &setup)?;
+    let listener = TcpListener::bind(args.http).await.map_err(|error| failed(args.http, &error))?;
+    let address = listener.local_addr().map_err(|error| failed(args.http, &error))?;
+    let connected = tokio::select! {
+        connected = setup.connect() => connected,
+        _ = interrupts.next() => return Ok(Exit::Interrupted),
+    };
+    connected?;
+    let front = Front::default();
+    let mut builder = export.count(setup.engine()).approver(front.clone()).events(front.clone());
+    builder = builder.resource(front.clients().clone());
+    if let Some(events) = &events {
+        builder = builder.event_writer(events.clone());
+    }
+    let engine = builder.build().await?;
+    export.observe(&engine);
+    setup.attach(&engine);
+    let (options, secret) = options(&args, &setup)?;
+    let server = Server::new(engine.clone(), front, options).map_err(|error| failed(address, &error))?;
+    tell(&args, &server, address, secret.as_deref());
+    warn(&unconfined(&setup, &engine));
+    let served = until_interrupted(&server, listener, &engine, &mut interrupts).await;
+    setup.disconnect(true).await;
+    if let Some(events) = events {
+        events.finish()?;
+    }
+    served.map_err(|error| failed(address, &error))?;
+    Ok(Exit::Interrupted)
+}
+
+fn failed(address: SocketAddr, error: &dyn std::error::Error) -> Error {
+    Error::Usage(format!("--http {address}: {error}"))
+}
+
+/// Opens the event file, if one is requested.
+fn events(args: &ServeArgs, setup: &Setup) -> Result<Option<EventFile>, Error> {
+    let config = setup.config.file.as_deref().and_then(Identity::of_path);
+    let protected: Vec<ProtectedFile> =
+        config.into_iter().map(|identity| ProtectedFile { what: "the configuration", identity }).collect();
+    let events = EventFile::of(&args.events, &protected)?;
+    if let Some(events) = &events {
+        setup.guard(events.path());
+    }
+    Ok(events)
+}
+
+/// The configured tokens; without any, the page and a token for calls, whose secret is returned (HT-6).
+fn options(args: &ServeArgs, setup: &Setup) -> Result<(ServerOptions, Option<String>), Error> {
+    let server = &setup.config.server;
+    let session = SessionOptions::default().priority(setup.config.priority);
+    let mut options = ServerOptions::default()
+        .bounds(server.bounds)
+        .session(session)
+        .client_limits(setup.config.clients)
+        .confirmations(setup.config.confirmations.clone());
+    options = server.hosts.iter().fold(options, ServerOptions::host);
+    options = server.origins.iter().fold(options, ServerOptions::origin);
+    for (name, root) in &server.workspaces {
+        let workspace = Workspace::open(root).map_err(|error| Error::Workspace(chain(&error)))?;
+        setup.guarded().iter().for_each(|file| workspace.guard(file));
+        let workspace = Arc::new(workspace);
+        options = options.workspace(name, move |session| session.workspace(workspace.clone()));
+    }
+    options = server.tokens.iter().cloned().fold(options, ServerOptions::token);
+    if args.open_call {
+        let nobody = SecretHash::of(&new_token());
+        return Ok((options.anybody(Token::new(CALLER, nobody, [Scope::Call])), None));
+    }
+    if !server.tokens.is_empty() {
+        return Ok((options, None));
+    }
+    let secret = new_token();
+    let token = Token::new(CALLER, SecretHash::of(&secret), [Scope::Call]);
+    Ok((options.page().token(token), Some(secret)))
+}
+
+/// Says where it is served, and with which secrets, once.
+fn tell(args: &ServeArgs, server: &Server, address: SocketAddr, secret: Option<&str>) {
+    let link = server.link(address);
+    if args.json {
+        anstream::println!(
+            "{}",
+            json!({"address": format!("http://{address}"), "link": link, "token": secret})
+        );
+    } else {
+        anstream::eprintln!("toolyard: serving http://{address}");
+        if let Some(link) = link {
+            anstream::eprintln!(
+                "  page   {link}\n         good for one browser, as long as this program runs"
+            );
+        }
+        if let Some(secret) = secret {
+            anstream::eprintln!("  calls  Authorization: Bearer {secret}");
+        }
+        if args.open_call {
+            anstream::eprintln!(
+                "  calls  need no token; nobody is asked, so calls that need approval are refused"
+            );
+        }
+    }
+}
+
+/// Says which tools no approval bounds (HT-6).
+fn warn(unconfined: &[String]) {
+    if !unconfined.is_empty() {
+        let names = unconfined.join(", ");
+        anstream::eprintln!(
+            "toolyard: warning: {names} may run programs outside of a sandbox: whoever is allowed to call them can do what \
+             this program can, whatever is approved"
+        );
+    }
+}
+
+/// Serves until a signal arrives. Running calls then have a grace period and are still answered; a second signal ends the
+/// program at once (SC-8).
+async fn until_interrupted(
+    server: &Server,
+    listener: TcpListener,
+    engine: &Engine,
+    interrupts: &mut Interrupts,
+) -> Result<(), toolyard_server::ServeError> {
+    let stop = CancellationToken::new();
+    let mut serving = pin!(server.serve(listener, stop.clone()));
+    tokio::select! {
+        biased;
+        served = &mut serving => return served,
+        _ = interrupts.next() => {}
+    }
+    server.drain();
+    let drain = Drain::default().finish(Duration::ZERO).grace(INTERRUPT_GRACE);
+    tokio::select! {
+        biased;
+        served = &mut serving => return served,
+        _ = engine.shutdown(drain) => {}
+        _ = interrupts.next() => {
+            let _ = timeout(ANSWER_TIMEOUT, engine.events_written()).await;
+        }
+    }
+    stop.cancel();
+    timeout(ANSWER_TIMEOUT, serving).await.unwrap_or(Ok(()))
+}

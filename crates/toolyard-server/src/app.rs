@@ -1,0 +1,115 @@
+//! What all requests share.
+
+use crate::{
+    access::{Access, Caller},
+    book::{Book, Served, no_session},
+    front::Front,
+    http::{Answered, Streams},
+    options::ServerOptions,
+    problem::Problem,
+    routes::Gateways,
+    wall,
+};
+use std::{
+    ops::Deref,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+use tokio_util::sync::CancellationToken;
+use toolyard::Engine;
+
+/// Shared by all requests. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct App(Arc<Shared>);
+
+pub(crate) struct Shared {
+    pub(crate) engine: Engine,
+    pub(crate) front: Front,
+    pub(crate) access: Access,
+    pub(crate) options: ServerOptions,
+    pub(crate) book: Book,
+    pub(crate) answered: Answered,
+    pub(crate) streams: Streams,
+    pub(crate) gateways: Gateways,
+    pub(crate) started_ms: u64,
+    /// Fires when streams are to end.
+    pub(crate) stop: CancellationToken,
+    draining: AtomicBool,
+}
+
+impl Deref for App {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+impl App {
+    pub(crate) fn new(engine: Engine, front: Front, access: Access, options: ServerOptions) -> Self {
+        let stop = CancellationToken::new();
+        let clients = front.clients().clone();
+        Self(Arc::new(Shared {
+            gateways: Gateways::new(engine.clone(), clients, options.clients, stop.clone()),
+            streams: Streams::new(options.bounds.streams_max),
+            engine,
+            front,
+            access,
+            options,
+            book: Book::default(),
+            answered: Answered::default(),
+            started_ms: wall::now_ms(),
+            stop,
+            draining: AtomicBool::new(false),
+        }))
+    }
+
+    /// Starts nothing new from now on.
+    pub(crate) fn drain(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+
+    /// Passes while something new may be started.
+    pub(crate) fn starts(&self) -> Result<(), Problem> {
+        if self.is_draining() { Err(Problem::draining()) } else { Ok(()) }
+    }
+
+    /// Closes idle sessions, and forgets those that have closed.
+    pub(crate) fn sweep(&self) {
+        let within = self.options.bounds.idle_timeout;
+        for served in
+            self.book.list(None, usize::MAX, |served| !served.is_closing() && served.is_idle(within))
+        {
+            if !self.front.questions().has_any(served.id()) {
+                tracing::info!(session = %served.id(), "closed a session that nothing has happened in");
+                served.close();
+            }
+        }
+        self.forget_closed();
+    }
+
+    /// Forgets the sessions that have closed.
+    pub(crate) fn forget_closed(&self) {
+        self.book.forget_closed(|id| self.engine.find(id).is_some());
+    }
+
+    /// A session that this caller may see: its own, or any for those who look after all (HT-7).
+    pub(crate) fn session(&self, caller: &Caller, id: &str) -> Result<Arc<Served>, Problem> {
+        let served = self.book.find(id).filter(|served| caller.sees_all() || caller.is(served.owner()));
+        served.ok_or_else(|| no_session(id))
+    }
+
+    /// A session in which this caller may make calls: one of its own.
+    pub(crate) fn own_session(&self, caller: &Caller, id: &str) -> Result<Arc<Served>, Problem> {
+        let served = self.book.find(id).filter(|served| caller.is(served.owner()));
+        let served = served.ok_or_else(|| no_session(id))?;
+        served.touch();
+        Ok(served)
+    }
+}

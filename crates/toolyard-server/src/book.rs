@@ -1,0 +1,97 @@
+//! The open sessions, and what is served of them.
+//!
+//! ```text
+//!   Book ─► Served (a session, its owner) ─┬─ agents: root, root/1, …
+//!                                          └─ turns: open ones, and the latest that have ended
+//! ```
+
+mod served;
+mod turn;
+mod turns;
+
+pub(crate) use served::{Opened, Served};
+pub(crate) use turn::{Ended, Phase, ServedTurn};
+pub(crate) use turns::{Find, TurnBounds};
+
+use crate::problem::Problem;
+use axum::http::StatusCode;
+use parking_lot::Mutex;
+use std::{collections::BTreeMap, sync::Arc};
+use toolyard::{Engine, SessionId, SessionOptions};
+
+/// The open sessions by name.
+#[derive(Debug, Default)]
+pub(crate) struct Book(Mutex<BTreeMap<String, Arc<Served>>>);
+
+impl Book {
+    /// Opens a session.
+    ///
+    /// # Errors
+    /// A [`Problem`]: a session of this name is open, or its owner has as many as it may.
+    pub(crate) fn open(
+        &self,
+        engine: &Engine,
+        id: Option<SessionId>,
+        opened: Opened,
+        options: SessionOptions,
+        most: usize,
+    ) -> Result<Arc<Served>, Problem> {
+        let mut all = self.0.lock();
+        let own = all.values().filter(|served| served.owner().name() == opened.owner.name()).count();
+        if own >= most {
+            return Err(Problem::too_many(format!("this token has {own} open sessions: close some")));
+        }
+        let session = match id {
+            None => engine.open_unnamed(options),
+            Some(id) if all.contains_key(id.as_str()) => return Err(taken(&id)),
+            Some(id) => engine.open(id.clone(), options).map_err(|_| taken(&id))?,
+        };
+        let served = Arc::new(Served::new(session, opened));
+        all.insert(served.id().to_string(), served.clone());
+        Ok(served)
+    }
+
+    pub(crate) fn find(&self, id: &str) -> Option<Arc<Served>> {
+        self.0.lock().get(id).cloned()
+    }
+
+    /// The sessions after this name, as many as that, for which `wanted` holds.
+    pub(crate) fn list(
+        &self,
+        after: Option<&str>,
+        most: usize,
+        wanted: impl Fn(&Served) -> bool,
+    ) -> Vec<Arc<Served>> {
+        let all = self.0.lock();
+        let behind =
+            all.values().skip_while(|served| after.is_some_and(|after| served.id().as_str() <= after));
+        behind.filter(|served| wanted(served)).take(most).cloned().collect()
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.0.lock().len()
+    }
+
+    /// Forgets the closing sessions that nothing runs in any more, by what the engine says of them.
+    pub(crate) fn forget_closed(&self, is_open: impl Fn(&SessionId) -> bool) {
+        let over: Vec<_> = self.list(None, usize::MAX, Served::is_closing);
+        for served in over.into_iter().filter(|served| !is_open(served.id())) {
+            self.0.lock().remove(served.id().as_str());
+        }
+    }
+}
+
+fn taken(id: &SessionId) -> Problem {
+    Problem::new(StatusCode::CONFLICT, "session_open", format!("a session named '{id}' is already open"))
+}
+
+/// A name that sessions may have in a URL (HT-7).
+pub(crate) fn is_name(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    (1..=128).contains(&name.len()) && name.bytes().all(is_plain) && name.bytes().any(|byte| byte != b'.')
+}
+
+/// A session of somebody else is none (HT-7).
+pub(crate) fn no_session(id: &str) -> Problem {
+    Problem::not_found(format!("session '{}'", id.escape_debug()))
+}

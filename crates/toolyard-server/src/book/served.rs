@@ -1,0 +1,139 @@
+//! One open session.
+
+use super::turns::{TurnBounds, Turns};
+use crate::{access::Token, problem::Problem, wall};
+use axum::http::StatusCode;
+use parking_lot::Mutex;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use tokio::time::Instant;
+use toolyard::{ForkPolicy, Session, SessionId};
+
+/// How many agents a session has at most, forks of forks included.
+const AGENTS_MAX: usize = 1000;
+
+/// The name of the agent that a session begins with.
+pub(crate) const ROOT: &str = "root";
+
+/// For whom a session is opened, and with what.
+#[derive(Debug, Clone)]
+pub(crate) struct Opened {
+    pub(crate) owner: Arc<Token>,
+    pub(crate) role: Option<String>,
+    pub(crate) workspace: Option<String>,
+    pub(crate) bounds: TurnBounds,
+}
+
+/// An open session, its agents and its turns.
+#[derive(Debug)]
+pub(crate) struct Served {
+    id: SessionId,
+    opened: Opened,
+    pub(crate) opened_ms: u64,
+    active: Mutex<Active>,
+    /// By path; empty once it is closing.
+    agents: Mutex<BTreeMap<String, Session>>,
+    pub(crate) turns: Turns,
+}
+
+/// When somebody last did something in a session.
+#[derive(Debug, Clone, Copy)]
+struct Active {
+    at: Instant,
+    wall_ms: u64,
+}
+
+impl Active {
+    fn now() -> Self {
+        Self { at: Instant::now(), wall_ms: wall::now_ms() }
+    }
+}
+
+impl Served {
+    pub(super) fn new(session: Session, opened: Opened) -> Self {
+        Self {
+            id: session.id().clone(),
+            opened_ms: wall::now_ms(),
+            active: Mutex::new(Active::now()),
+            turns: Turns::new(opened.bounds),
+            agents: Mutex::new([(ROOT.to_owned(), session)].into()),
+            opened,
+        }
+    }
+
+    pub(crate) fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    pub(crate) fn owner(&self) -> &Token {
+        &self.opened.owner
+    }
+
+    pub(crate) fn opened(&self) -> &Opened {
+        &self.opened
+    }
+
+    /// Notes that somebody does something in it.
+    pub(crate) fn touch(&self) {
+        *self.active.lock() = Active::now();
+    }
+
+    pub(crate) fn active_ms(&self) -> u64 {
+        self.active.lock().wall_ms
+    }
+
+    /// Whether nothing has happened in it for this long, and nothing is going on.
+    pub(crate) fn is_idle(&self, within: Duration) -> bool {
+        !self.turns.is_busy() && self.active.lock().at.elapsed() >= within
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.agents.lock().is_empty()
+    }
+
+    /// The agent of this path.
+    pub(crate) fn agent(&self, path: Option<&str>) -> Result<Session, Problem> {
+        let path = path.unwrap_or(ROOT);
+        let agents = self.agents.lock();
+        if agents.is_empty() {
+            let detail = format!("the session '{}' is closing", self.id);
+            return Err(Problem::new(StatusCode::CONFLICT, "session_closing", detail));
+        }
+        agents
+            .get(path)
+            .cloned()
+            .ok_or_else(|| Problem::not_found(format!("agent '{}'", path.escape_debug())))
+    }
+
+    /// The paths of its agents.
+    pub(crate) fn agents(&self) -> Vec<String> {
+        self.agents.lock().keys().cloned().collect()
+    }
+
+    /// Makes a sub-agent of this one, and returns its path.
+    pub(crate) fn fork(&self, of: Option<&str>, policy: ForkPolicy) -> Result<String, Problem> {
+        let parent = self.agent(of)?;
+        if self.agents.lock().len() >= AGENTS_MAX {
+            return Err(Problem::too_many(format!("a session has at most {AGENTS_MAX} agents")));
+        }
+        let forked = parent.fork(policy);
+        let child = forked.map_err(|error| match error {
+            toolyard::ForkError::BadName => Problem::invalid("/name", error),
+            error => Problem::new(StatusCode::CONFLICT, "not_forked", error),
+        })?;
+        let path = child.agent().as_str().to_owned();
+        self.agents.lock().insert(path.clone(), child);
+        Ok(path)
+    }
+
+    /// Cancels its calls and lets go of it: it ends once they have.
+    pub(crate) fn close(&self) {
+        let agents = std::mem::take(&mut *self.agents.lock());
+        if let Some(root) = agents.get(ROOT) {
+            root.cancel();
+        }
+        for turn in self.turns.list() {
+            turn.cancel();
+            turn.let_go();
+        }
+    }
+}

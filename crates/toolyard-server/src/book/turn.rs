@@ -1,0 +1,231 @@
+//! A turn as it is served: what it is, how far it is, and what came of it.
+//!
+//! ```text
+//!   streaming ─► running ─► ended
+//!        └► broken ─► running ─┘       a stream that broke off goes on when its response is sent whole (CL-8)
+//! ```
+
+use crate::wall;
+use parking_lot::Mutex;
+use std::{sync::Arc, time::Duration};
+use tokio::{sync::Notify, time::interval};
+use tokio_util::sync::CancellationToken;
+use toolyard::{Outcome, Turn};
+use toolyard_wire::{Format, Message, outcome_to_json};
+
+/// How often a cancel is brought that comes before its call.
+const CANCEL_AGAIN: Duration = Duration::from_millis(10);
+
+/// How far a turn is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// The model is still writing it.
+    Streaming,
+    /// The stream broke off before its end.
+    Broken,
+    /// All of its calls are known, and some have not ended.
+    Running,
+    /// Every call has its result.
+    Ended,
+}
+
+/// What came of a turn.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) message: Message,
+    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) ended_ms: u64,
+    /// About how many bytes its results take.
+    pub(super) bytes: usize,
+}
+
+/// One turn of a session.
+#[derive(Debug)]
+pub(crate) struct ServedTurn {
+    pub(crate) number: u64,
+    pub(crate) agent: String,
+    pub(crate) started_ms: u64,
+    /// Fires when what came of a stream that broke off has run.
+    pub(crate) settled: CancellationToken,
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    phase: Phase,
+    format: Format,
+    calls: usize,
+    is_cancelled: bool,
+    /// `None` once it has ended.
+    turn: Option<Arc<Turn>>,
+    ended: Option<Arc<Ended>>,
+}
+
+impl ServedTurn {
+    pub(crate) fn new(turn: Arc<Turn>, agent: String, phase: Phase, format: Format, calls: usize) -> Self {
+        let number = turn.number();
+        let state = State { phase, format, calls, is_cancelled: false, turn: Some(turn), ended: None };
+        Self {
+            number,
+            agent,
+            started_ms: wall::now_ms(),
+            settled: CancellationToken::new(),
+            state: Mutex::new(state),
+            changed: Notify::new(),
+        }
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.state.lock().phase
+    }
+
+    pub(crate) fn format(&self) -> Format {
+        self.state.lock().format
+    }
+
+    pub(crate) fn calls(&self) -> usize {
+        self.state.lock().calls
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.state.lock().is_cancelled
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.phase() != Phase::Ended
+    }
+
+    /// Notes how much of it has been read of the stream.
+    pub(crate) fn grows(&self, format: Format, calls: usize) {
+        let mut state = self.state.lock();
+        (state.format, state.calls) = (format, calls);
+    }
+
+    /// The turn of the engine, while it has not ended.
+    pub(crate) fn engine_turn(&self) -> Option<Arc<Turn>> {
+        self.state.lock().turn.clone()
+    }
+
+    /// Moves on from one phase to another; `false` if it is in none of these.
+    pub(crate) fn moves(&self, from: &[Phase], to: Phase) -> bool {
+        let mut state = self.state.lock();
+        let may = from.contains(&state.phase);
+        if may {
+            state.phase = to;
+        }
+        drop(state);
+        self.changed.notify_waiters();
+        may
+    }
+
+    /// Its results are known.
+    pub(crate) fn end(&self, message: Message, outcomes: Vec<Outcome>) {
+        let bytes = outcomes.iter().map(weight).sum();
+        let ended = Ended { message, outcomes, ended_ms: wall::now_ms(), bytes };
+        let turn = {
+            let mut state = self.state.lock();
+            state.calls = ended.outcomes.len();
+            (state.phase, state.ended) = (Phase::Ended, Some(Arc::new(ended)));
+            state.turn.take()
+        };
+        drop(turn); // outside of the lock
+        self.changed.notify_waiters();
+    }
+
+    /// What came of it, if it has ended.
+    pub(crate) fn ended(&self) -> Option<Arc<Ended>> {
+        self.state.lock().ended.clone()
+    }
+
+    /// Waits for its results.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing.
+    pub(crate) async fn until_ended(&self) -> Arc<Ended> {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if let Some(ended) = self.ended() {
+                return ended;
+            }
+            changed.await;
+        }
+    }
+
+    /// The results so far, one place per call that is known.
+    pub(crate) fn outcomes(&self) -> Vec<Option<Outcome>> {
+        let (turn, ended) = {
+            let state = self.state.lock();
+            (state.turn.clone(), state.ended.clone())
+        };
+        match (ended, turn) {
+            (Some(ended), _) => ended.outcomes.iter().cloned().map(Some).collect(),
+            (None, Some(turn)) => turn.finished(),
+            (None, None) => Vec::new(),
+        }
+    }
+
+    /// Cancels its calls; `false` if it has ended.
+    pub(crate) fn cancel(&self) -> bool {
+        let Some(turn) = self.engine_turn() else { return false };
+        self.state.lock().is_cancelled = true;
+        turn.cancel();
+        true
+    }
+
+    /// Cancels one of its calls, if that has not ended. A cancel that comes before its call has passed the gate, or while
+    /// the turn waits for another one, reaches it later.
+    pub(crate) fn cancel_call(self: Arc<Self>, index: u32) {
+        if self.has_cancelled(index) {
+            return;
+        }
+        tokio::spawn(async move {
+            let mut again = interval(CANCEL_AGAIN);
+            while !self.has_cancelled(index) {
+                again.tick().await;
+            }
+        });
+    }
+
+    /// Whether one of its calls is cancelled by now, or has ended.
+    fn has_cancelled(&self, index: u32) -> bool {
+        let Some(turn) = self.engine_turn() else { return true };
+        let has_ended =
+            |outcomes: &[Option<Outcome>]| outcomes.get(index as usize).is_some_and(Option::is_some);
+        turn.cancel_call_at(index as usize) || has_ended(&turn.finished())
+    }
+}
+
+impl ServedTurn {
+    /// Lets go of a turn whose stream broke off: its session closes, so that it does not go on.
+    pub(super) fn let_go(&self) {
+        let turn = {
+            let mut state = self.state.lock();
+            if state.phase == Phase::Broken { state.turn.take() } else { None }
+        };
+        drop(turn); // outside of the lock
+    }
+}
+
+/// About how many bytes a result takes.
+fn weight(outcome: &Outcome) -> usize {
+    let mut counted = Counted(0);
+    // Nothing fails to be counted.
+    let _ = serde_json::to_writer(&mut counted, &outcome_to_json(outcome));
+    counted.0
+}
+
+/// Counts what is written.
+struct Counted(usize);
+
+impl std::io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

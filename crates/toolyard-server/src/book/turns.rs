@@ -1,0 +1,120 @@
+//! The turns of a session: those that are open, and the latest that have ended (HT-4).
+
+use super::turn::{Phase, ServedTurn};
+use parking_lot::Mutex;
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
+
+/// How many turns of a session there are at once, and are kept.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TurnBounds {
+    pub(crate) open_max: usize,
+    pub(crate) kept_max: usize,
+    pub(crate) bytes_max: usize,
+}
+
+/// The turns of one session.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    bounds: TurnBounds,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    all: BTreeMap<u64, Arc<ServedTurn>>,
+    /// Those that have ended, in the order of their ends.
+    ended: VecDeque<u64>,
+    /// The bytes of their results.
+    bytes: usize,
+    /// The highest number of a turn that is kept no longer.
+    gone_to: u64,
+}
+
+/// A turn that was asked for.
+#[derive(Debug)]
+pub(crate) enum Find {
+    There(Arc<ServedTurn>),
+    /// It has ended, and is kept no longer.
+    Gone,
+    /// There never was one.
+    Never,
+}
+
+impl Turns {
+    pub(super) fn new(bounds: TurnBounds) -> Self {
+        Self { bounds, state: Mutex::default() }
+    }
+
+    /// Whether there is room for another open turn.
+    pub(crate) fn has_room(&self) -> bool {
+        self.open() < self.bounds.open_max
+    }
+
+    /// How many have not ended.
+    pub(crate) fn open(&self) -> usize {
+        let state = self.state.lock();
+        state.all.len() - state.ended.len()
+    }
+
+    /// Whether any of them has calls that have not ended, or is still being written.
+    pub(crate) fn is_busy(&self) -> bool {
+        let state = self.state.lock();
+        state.all.values().any(|turn| !matches!(turn.phase(), Phase::Ended | Phase::Broken))
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.state.lock().all.len()
+    }
+
+    pub(crate) fn add(&self, turn: Arc<ServedTurn>) {
+        self.state.lock().all.insert(turn.number, turn);
+    }
+
+    /// Notes that a turn has ended, and forgets the oldest that are too many.
+    pub(crate) fn ended(&self, turn: &ServedTurn) {
+        let Some(ended) = turn.ended() else { return };
+        let forgotten = {
+            let mut state = self.state.lock();
+            if !state.all.contains_key(&turn.number) {
+                return;
+            }
+            state.ended.push_back(turn.number);
+            state.bytes += ended.bytes;
+            state.shrink(&self.bounds)
+        };
+        drop(forgotten); // results are dropped outside of the lock
+    }
+
+    pub(crate) fn find(&self, number: u64) -> Find {
+        let state = self.state.lock();
+        match state.all.get(&number) {
+            Some(turn) => Find::There(turn.clone()),
+            None if number <= state.gone_to && number > 0 => Find::Gone,
+            None => Find::Never,
+        }
+    }
+
+    /// All of them, the newest first.
+    pub(crate) fn list(&self) -> Vec<Arc<ServedTurn>> {
+        self.state.lock().all.values().rev().cloned().collect()
+    }
+}
+
+impl State {
+    fn shrink(&mut self, bounds: &TurnBounds) -> Vec<Arc<ServedTurn>> {
+        let mut forgotten = Vec::new();
+        // The latest one is kept, however large: somebody waits for it.
+        while self.ended.len() > 1 && (self.ended.len() > bounds.kept_max || self.bytes > bounds.bytes_max) {
+            let oldest = self.ended.pop_front().expect("there are several");
+            let turn = self.all.remove(&oldest).expect("what has ended is there");
+            self.bytes -= turn.ended().map_or(0, |ended| ended.bytes);
+            self.gone_to = self.gone_to.max(oldest);
+            forgotten.push(turn);
+        }
+        forgotten
+    }
+}

@@ -1,0 +1,78 @@
+//! One event as it is kept for readers.
+
+use std::sync::OnceLock;
+use toolyard::{Event, EventKind};
+
+/// The longest text of an event that is kept whole, in bytes.
+const TEXT_BYTES_MAX: usize = 64 << 10;
+
+/// What an event takes beside its long texts, in bytes: an estimate, with its line.
+const EVENT_BYTES: usize = 700;
+
+/// An event, and its line once somebody has read it.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    event: Event,
+    line: OnceLock<Box<str>>,
+}
+
+impl Kept {
+    /// Keeps a copy, with a long text cut.
+    pub(super) fn new(event: &Event) -> Self {
+        let mut event = event.clone();
+        if let EventKind::OutputDelta { text } = &mut event.kind {
+            cut(text);
+        }
+        Self { event, line: OnceLock::new() }
+    }
+
+    pub(crate) fn position(&self) -> u64 {
+        self.event.position
+    }
+
+    pub(crate) fn kind(&self) -> &'static str {
+        self.event.kind.name()
+    }
+
+    pub(super) fn event(&self) -> &Event {
+        &self.event
+    }
+
+    /// The event as one line of JSON.
+    pub(crate) fn line(&self) -> &str {
+        self.line.get_or_init(|| {
+            let line = serde_json::to_string(&self.event).expect("events can be written as JSON");
+            line.into_boxed_str()
+        })
+    }
+
+    /// About how many bytes it takes.
+    pub(super) fn weight(&self) -> usize {
+        let texts = match &self.event.kind {
+            EventKind::OutputDelta { text } => text.len(),
+            EventKind::ConfirmationRequested(request) => request.input_summary.len(),
+            EventKind::Failed(failure) | EventKind::Denied(failure) | EventKind::InputInvalid(failure) => {
+                failure.message.len() + failure.details.as_deref().map_or(0, details)
+            }
+            EventKind::Completed { details: Some(told), .. } => details(told),
+            _ => 0,
+        };
+        EVENT_BYTES + 2 * texts
+    }
+}
+
+fn details(told: &toolyard::event::CallDetails) -> usize {
+    let texts = told.partial_output.iter().chain(&told.command_executed).chain(&told.files_modified);
+    let texts: usize = texts.map(String::len).sum();
+    // Facts are bounded as one text is.
+    texts + if told.metadata.is_empty() { 0 } else { 4096 }
+}
+
+fn cut(text: &mut String) {
+    if text.len() > TEXT_BYTES_MAX {
+        let left = text.len() - TEXT_BYTES_MAX;
+        let end = text.floor_char_boundary(TEXT_BYTES_MAX);
+        text.truncate(end);
+        text.push_str(&format!("[… and {left} bytes more]"));
+    }
+}

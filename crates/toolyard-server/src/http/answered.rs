@@ -1,0 +1,220 @@
+//! `Idempotency-Key`: a request that comes twice is done once (HT-1).
+//!
+//! ```text
+//!   token, path, key ─┬─ new ─────────────────────► done, and its answer kept
+//!                     ├─ seen, the same body ─────► that answer, or the wait for it
+//!                     └─ seen, another body ──────► 422
+//! ```
+
+use super::extract::read_body;
+use crate::{app::App, problem::Problem};
+use axum::{
+    body::{Body, Bytes},
+    extract::{Request, State},
+    http::{HeaderMap, HeaderValue, Method, StatusCode, header, response},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use parking_lot::Mutex;
+use sha2::{Digest as _, Sha256};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
+use tokio::sync::watch;
+
+/// How many answers are kept.
+const ANSWERS_MAX: usize = 10_000;
+
+/// How many bytes of answers are kept.
+const BYTES_MAX: usize = 64 << 20;
+
+/// The longest key, in characters.
+const KEY_CHARS_MAX: usize = 255;
+
+const HEADER: &str = "idempotency-key";
+
+/// Whose request it is, at which path, under which key.
+type Place = [u8; 32];
+
+/// The answers to requests with keys, the oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Answered(Mutex<Answers>);
+
+#[derive(Debug, Default)]
+struct Answers {
+    by_place: HashMap<Place, Known>,
+    order: VecDeque<Place>,
+    bytes: usize,
+}
+
+#[derive(Debug, Clone)]
+struct Known {
+    /// Of what was asked for.
+    body: [u8; 32],
+    answer: watch::Receiver<Option<Arc<Answer>>>,
+}
+
+#[derive(Debug)]
+struct Answer {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Answer {
+    fn response(&self) -> Response {
+        let mut response = (self.status, self.body.clone()).into_response();
+        *response.headers_mut() = self.headers.clone();
+        response.headers_mut().insert("idempotency-replayed", HeaderValue::from_static("true"));
+        response
+    }
+
+    /// Whether it says what came of the request, and not only that it was not looked at.
+    fn is_final(&self) -> bool {
+        let refused = [401, 403, 408, 413, 429];
+        !self.status.is_server_error() && !refused.contains(&self.status.as_u16())
+    }
+}
+
+enum Found {
+    Known(Known),
+    New(watch::Sender<Option<Arc<Answer>>>),
+}
+
+impl Answered {
+    fn find(&self, place: Place, body: [u8; 32]) -> Found {
+        let mut state = self.0.lock();
+        if let Some(known) = state.by_place.get(&place) {
+            return Found::Known(known.clone());
+        }
+        let (tell, answer) = watch::channel(None);
+        state.by_place.insert(place, Known { body, answer });
+        state.order.push_back(place);
+        state.shrink();
+        Found::New(tell)
+    }
+
+    fn keep(&self, place: Place, answer: &Answer) {
+        let mut state = self.0.lock();
+        state.bytes += answer.body.len();
+        if answer.is_final() { state.shrink() } else { state.forget(&place, answer.body.len()) }
+    }
+}
+
+impl Answers {
+    fn shrink(&mut self) {
+        while self.order.len() > ANSWERS_MAX || (self.bytes > BYTES_MAX && self.order.len() > 1) {
+            let Some(oldest) = self.order.pop_front() else { return };
+            let known = self.by_place.remove(&oldest);
+            let answer = known.and_then(|known| known.answer.borrow().clone());
+            self.bytes -= answer.map_or(0, |answer| answer.body.len());
+        }
+    }
+
+    fn forget(&mut self, place: &Place, bytes: usize) {
+        self.by_place.remove(place);
+        self.order.retain(|known| known != place);
+        self.bytes -= bytes;
+    }
+}
+
+/// Does a request with a key once.
+pub(crate) async fn once(State(app): State<App>, request: Request, next: Next) -> Response {
+    if request.method() != Method::POST || !request.headers().contains_key(HEADER) {
+        return next.run(request).await;
+    }
+    remembered(app, request, next).await.unwrap_or_else(Problem::into_response)
+}
+
+async fn remembered(app: App, request: Request, next: Next) -> Result<Response, Problem> {
+    let key = key(request.headers())?.to_owned();
+    let caller = app.access.caller(request.headers())?;
+    let (parts, body) = request.into_parts();
+    let content_type = parts.headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    if content_type.starts_with(b"text/event-stream") {
+        return Err(Problem::malformed(
+            "a streamed body cannot have an Idempotency-Key: it is not known before its end",
+        ));
+    }
+    let body = read_body(body, app.options.bounds.body_bytes_max).await?;
+    let query = parts.uri.query().unwrap_or_default();
+    let place = hash(&[caller.0.name().as_bytes(), parts.uri.path().as_bytes(), key.as_bytes()]);
+    let asked = hash(&[content_type, query.as_bytes(), &body]);
+    match app.answered.find(place, asked) {
+        Found::Known(known) if known.body != asked => {
+            let detail = "this Idempotency-Key was used for another request: use a new one";
+            Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_mismatch", detail))
+        }
+        Found::Known(mut known) => {
+            let answered = known.answer.wait_for(Option::is_some).await;
+            let answer = answered.ok().and_then(|answer| answer.clone());
+            answer.map(|answer| answer.response()).ok_or_else(not_answered)
+        }
+        Found::New(tell) => {
+            let request = Request::from_parts(parts, Body::from(body));
+            // In a task of its own: who asked may go, and come back for the answer (HT-2).
+            let doing = tokio::spawn(async move { keep(&app, place, tell, next.run(request).await).await });
+            doing.await.map_err(|_| not_answered())?
+        }
+    }
+}
+
+async fn keep(
+    app: &App,
+    place: Place,
+    tell: watch::Sender<Option<Arc<Answer>>>,
+    response: Response,
+) -> Result<Response, Problem> {
+    let (response::Parts { status, headers, .. }, body) = response.into_parts();
+    // An answer that is made here is no longer than the results that are kept.
+    let body = axum::body::to_bytes(body, usize::MAX).await.map_err(|_| not_answered())?;
+    let answer = Arc::new(Answer { status, headers: headers.clone(), body: body.clone() });
+    app.answered.keep(place, &answer);
+    let _ = tell.send(Some(answer)); // nobody may wait for it
+    let mut response = (status, body).into_response();
+    *response.headers_mut() = headers;
+    Ok(response)
+}
+
+fn not_answered() -> Problem {
+    let detail = "the first request with this key broke off without an answer: look at what it has done";
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "not_answered", detail)
+}
+
+/// The key, quoted or bare.
+fn key(headers: &HeaderMap) -> Result<&str, Problem> {
+    let bad =
+        || Problem::malformed("an Idempotency-Key has 1 to 255 visible ASCII characters, quoted or bare");
+    let mut given = headers.get_all(HEADER).iter();
+    let (Some(key), None) = (given.next(), given.next()) else { return Err(bad()) };
+    let key = key.to_str().map_err(|_| bad())?.trim();
+    let bare = key.strip_prefix('"').map_or(Some(key), |rest| rest.strip_suffix('"'));
+    let bare = bare.filter(|key| (1..=KEY_CHARS_MAX).contains(&key.len()));
+    bare.filter(|key| key.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"')).ok_or_else(bad)
+}
+
+/// A hash of parts, each of which ends where it ends.
+fn hash(parts: &[&[u8]]) -> [u8; 32] {
+    let part =
+        |hash: Sha256, part: &&[u8]| hash.chain_update((part.len() as u64).to_be_bytes()).chain_update(part);
+    parts.iter().fold(Sha256::new(), part).finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// HT-1: a key may be quoted, and is bounded.
+    #[test]
+    fn a_key_is_quoted_or_bare() {
+        let read = |text: &str| {
+            let headers: HeaderMap = [(HEADER.parse().unwrap(), text.parse().unwrap())].into_iter().collect();
+            key(&headers).map(str::to_owned).ok()
+        };
+        assert_eq!((read("\"a-1\""), read("a-1")), (Some("a-1".into()), Some("a-1".into())));
+        for bad in ["", "\"\"", "\"a", "a\"", "a b", &"x".repeat(256)] {
+            assert_eq!(read(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What handlers read of a request, with errors that say what is wrong.
+
+use crate::{access::Caller, app::App, problem::Problem};
+use axum::{
+    body::{Body, Bytes},
+    extract::{FromRequest, FromRequestParts, Path, Query, Request},
+    http::{HeaderMap, StatusCode, header, request::Parts},
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::{error::Error, time::Duration};
+use tokio::time::timeout;
+
+/// How long a body may take to arrive.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How deep a body may be nested, at most; serde_json has the same bound.
+const POINTER_PARTS_MAX: usize = 128;
+
+impl FromRequestParts<App> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        app.access.caller(&parts.headers)
+    }
+}
+
+/// The parameters in a path.
+pub(crate) struct PathOf<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<App> for PathOf<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let read = Path::<T>::from_request_parts(parts, app).await;
+        // What cannot be the name of anything names nothing.
+        read.map(|Path(value)| Self(value))
+            .map_err(|_| Problem::not_found("such resource: its path cannot be one"))
+    }
+}
+
+/// The parameters after a path.
+pub(crate) struct QueryOf<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequestParts<App> for QueryOf<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let read = Query::<T>::from_request_parts(parts, app).await;
+        read.map(|Query(value)| Self(value)).map_err(|error| Problem::malformed(error.body_text()))
+    }
+}
+
+/// A body in JSON.
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        expect_type(request.headers(), &["application/json"])?;
+        let bytes = read_body(request.into_body(), app.options.bounds.body_bytes_max).await?;
+        let value: Value = serde_json::from_slice(&bytes)
+            .map_err(|error| Problem::malformed(format!("the body is not JSON: {error}")))?;
+        serde_path_to_error::deserialize(value)
+            .map(Self)
+            .map_err(|error| Problem::invalid(&pointer(error.path()), error.inner()))
+    }
+}
+
+/// Passes if the body has one of these types, which no form can send (HT-8).
+pub(crate) fn expect_type(headers: &HeaderMap, types: &[&str]) -> Result<(), Problem> {
+    let given = headers.get(header::CONTENT_TYPE).and_then(|given| given.to_str().ok()).unwrap_or_default();
+    let essence = given.split(';').next().unwrap_or_default().trim();
+    if types.iter().any(|wanted| essence.eq_ignore_ascii_case(wanted)) {
+        return Ok(());
+    }
+    let detail = format!("send a body with 'Content-Type: {}'", types.join("' or '"));
+    Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type", detail))
+}
+
+/// Reads a body, within its bounds of size and time.
+pub(crate) async fn read_body(body: Body, most: usize) -> Result<Bytes, Problem> {
+    let read = timeout(BODY_TIMEOUT, axum::body::to_bytes(body, most)).await;
+    let too_late =
+        |_| Problem::new(StatusCode::REQUEST_TIMEOUT, "body_timeout", "the body took too long to arrive");
+    read.map_err(too_late)?.map_err(|error| match is_too_long(&error) {
+        true => Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "body_too_large",
+            format!("a body has at most {most} bytes"),
+        ),
+        false => Problem::malformed("the body broke off"),
+    })
+}
+
+fn is_too_long(error: &axum::Error) -> bool {
+    error.source().is_some_and(|source| source.is::<http_body_util::LengthLimitError>())
+}
+
+/// A place in a body as a JSON pointer (RFC 6901).
+fn pointer(path: &serde_path_to_error::Path) -> String {
+    use serde_path_to_error::Segment;
+    let part = |segment: &Segment| match segment {
+        Segment::Seq { index } => Some(format!("/{index}")),
+        Segment::Map { key } => Some(format!("/{}", key.replace('~', "~0").replace('/', "~1"))),
+        Segment::Enum { variant } => Some(format!("/{variant}")),
+        Segment::Unknown => None,
+    };
+    path.iter().take(POINTER_PARTS_MAX).filter_map(part).collect()
+}

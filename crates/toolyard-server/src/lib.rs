@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+
+mod access;
+mod app;
+mod book;
+mod events;
+mod front;
+mod http;
+mod options;
+mod problem;
+mod questions;
+mod routes;
+mod server;
+mod wall;
+
+pub use access::{Scope, SecretHash, SecretHashError, SelfApproval, Token, UnknownScope, new_token};
+pub use front::Front;
+pub use options::{Bounds, ServerOptions};
+pub use server::{ServeError, Server};

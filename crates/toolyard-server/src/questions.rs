@@ -1,0 +1,167 @@
+//! Open questions, and what became of the others (PO-4).
+//!
+//! ```text
+//!   ask ─► open ── answer ─► desk ─► engine ─► receipt: taken ─► settled: answered, by whom and how
+//!            │                                          refused, outdated ─► asked again, under the same id
+//!            └── dropped: cancelled, expired, settled by another ──────────► settled: withdrawn, expired
+//! ```
+
+mod settled;
+
+pub(crate) use settled::{How, Settled};
+
+use crate::wall;
+use parking_lot::Mutex;
+use settled::SettledQuestions;
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::atomic::{AtomicBool, Ordering},
+};
+use toolyard::{
+    Answer, AnswerError, ApprovalDesk, ApprovalRequest, Approver as _, CallDigest, Receipt, RequestId,
+    SessionId,
+};
+
+/// A question that waits for its answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub(crate) request: ApprovalRequest,
+    pub(crate) asked_ms: u64,
+    pub(crate) expires_ms: u64,
+}
+
+/// The questions of an engine.
+#[derive(Default)]
+pub(crate) struct Questions {
+    desk: ApprovalDesk,
+    state: Mutex<State>,
+    /// Nobody can answer: every question ends at once (HT-6).
+    has_nobody: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    open: BTreeMap<RequestId, Asked>,
+    /// Answers that the engine has, and has not taken yet.
+    given: HashMap<RequestId, Answer>,
+    settled: SettledQuestions,
+}
+
+impl Questions {
+    /// Says whether there is anybody to ask.
+    pub(crate) fn set_audience(&self, has_approvers: bool) {
+        self.has_nobody.store(!has_approvers, Ordering::Relaxed);
+    }
+
+    pub(crate) async fn ask(&self, request: &ApprovalRequest) -> Answer {
+        if self.has_nobody.load(Ordering::Relaxed) {
+            return Answer::nobody();
+        }
+        let mut open = self.open(request);
+        let answer = self.desk.ask(request).await;
+        open.is_answered = true;
+        self.state.lock().given.insert(request.id(), answer.clone());
+        answer
+    }
+
+    fn open(&self, request: &ApprovalRequest) -> OpenQuestion<'_> {
+        let now = wall::now_ms();
+        let within = u64::try_from(request.expires_in().as_millis()).unwrap_or(u64::MAX);
+        let mut state = self.state.lock();
+        // One that is asked again keeps its time.
+        let asked_ms = state.settled.take(request.id()).map_or(now, |before| before.asked_ms);
+        let expires_ms = asked_ms.saturating_add(within);
+        state.open.insert(request.id(), Asked { request: request.clone(), asked_ms, expires_ms });
+        OpenQuestion { questions: self, id: request.id(), is_answered: false }
+    }
+
+    pub(crate) fn receipt(&self, request: &ApprovalRequest, receipt: Receipt) {
+        let id = request.id();
+        {
+            let mut state = self.state.lock();
+            let answer = state.given.remove(&id);
+            match (&receipt, answer) {
+                (Receipt::Taken, Some(answer)) => state.settle(id, How::Answered(answer)),
+                // One that is outdated or refused is asked again, unless its call ends.
+                _ => state.settle(id, How::Withdrawn),
+            }
+        }
+        // Whoever answered second is told now, and finds what was settled.
+        self.desk.receipt(request, receipt);
+    }
+
+    pub(crate) fn no_more(&self) {
+        self.desk.no_more_questions();
+    }
+
+    /// Brings an answer to the engine, and waits for what becomes of it.
+    pub(crate) async fn answer(
+        &self,
+        id: RequestId,
+        digest: &CallDigest,
+        answer: Answer,
+    ) -> Result<(), AnswerError> {
+        self.desk.answer(id, digest, answer).await
+    }
+
+    /// The open questions for which `wanted` holds, oldest first.
+    pub(crate) fn pending(&self, wanted: impl Fn(&Asked) -> bool) -> Vec<Asked> {
+        self.state.lock().open.values().filter(|asked| wanted(asked)).cloned().collect()
+    }
+
+    /// How many questions are open.
+    pub(crate) fn count(&self, wanted: impl Fn(&Asked) -> bool) -> usize {
+        self.state.lock().open.values().filter(|asked| wanted(asked)).count()
+    }
+
+    /// Whether a turn waits for an answer.
+    pub(crate) fn waits(&self, session: &SessionId, turn: u64) -> bool {
+        self.state
+            .lock()
+            .open
+            .values()
+            .any(|asked| asked.request.session() == session && asked.request.turn() == turn)
+    }
+
+    /// Whether a session waits for an answer.
+    pub(crate) fn has_any(&self, session: &SessionId) -> bool {
+        self.state.lock().open.values().any(|asked| asked.request.session() == session)
+    }
+
+    /// An open question.
+    pub(crate) fn find(&self, id: RequestId) -> Option<Asked> {
+        self.state.lock().open.get(&id).cloned()
+    }
+
+    /// What became of a question that is not open.
+    pub(crate) fn settled(&self, id: RequestId) -> Option<Settled> {
+        self.state.lock().settled.find(id)
+    }
+}
+
+impl State {
+    fn settle(&mut self, id: RequestId, how: How) {
+        let Some(asked) = self.open.remove(&id) else { return };
+        let now = wall::now_ms();
+        let how = match how {
+            How::Withdrawn if now >= asked.expires_ms => How::Expired,
+            how => how,
+        };
+        self.settled.add(Settled::new(&asked, how, now));
+    }
+}
+
+/// A question while it waits. Dropping it withdraws it, unless the engine has an answer.
+struct OpenQuestion<'a> {
+    questions: &'a Questions,
+    id: RequestId,
+    is_answered: bool,
+}
+
+impl Drop for OpenQuestion<'_> {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.questions.state.lock().settle(self.id, How::Withdrawn);
+        }
+    }
+}

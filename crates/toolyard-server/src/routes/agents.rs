@@ -1,0 +1,67 @@
+//! `/sessions/{id}/agents`.
+
+use super::{document::Common, limits::CapabilityNames};
+use crate::{
+    access::{Caller, Scope},
+    app::App,
+    http::{Json, PathOf, QueryOf},
+    problem::Problem,
+};
+use axum::{extract::State, http::StatusCode};
+use serde::{Deserialize, Serialize};
+use toolyard::ForkPolicy;
+use utoipa::{IntoParams, ToSchema};
+
+/// Which agent of a session a request is about.
+#[derive(Debug, Deserialize, IntoParams)]
+pub(super) struct OfAgent {
+    /// The path of the agent; `root` without one.
+    pub(super) agent: Option<String>,
+}
+
+/// A sub-agent to make.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Fork {
+    /// Its name among the sub-agents of its parent; a number without one.
+    name: Option<String>,
+    /// What it may touch, within what its parent may.
+    capabilities: Option<CapabilityNames>,
+    /// The tools that it knows of, of those of its parent.
+    only_tools: Option<Vec<String>>,
+}
+
+/// A sub-agent.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Forked {
+    /// Its path, for `?agent=`.
+    agent: String,
+}
+
+/// Make a sub-agent: it shares the serial pool of its session, and can only narrow what its parent may (CL-7).
+#[utoipa::path(post, path = "/sessions/{id}/agents", tag = "sessions", request_body = Fork,
+    params(("id" = String, Path, description = "The session"), OfAgent),
+    responses((status = 201, description = "It is there", body = Forked), Common))]
+pub(super) async fn fork(
+    State(app): State<App>,
+    caller: Caller,
+    PathOf(id): PathOf<String>,
+    QueryOf(of): QueryOf<OfAgent>,
+    Json(body): Json<Fork>,
+) -> Result<(StatusCode, axum::Json<Forked>), Problem> {
+    caller.needs(&[Scope::Call])?;
+    app.starts()?;
+    let served = app.own_session(&caller, &id)?;
+    let mut policy = ForkPolicy::default();
+    if let Some(name) = body.name {
+        policy = policy.name(name);
+    }
+    if let Some(capabilities) = body.capabilities {
+        policy = policy.capabilities(capabilities.read()?);
+    }
+    if let Some(tools) = body.only_tools {
+        policy = policy.only_tools(tools);
+    }
+    let agent = served.fork(of.agent.as_deref(), policy)?;
+    Ok((StatusCode::CREATED, axum::Json(Forked { agent })))
+}

@@ -1,0 +1,42 @@
+//! `/sessions/{id}/calls`.
+
+use super::{agents::OfAgent, document::Common, turns::undecodable};
+use crate::{
+    access::{Caller, Scope},
+    app::App,
+    http::{Json, PathOf, QueryOf},
+    problem::Problem,
+};
+use axum::extract::State;
+use serde_json::{Map, Value};
+use toolyard_wire::{Format, decode, outcome_to_json};
+
+/// Run one call, and wait for its result: `{"name", "arguments", "call_id"?, "idempotency_key"?, "timeout_ms"?}`. The
+/// answer has status 200 whether or not the call failed. It goes on if whoever asked goes away.
+#[utoipa::path(post, path = "/sessions/{id}/calls", tag = "turns", request_body = Object,
+    params(("id" = String, Path, description = "The session"), OfAgent,
+        ("Idempotency-Key" = Option<String>, Header, description = "Repeats of this request get its first answer")),
+    responses((status = 200, description = "What came of it", body = Object), Common))]
+pub(super) async fn call(
+    State(app): State<App>,
+    caller: Caller,
+    PathOf(id): PathOf<String>,
+    QueryOf(of): QueryOf<OfAgent>,
+    Json(fields): Json<Map<String, Value>>,
+) -> Result<axum::Json<Value>, Problem> {
+    caller.needs(&[Scope::Call])?;
+    app.starts()?;
+    let served = app.own_session(&caller, &id)?;
+    let agent = served.agent(of.agent.as_deref())?;
+    if !fields.get("name").is_some_and(Value::is_string) {
+        return Err(Problem::invalid("/name", "a call names its tool"));
+    }
+    let text = Value::from(vec![Value::Object(fields)]).to_string();
+    let message = decode(&text, Some(Format::Neutral)).map_err(|error| undecodable(&error))?;
+    let call = message.into_calls().pop().ok_or_else(|| Problem::malformed("there is no call"))?;
+    // In a task of its own: who asked may go away (HT-2).
+    let calling = tokio::spawn(async move { agent.call(call).await });
+    let outcome = calling.await.map_err(|_| Problem::draining())?;
+    served.touch();
+    Ok(axum::Json(outcome_to_json(&outcome)))
+}

@@ -1,0 +1,173 @@
+//! `/events` and `/sessions/{id}/events`: server-sent events that are resumed where they broke off (SM-9).
+
+use super::document::Common;
+use crate::{
+    access::{Caller, Scope},
+    app::App,
+    events::{Read, Reader, Source},
+    http::{PathOf, Place, QueryOf},
+    problem::Problem,
+};
+use axum::{
+    extract::State,
+    http::HeaderMap,
+    response::{
+        IntoResponse, Response,
+        sse::{Event, KeepAlive, Sse},
+    },
+};
+use futures::{Stream, StreamExt as _, stream};
+use serde::Deserialize;
+use serde_json::json;
+use std::{convert::Infallible, time::Duration};
+use toolyard::event::{Cursor, Epoch};
+use utoipa::IntoParams;
+
+/// How often a silent stream says that it is there.
+const ALIVE_EVERY: Duration = Duration::from_secs(15);
+
+/// Which events are read.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+pub(super) struct Which {
+    /// Only those after this cursor, `<epoch>.<position>`, the id of an event; `0` for all that are kept. Without it
+    /// only new ones.
+    pub(super) after: Option<String>,
+    /// Only these kinds, with commas between them.
+    pub(super) kinds: Option<String>,
+}
+
+/// From where a reader reads.
+pub(super) enum From {
+    Position(u64),
+    /// Its cursor is of another life of the engine.
+    Anew,
+}
+
+/// Reads a cursor.
+pub(super) fn from(app: &App, after: Option<&str>) -> Result<From, Problem> {
+    match after {
+        None => Ok(From::Position(app.front.history().newest())),
+        Some("0") => Ok(From::Position(0)),
+        Some(text) => {
+            let cursor: Cursor = text.parse().map_err(Problem::malformed)?;
+            let is_own = cursor.epoch == app.engine.epoch();
+            Ok(if is_own { From::Position(cursor.position) } else { From::Anew })
+        }
+    }
+}
+
+/// The kinds that are named.
+pub(super) fn kinds(named: Option<&str>) -> Vec<String> {
+    let named = named.unwrap_or_default().split(',').map(str::trim);
+    named.filter(|kind| !kind.is_empty()).map(str::to_owned).collect()
+}
+
+/// Follow the events of all sessions: `id` is `<epoch>.<position>`, `data` an event. An event `reset` says that some are
+/// kept no longer, and from where it goes on; `end` is the last one.
+#[utoipa::path(get, path = "/events", tag = "events", params(Which,
+    ("Last-Event-ID" = Option<String>, Header, description = "As `after`, by which clients of server-sent events resume")),
+    responses((status = 200, description = "The events", body = String, content_type = "text/event-stream"), Common))]
+pub(super) async fn all(
+    State(app): State<App>,
+    caller: Caller,
+    QueryOf(which): QueryOf<Which>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    caller.needs(&[Scope::Observe, Scope::Operate, Scope::Approve])?;
+    follow(&app, &caller, Source::All, &which, &headers)
+}
+
+/// Follow the events of a session.
+#[utoipa::path(get, path = "/sessions/{id}/events", tag = "events", params(
+    ("id" = String, Path, description = "The session"), Which,
+    ("Last-Event-ID" = Option<String>, Header, description = "As `after`, by which clients of server-sent events resume")),
+    responses((status = 200, description = "The events", body = String, content_type = "text/event-stream"), Common))]
+pub(super) async fn of_session(
+    State(app): State<App>,
+    caller: Caller,
+    PathOf(id): PathOf<String>,
+    QueryOf(which): QueryOf<Which>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let served = app.session(&caller, &id)?;
+    follow(&app, &caller, Source::Session(served.id().clone()), &which, &headers)
+}
+
+fn follow(
+    app: &App,
+    caller: &Caller,
+    source: Source,
+    which: &Which,
+    headers: &HeaderMap,
+) -> Result<Response, Problem> {
+    let last = headers.get("last-event-id").map(|value| value.to_str().unwrap_or_default());
+    let from = from(app, last.or(which.after.as_deref()))?;
+    let place = app.streams.open(&caller.0)?;
+    let following = stream_of(app, place, source, from, kinds(which.kinds.as_deref()));
+    Ok(Sse::new(following).keep_alive(KeepAlive::new().interval(ALIVE_EVERY)).into_response())
+}
+
+/// The stream while it is open.
+struct Following {
+    reader: Reader,
+    epoch: Epoch,
+    app: App,
+    is_over: bool,
+    _place: Place,
+}
+
+fn stream_of(
+    app: &App,
+    place: Place,
+    source: Source,
+    from: From,
+    kinds: Vec<String>,
+) -> impl Stream<Item = Result<Event, Infallible>> + Send + 'static {
+    let epoch = app.engine.epoch();
+    let (position, first) = match from {
+        From::Position(position) => (position, Vec::new()),
+        // What was before is gone; what is kept of this life follows.
+        From::Anew => (0, vec![reset(epoch, 0)]),
+    };
+    let reader = Reader::new(app.front.clone(), source, position, kinds);
+    let following = Following { reader, epoch, app: app.clone(), is_over: false, _place: place };
+    let rest = stream::unfold(following, |mut following| async move {
+        let events = following.next().await?;
+        Some((stream::iter(events), following))
+    });
+    stream::iter(first).chain(rest.flatten()).map(Ok)
+}
+
+impl Following {
+    /// The next events to send; `None` at the end.
+    async fn next(&mut self) -> Option<Vec<Event>> {
+        if self.is_over {
+            return None;
+        }
+        let stop = self.app.stop.clone();
+        let read = tokio::select! {
+            biased;
+            read = self.reader.next() => read,
+            () = stop.cancelled() => {
+                self.is_over = true;
+                return Some(vec![Event::default().event("end").data(json!({"why": "shutting_down"}).to_string())]);
+            }
+        };
+        Some(match read {
+            Read::Events(events) => {
+                let event = |event: &std::sync::Arc<crate::events::Kept>| {
+                    Event::default()
+                        .id(Cursor::new(self.epoch, event.position()).to_string())
+                        .data(event.line())
+                };
+                events.iter().map(event).collect()
+            }
+            Read::Reset(position) => vec![reset(self.epoch, position)],
+        })
+    }
+}
+
+fn reset(epoch: Epoch, position: u64) -> Event {
+    let from = Cursor::new(epoch, position).to_string();
+    Event::default().event("reset").id(from.as_str()).data(json!({ "from": from }).to_string())
+}

@@ -1,0 +1,167 @@
+//! A turn as it is shown, and its results in a provider's format.
+
+use crate::{
+    app::App,
+    book::{Ended, Phase, Served, ServedTurn},
+    problem::Problem,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::time::Duration;
+use tokio::time::timeout;
+use toolyard_wire::{Format, encode, outcome_to_json};
+use utoipa::{IntoParams, ToSchema};
+
+/// How long a request may wait for results.
+const WAIT_MAX: Duration = Duration::from_secs(300);
+
+/// A turn.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Turn)]
+pub(super) struct Shown {
+    session: String,
+    turn: u64,
+    agent: String,
+    state: State,
+    cancelled: bool,
+    /// The format of its response.
+    format: &'static str,
+    /// How many calls it has, as far as they are known.
+    calls: usize,
+    /// How many of them have ended.
+    finished: usize,
+    started_ms: u64,
+    ended_ms: Option<u64>,
+    /// With `?partial=true`: each call's result in the neutral format, or null.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcomes: Option<Vec<Value>>,
+    /// Of a turn that has ended: what goes into the next request to the model, in the format asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    results: Option<Value>,
+}
+
+/// How far a turn is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = TurnState)]
+pub(super) enum State {
+    /// The model is still writing it.
+    Streaming,
+    /// Its stream broke off: `PUT` its whole response, and it goes on.
+    Broken,
+    /// Some of its calls have not ended.
+    Running,
+    /// Some of its calls wait for an answer.
+    Waiting,
+    /// Every call has its result.
+    Ended,
+}
+
+/// What is shown of a turn.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+pub(super) struct As {
+    /// The format of the results: `neutral`, `openai-chat`, `openai-responses`, `anthropic` or `gemini`; that of the
+    /// response without one.
+    pub(super) to: Option<String>,
+    /// Shows the results so far too.
+    pub(super) partial: Option<bool>,
+    /// Waits for the results, as many seconds as that and at most 300.
+    pub(super) wait: Option<u32>,
+}
+
+impl As {
+    /// The format asked for.
+    pub(super) fn format(&self) -> Result<Option<Format>, Problem> {
+        self.to.as_deref().map(str::parse).transpose().map_err(Problem::malformed)
+    }
+
+    pub(super) fn waits(&self) -> Option<Duration> {
+        self.wait.map(|seconds| Duration::from_secs(seconds.into()).min(WAIT_MAX))
+    }
+}
+
+/// Waits for the results of a turn, for so long.
+pub(super) async fn wait(turn: &ServedTurn, within: Duration) {
+    // It is shown as it is then.
+    let _ = timeout(within, turn.until_ended()).await;
+}
+
+/// How long a `Prefer: wait=…` waits (RFC 7240).
+pub(super) fn preferred(headers: &axum::http::HeaderMap) -> Option<Duration> {
+    let texts = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
+    let mut each =
+        texts.flat_map(|text| text.split([',', ';'])).filter_map(|part| part.trim().strip_prefix("wait="));
+    let seconds: u64 = each.next()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds).min(WAIT_MAX))
+}
+
+pub(super) fn state(app: &App, served: &Served, turn: &ServedTurn) -> State {
+    match turn.phase() {
+        Phase::Ended => State::Ended,
+        _ if app.front.questions().waits(served.id(), turn.number) => State::Waiting,
+        Phase::Streaming => State::Streaming,
+        Phase::Broken => State::Broken,
+        Phase::Running => State::Running,
+    }
+}
+
+impl Shown {
+    pub(super) fn of(
+        app: &App,
+        served: &Served,
+        turn: &ServedTurn,
+        to: Option<Format>,
+        partial: bool,
+    ) -> Self {
+        let ended = turn.ended();
+        let so_far = if ended.is_some() && !partial { Vec::new() } else { turn.outcomes() };
+        let finished = match &ended {
+            Some(ended) => ended.outcomes.len(),
+            None => so_far.iter().flatten().count(),
+        };
+        let outcome =
+            |outcome: &Option<toolyard::Outcome>| outcome.as_ref().map_or(Value::Null, outcome_to_json);
+        Self {
+            session: served.id().to_string(),
+            turn: turn.number,
+            agent: turn.agent.clone(),
+            state: state(app, served, turn),
+            cancelled: turn.is_cancelled(),
+            format: turn.format().as_str(),
+            calls: turn.calls(),
+            finished,
+            started_ms: turn.started_ms,
+            ended_ms: ended.as_deref().map(|ended| ended.ended_ms),
+            outcomes: partial.then(|| so_far.iter().map(outcome).collect()),
+            results: ended.as_deref().map(|ended| results(ended, to)),
+        }
+    }
+
+    /// Without results, as lists show it.
+    pub(super) fn brief(app: &App, served: &Served, turn: &ServedTurn) -> Self {
+        let ended = turn.ended();
+        let finished = match &ended {
+            Some(ended) => ended.outcomes.len(),
+            None => turn.outcomes().iter().flatten().count(),
+        };
+        Self {
+            session: served.id().to_string(),
+            turn: turn.number,
+            agent: turn.agent.clone(),
+            state: state(app, served, turn),
+            cancelled: turn.is_cancelled(),
+            format: turn.format().as_str(),
+            calls: turn.calls(),
+            finished,
+            started_ms: turn.started_ms,
+            ended_ms: ended.map(|ended| ended.ended_ms),
+            outcomes: None,
+            results: None,
+        }
+    }
+}
+
+/// What goes into the next request to the model.
+fn results(ended: &Ended, to: Option<Format>) -> Value {
+    encode(&ended.message, &ended.outcomes, to.unwrap_or(ended.message.format()))
+}

@@ -1,0 +1,144 @@
+//! `/stream`: the events over a WebSocket, one way.
+
+use super::{
+    document::Common,
+    events::{From, from, kinds},
+};
+use crate::{
+    access::{Caller, Scope},
+    app::App,
+    events::{Read, Reader, Source},
+    http::{Place, QueryOf},
+    problem::Problem,
+};
+use axum::{
+    extract::{
+        FromRequestParts, Request, State,
+        ws::{Message, WebSocket, WebSocketUpgrade},
+    },
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use serde::Deserialize;
+use serde_json::json;
+use std::time::Duration;
+use tokio::time::{interval, timeout};
+use toolyard::event::Cursor;
+use utoipa::IntoParams;
+
+/// How often a silent socket is asked whether it is there.
+const PING_EVERY: Duration = Duration::from_secs(15);
+
+/// How long a message may take to be read. A slower reader is dropped, and resumes by its cursor.
+const SEND_TIMEOUT: Duration = Duration::from_secs(30);
+
+#[derive(Debug, Deserialize, IntoParams)]
+pub(super) struct Which {
+    /// A ticket.
+    ticket: String,
+    /// Only events of this session.
+    session: Option<String>,
+    /// Only those after this cursor; `0` for all that are kept.
+    after: Option<String>,
+    /// Only these kinds, with commas between them.
+    kinds: Option<String>,
+}
+
+/// Follow events over a WebSocket. Each message is `{"id", "event"}`, `{"reset": {"from"}}` or `{"end": {"why"}}`.
+#[utoipa::path(get, path = "/stream", tag = "events", params(Which), security(()),
+    responses((status = 101, description = "The socket is open"), (status = 426, description = "It is no request for a WebSocket",
+        body = Object, content_type = "application/problem+json"), Common))]
+pub(super) async fn stream(
+    State(app): State<App>,
+    QueryOf(which): QueryOf<Which>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (mut parts, _) = request.into_parts();
+    let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &app).await;
+    let upgrade = upgrade
+        .map_err(|error| Problem::new(StatusCode::UPGRADE_REQUIRED, "no_websocket", error.body_text()))?;
+    let token = app.access.tickets.redeem(&which.ticket);
+    let caller = Caller(token.ok_or_else(|| {
+        Problem::new(
+            StatusCode::UNAUTHORIZED,
+            "ticket",
+            "this ticket was used, is too old, or is none: get another one",
+        )
+    })?);
+    let source = match &which.session {
+        Some(id) => Source::Session(app.session(&caller, id)?.id().clone()),
+        None => {
+            caller.needs(&[Scope::Observe, Scope::Operate, Scope::Approve])?;
+            Source::All
+        }
+    };
+    let from = from(&app, which.after.as_deref())?;
+    let place = app.streams.open(&caller.0)?;
+    let kinds = kinds(which.kinds.as_deref());
+    Ok(upgrade.on_upgrade(move |socket| follow(app, socket, place, source, from, kinds)).into_response())
+}
+
+async fn follow(
+    app: App,
+    mut socket: WebSocket,
+    place: Place,
+    source: Source,
+    from: From,
+    kinds: Vec<String>,
+) {
+    let _place = place;
+    let (position, mut next) = match from {
+        From::Position(position) => (position, Vec::new()),
+        From::Anew => (0, vec![reset(&app, 0)]),
+    };
+    let mut reader = Reader::new(app.front.clone(), source, position, kinds);
+    let mut ping = interval(PING_EVERY);
+    loop {
+        for text in next.drain(..) {
+            if !sent(&mut socket, Message::Text(text.into())).await {
+                return;
+            }
+        }
+        tokio::select! {
+            biased;
+            heard = socket.recv() => match heard {
+                // It is one way: what comes is not looked at, but its end is.
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                Some(Ok(_)) => {}
+            },
+            read = reader.next() => next = texts(&app, read),
+            () = app.stop.cancelled() => {
+                let end = json!({"end": {"why": "shutting_down"}}).to_string();
+                sent(&mut socket, Message::Text(end.into())).await;
+                return;
+            }
+            _ = ping.tick() => {
+                if !sent(&mut socket, Message::Ping(Default::default())).await {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+async fn sent(socket: &mut WebSocket, message: Message) -> bool {
+    timeout(SEND_TIMEOUT, socket.send(message)).await.is_ok_and(|sent| sent.is_ok())
+}
+
+fn texts(app: &App, read: Read) -> Vec<String> {
+    match read {
+        Read::Events(events) => {
+            let text = |event: &std::sync::Arc<crate::events::Kept>| {
+                let id = Cursor::new(app.engine.epoch(), event.position());
+                // A line is a JSON object as it is.
+                format!(r#"{{"id":"{id}","event":{}}}"#, event.line())
+            };
+            events.iter().map(text).collect()
+        }
+        Read::Reset(position) => vec![reset(app, position)],
+    }
+}
+
+fn reset(app: &App, position: u64) -> String {
+    json!({"reset": {"from": Cursor::new(app.engine.epoch(), position)}}).to_string()
+}

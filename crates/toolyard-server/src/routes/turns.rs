@@ -1,0 +1,324 @@
+//! `/sessions/{id}/turns` and `/turns`.
+
+use super::{
+    agents::OfAgent,
+    document::Common,
+    results::{As, Shown, State as TurnState, preferred, state, wait},
+    streamed,
+};
+use crate::{
+    access::{Caller, Scope},
+    app::App,
+    book::{Find, Phase, Served, ServedTurn},
+    http::{PathOf, QueryOf, read_body},
+    problem::Problem,
+};
+use axum::{
+    extract::{Request, State},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use toolyard::Session;
+use toolyard_wire::{DecodeError, Dialect, Format, Message, NameMap, decode};
+use utoipa::{IntoParams, ToSchema};
+
+/// How many turns a list has at most.
+const LIST_MAX: usize = 1000;
+
+/// A turn to start.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+pub(super) struct Start {
+    /// The format of the response: `neutral`, `openai-chat`, `openai-responses`, `anthropic` or `gemini`; without one it
+    /// is detected.
+    pub(super) from: Option<String>,
+    /// Starts when this turn has ended. Otherwise turns run side by side (HT-3).
+    pub(super) after: Option<u64>,
+    /// Cancels the turn if whoever waits for it goes away (HT-2).
+    pub(super) cancel_on_disconnect: Option<bool>,
+}
+
+impl Start {
+    pub(super) fn format(&self) -> Result<Option<Format>, Problem> {
+        self.from.as_deref().map(str::parse).transpose().map_err(Problem::malformed)
+    }
+}
+
+/// Run the tool calls of a model's response, or a batch in the neutral format. With `Content-Type: text/event-stream`
+/// the body is the model's stream, passed on as it is written: the answer is then a stream too, which begins with the
+/// turn's number and ends with its results.
+#[utoipa::path(post, path = "/sessions/{id}/turns", tag = "turns",
+    request_body(content((serde_json::Value = "application/json"), (String = "text/event-stream"))),
+    params(("id" = String, Path, description = "The session"), OfAgent, Start, As,
+        ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: wait for the results, at most 300 s"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Repeats of this request get its first answer")),
+    responses(
+        (status = 200, description = "Its results", content((Shown = "application/json"), (String = "text/event-stream"))),
+        (status = 202, description = "It has started", body = Shown, headers(("Location", description = "Where it is"))),
+        Common))]
+pub(super) async fn start(
+    State(app): State<App>,
+    caller: Caller,
+    PathOf(id): PathOf<String>,
+    QueryOf(of): QueryOf<OfAgent>,
+    QueryOf(start): QueryOf<Start>,
+    QueryOf(shown): QueryOf<As>,
+    request: Request,
+) -> Result<Response, Problem> {
+    caller.needs(&[Scope::Call])?;
+    app.starts()?;
+    let served = app.own_session(&caller, &id)?;
+    let agent = served.agent(of.agent.as_deref())?;
+    if !served.turns.has_room() {
+        return Err(Problem::too_many("this session has too many open turns: wait for some to end"));
+    }
+    let (from, to) = (start.format()?, shown.format()?);
+    let after = start.after.map(|number| find(&served, number)).transpose()?;
+    let headers = request.headers().clone();
+    crate::http::expect_type(&headers, &["application/json", "text/event-stream"])?;
+    if is_stream(&headers) {
+        return streamed::start(app, served, agent, request.into_body(), from, to);
+    }
+    let body = read_body(request.into_body(), app.options.bounds.body_bytes_max).await?;
+    let message = read(&body, from, &agent)?;
+    let turn = run(&served, &agent, message, after);
+    let guard = start.cancel_on_disconnect.unwrap_or(false).then(|| CancelOnDrop(Some(turn.clone())));
+    let within = preferred(&headers);
+    if let Some(within) = within.or(shown.waits()) {
+        wait(&turn, within).await;
+    }
+    guard.into_iter().for_each(CancelOnDrop::disarm);
+    let mut response = answer(&app, &served, &turn, to);
+    if within.is_some() {
+        response.headers_mut().insert("preference-applied", HeaderValue::from_static("wait"));
+    }
+    Ok(response)
+}
+
+/// 200 with the results, or 202 without.
+fn answer(app: &App, served: &Served, turn: &ServedTurn, to: Option<Format>) -> Response {
+    let shown = Shown::of(app, served, turn, to, false);
+    let location = format!("/sessions/{}/turns/{}", served.id(), turn.number);
+    let status = if turn.is_open() { StatusCode::ACCEPTED } else { StatusCode::OK };
+    (status, [(header::LOCATION, location)], axum::Json(shown)).into_response()
+}
+
+fn is_stream(headers: &HeaderMap) -> bool {
+    let given = headers.get(header::CONTENT_TYPE).and_then(|given| given.to_str().ok()).unwrap_or_default();
+    given.trim_start().to_ascii_lowercase().starts_with("text/event-stream")
+}
+
+/// Reads a response, with the tools' own names.
+fn read(body: &[u8], from: Option<Format>, agent: &Session) -> Result<Message, Problem> {
+    let text = std::str::from_utf8(body).map_err(|_| Problem::malformed("the body is not UTF-8"))?;
+    let message = decode(text, from).map_err(|error| undecodable(&error))?;
+    Ok(with_own_names(message, agent))
+}
+
+pub(super) fn undecodable(error: &DecodeError) -> Problem {
+    Problem::new(
+        StatusCode::UNPROCESSABLE_ENTITY,
+        "response",
+        format!("the response cannot be read: {error}"),
+    )
+}
+
+/// Gives calls the names that their tools have, where a format knows them by others.
+pub(super) fn with_own_names(message: Message, agent: &Session) -> Message {
+    let rule = Dialect::from(message.format()).name_rule();
+    let entries = agent.definitions();
+    let names = NameMap::new(rule, entries.iter().map(|entry| entry.name()));
+    message.with_original_names(&names)
+}
+
+/// Starts a turn, which goes on whether or not anybody waits for it (HT-2).
+fn run(
+    served: &Arc<Served>,
+    agent: &Session,
+    message: Message,
+    after: Option<Arc<ServedTurn>>,
+) -> Arc<ServedTurn> {
+    let engine_turn = Arc::new(agent.turn().without_resend());
+    let path = agent.agent().as_str().to_owned();
+    let (format, calls) = (message.format(), message.calls().len());
+    let turn = Arc::new(ServedTurn::new(engine_turn.clone(), path, Phase::Running, format, calls));
+    served.turns.add(turn.clone());
+    let (running, served) = (turn.clone(), served.clone());
+    tokio::spawn(async move {
+        if let Some(after) = after {
+            after.until_ended().await;
+        }
+        let outcomes = engine_turn.dispatch(message.batch()).await;
+        finish(&served, &running, message, outcomes);
+    });
+    turn
+}
+
+/// Notes the results of a turn.
+pub(super) fn finish(served: &Served, turn: &ServedTurn, message: Message, outcomes: Vec<toolyard::Outcome>) {
+    turn.end(message, outcomes);
+    served.turns.ended(turn);
+    served.touch();
+}
+
+/// Cancels a turn that nobody waits for any more.
+struct CancelOnDrop(Option<Arc<ServedTurn>>);
+
+impl CancelOnDrop {
+    fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        if let Some(turn) = self.0.take() {
+            turn.cancel();
+        }
+    }
+}
+
+/// A turn of a session.
+pub(super) fn find(served: &Served, number: u64) -> Result<Arc<ServedTurn>, Problem> {
+    match served.turns.find(number) {
+        Find::There(turn) => Ok(turn),
+        Find::Gone => {
+            Err(Problem::gone(format!("turn {number} has ended, and its results are kept no longer")))
+        }
+        Find::Never => Err(Problem::not_found(format!("turn {number} in session '{}'", served.id()))),
+    }
+}
+
+/// Show a turn, or wait for it.
+#[utoipa::path(get, path = "/sessions/{id}/turns/{turn}", tag = "turns",
+    params(("id" = String, Path, description = "The session"), ("turn" = u64, Path, description = "Its number"), As),
+    responses((status = 200, description = "The turn", body = Shown), Common))]
+pub(super) async fn show(
+    State(app): State<App>,
+    caller: Caller,
+    PathOf((id, number)): PathOf<(String, u64)>,
+    QueryOf(shown): QueryOf<As>,
+) -> Result<axum::Json<Shown>, Problem> {
+    let served = app.session(&caller, &id)?;
+    let (turn, to) = (find(&served, number)?, shown.format()?);
+    if let Some(within) = shown.waits() {
+        wait(&turn, within).await;
+    }
+    Ok(axum::Json(Shown::of(&app, &served, &turn, to, shown.partial.unwrap_or(false))))
+}
+
+/// Send the whole response of a turn whose stream broke off: it goes on, and calls that have run keep their results
+/// (CL-8).
+#[utoipa::path(put, path = "/sessions/{id}/turns/{turn}", tag = "turns", request_body = serde_json::Value,
+    params(("id" = String, Path, description = "The session"), ("turn" = u64, Path, description = "Its number"), Start, As),
+    responses((status = 200, description = "Its results", body = Shown), (status = 202, description = "It goes on", body = Shown), Common))]
+pub(super) async fn resend(
+    State(app): State<App>,
+    caller: Caller,
+    PathOf((id, number)): PathOf<(String, u64)>,
+    QueryOf(start): QueryOf<Start>,
+    QueryOf(shown): QueryOf<As>,
+    request: Request,
+) -> Result<Response, Problem> {
+    caller.needs(&[Scope::Call])?;
+    app.starts()?;
+    let served = app.own_session(&caller, &id)?;
+    let turn = find(&served, number)?;
+    let agent = served.agent(Some(&turn.agent))?;
+    let (from, to) = (start.format()?, shown.format()?);
+    let headers = request.headers().clone();
+    crate::http::expect_type(&headers, &["application/json"])?;
+    let body = read_body(request.into_body(), app.options.bounds.body_bytes_max).await?;
+    let message = read(&body, from, &agent)?;
+    streamed::go_on(&served, &turn, message)?;
+    if let Some(within) = preferred(&headers).or(shown.waits()) {
+        wait(&turn, within).await;
+    }
+    Ok(answer(&app, &served, &turn, to))
+}
+
+/// Which turns a list has.
+#[derive(Debug, Deserialize, IntoParams)]
+pub(super) struct Which {
+    /// Only those in this state.
+    state: Option<TurnState>,
+    /// Only those of this session.
+    session: Option<String>,
+    /// As many as that, at most 1000.
+    limit: Option<usize>,
+}
+
+/// Turns of sessions.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Turns {
+    turns: Vec<Shown>,
+}
+
+/// List turns of the sessions that the token may see, the newest of each session first.
+#[utoipa::path(get, path = "/turns", tag = "turns", params(Which),
+    responses((status = 200, description = "The turns", body = Turns), Common))]
+pub(super) async fn list(
+    State(app): State<App>,
+    caller: Caller,
+    QueryOf(which): QueryOf<Which>,
+) -> Result<axum::Json<Turns>, Problem> {
+    caller.needs(&Scope::ALL)?;
+    let most = which.limit.unwrap_or(100).min(LIST_MAX);
+    let sessions = match &which.session {
+        Some(id) => vec![app.session(&caller, id)?],
+        None => app.book.list(None, usize::MAX, |served| caller.sees_all() || caller.is(served.owner())),
+    };
+    let mut turns = Vec::new();
+    for served in sessions {
+        for turn in served.turns.list() {
+            if turns.len() == most {
+                return Ok(axum::Json(Turns { turns }));
+            }
+            if which.state.is_none_or(|wanted| wanted == state(&app, &served, &turn)) {
+                turns.push(Shown::brief(&app, &served, &turn));
+            }
+        }
+    }
+    Ok(axum::Json(Turns { turns }))
+}
+
+/// A turn that this caller may cancel: its own, or anybody's for an operator.
+fn to_cancel(app: &App, caller: &Caller, id: &str, number: u64) -> Result<Arc<ServedTurn>, Problem> {
+    let served = app.session(caller, id)?;
+    if !caller.is(served.owner()) {
+        caller.needs(&[Scope::Operate])?;
+    }
+    find(&served, number)
+}
+
+/// Cancel a turn: waiting calls end at once, running ones are stopped (SC-1, SC-4).
+#[utoipa::path(post, path = "/sessions/{id}/turns/{turn}/cancel", tag = "turns",
+    params(("id" = String, Path, description = "The session"), ("turn" = u64, Path, description = "Its number")),
+    responses((status = 202, description = "Its calls end"), Common))]
+pub(super) async fn cancel(
+    State(app): State<App>,
+    caller: Caller,
+    PathOf((id, number)): PathOf<(String, u64)>,
+) -> Result<StatusCode, Problem> {
+    to_cancel(&app, &caller, &id, number)?.cancel();
+    Ok(StatusCode::ACCEPTED)
+}
+
+/// Cancel one call of a turn (SC-4).
+#[utoipa::path(post, path = "/sessions/{id}/turns/{turn}/calls/{index}/cancel", tag = "turns",
+    params(("id" = String, Path, description = "The session"), ("turn" = u64, Path, description = "Its number"),
+        ("index" = u32, Path, description = "The call's index in its turn, from 0")),
+    responses((status = 202, description = "It ends, if it has not ended"), Common))]
+pub(super) async fn cancel_call(
+    State(app): State<App>,
+    caller: Caller,
+    PathOf((id, number, index)): PathOf<(String, u64, u32)>,
+) -> Result<StatusCode, Problem> {
+    let turn = to_cancel(&app, &caller, &id, number)?;
+    if index as usize >= turn.calls() {
+        return Err(Problem::not_found(format!("call {index} in turn {number}")));
+    }
+    turn.cancel_call(index);
+    Ok(StatusCode::ACCEPTED)
+}

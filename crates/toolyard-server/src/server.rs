@@ -1,0 +1,237 @@
+//! The server: an engine behind HTTP.
+
+use crate::{
+    access::{Access, Link, SelfApproval},
+    app::App,
+    front::Front,
+    http::{self, Hosts, Number},
+    options::ServerOptions,
+    routes,
+};
+use axum::{
+    Router,
+    http::{HeaderValue, header},
+    middleware,
+};
+use hyper::server::conn::http1;
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{interval, sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+use toolyard::Engine;
+use tower_http::{
+    request_id::{PropagateRequestIdLayer, SetRequestIdLayer},
+    set_header::SetResponseHeaderLayer,
+};
+
+/// How long the head of a request may take to arrive.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The largest head of a request, in bytes.
+const HEAD_MAX: usize = 16 << 10;
+
+/// The largest buffer of a connection, in bytes.
+const BUFFER_MAX: usize = 64 << 10;
+
+/// How often idle sessions are looked for.
+const SWEEP_EVERY: Duration = Duration::from_secs(10);
+
+/// How long connections have to end when the server stops.
+const LAST_ANSWERS: Duration = Duration::from_millis(500);
+
+/// Why a server cannot be made or cannot serve.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// A token whose holder would approve its own calls.
+    #[error(transparent)]
+    SelfApproval(#[from] SelfApproval),
+    /// Two tokens have this name, under which sessions belong to them.
+    #[error("two tokens are named '{0}'")]
+    Twice(String),
+    /// Anybody who can reach the address could make calls.
+    #[error("{0} is not a loopback address: calls without a token are for this machine alone")]
+    Public(SocketAddr),
+    /// The socket failed.
+    #[error(transparent)]
+    Socket(#[from] io::Error),
+}
+
+/// An engine behind HTTP: sessions, turns, confirmations and events for programs of any language, and a page for people.
+///
+/// # Examples
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// use tokio_util::sync::CancellationToken;
+/// use toolyard::{Engine, ToolContext, ToolSpec, tool_fn};
+/// use toolyard_server::{Front, Scope, SecretHash, Server, ServerOptions, Token, new_token};
+/// let greet = tool_fn(ToolSpec::pure("greet"), |(): (), _: ToolContext| async { Ok("hello") });
+/// let front = Front::default();
+/// let engine = Engine::builder().tool(greet).approver(front.clone()).events(front.clone()).build().await.unwrap();
+/// let secret = new_token();
+/// let token = Token::new("ada", SecretHash::of(&secret), [Scope::Call]);
+/// let server = Server::new(engine, front, ServerOptions::default().token(token)).unwrap();
+/// let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+/// let stop = CancellationToken::new();
+/// stop.cancel(); // an example does not go on forever
+/// server.serve(listener, stop).await.unwrap();
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Server {
+    app: App,
+    /// The one-time code of the page's link.
+    code: Option<Arc<str>>,
+}
+
+impl Server {
+    /// A server for this engine, which was built with `front` as its approver and among its event sinks.
+    ///
+    /// # Errors
+    /// [`ServeError::SelfApproval`] and [`ServeError::Twice`], for tokens that must not be.
+    pub fn new(engine: Engine, front: Front, options: ServerOptions) -> Result<Self, ServeError> {
+        let mut tokens = Vec::new();
+        for token in options.tokens.iter().cloned() {
+            let token = token.checked()?;
+            if tokens.iter().any(|other: &crate::Token| other.name() == token.name()) {
+                return Err(ServeError::Twice(token.name().to_owned()));
+            }
+            tokens.push(token);
+        }
+        let (link, code) = match options.has_page {
+            true => {
+                let (link, code) = Link::fresh();
+                (Some(link), Some(code.into()))
+            }
+            false => (None, None),
+        };
+        let access = Access::new(tokens, link, options.anybody.clone());
+        front.questions().set_audience(access.has_approvers());
+        Ok(Self { app: App::new(engine, front, access, options), code })
+    }
+
+    /// The link of the page at this address, which is good for one browser; `None` without a page.
+    pub fn link(&self, address: SocketAddr) -> Option<String> {
+        self.code.as_ref().map(|code| format!("http://{address}/#code={code}"))
+    }
+
+    /// Starts nothing new from now on, and says so at `/readyz`: the engine is about to shut down.
+    pub fn drain(&self) {
+        self.app.drain();
+    }
+
+    /// Serves until `stop` fires. Streams then get a last event, and connections half a second for their answers. Shut the
+    /// engine down before, so that whoever waits for results gets them.
+    ///
+    /// # Errors
+    /// [`ServeError::Public`], and [`ServeError::Socket`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future stops accepting connections; open ones are served until `stop` fires.
+    pub async fn serve(&self, listener: TcpListener, stop: CancellationToken) -> Result<(), ServeError> {
+        let address = listener.local_addr()?;
+        if self.app.options.anybody.is_some() && !address.ip().is_loopback() {
+            return Err(ServeError::Public(address));
+        }
+        let service = TowerToHyperService::new(self.router(address));
+        let places = Arc::new(Semaphore::new(self.app.options.bounds.connections_max));
+        let sweeping = tokio::spawn(sweep(self.app.clone(), stop.clone()));
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                accepted = listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, _)) => match places.clone().try_acquire_owned() {
+                    Ok(place) => drop(tokio::spawn(connection(stream, service.clone(), stop.clone(), place))),
+                    Err(_) => drop(tokio::spawn(refuse(stream))),
+                },
+                // Too many open files, for example, which passes when others are closed.
+                Err(error) => {
+                    tracing::warn!(%error, "accepting a connection failed");
+                    sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+        self.app.drain();
+        self.app.stop.cancel();
+        let all = u32::try_from(self.app.options.bounds.connections_max).unwrap_or(u32::MAX);
+        // Whoever does not read its answer does not keep the server.
+        let _ = timeout(LAST_ANSWERS, places.acquire_many(all)).await;
+        sweeping.abort();
+        Ok(())
+    }
+
+    fn router(&self, address: SocketAddr) -> Router {
+        let options = &self.app.options;
+        let hosts = Hosts::new(address, &options.hosts, &options.origins);
+        let fixed = |name: header::HeaderName, value: &'static str| {
+            SetResponseHeaderLayer::if_not_present(name, HeaderValue::from_static(value))
+        };
+        routes::router(&self.app)
+            .layer(middleware::from_fn_with_state(hosts, http::guard))
+            .layer(fixed(header::CACHE_CONTROL, "no-store"))
+            .layer(fixed(header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
+            .layer(fixed(header::REFERRER_POLICY, "no-referrer"))
+            .layer(PropagateRequestIdLayer::new(http::REQUEST_ID))
+            .layer(SetRequestIdLayer::new(http::REQUEST_ID, Number::new(self.app.engine.epoch())))
+    }
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("options", &self.app.options).finish_non_exhaustive()
+    }
+}
+
+async fn connection(
+    stream: TcpStream,
+    service: TowerToHyperService<Router>,
+    stop: CancellationToken,
+    _place: OwnedSemaphorePermit,
+) {
+    // Answers are short, and events are to arrive when they happen.
+    let _ = stream.set_nodelay(true);
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+    server.max_header_size(HEAD_MAX).max_buf_size(BUFFER_MAX);
+    let serving = server.serve_connection(TokioIo::new(stream), service).with_upgrades();
+    let mut serving = std::pin::pin!(serving);
+    let served = tokio::select! {
+        served = &mut serving => served,
+        () = stop.cancelled() => {
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
+    };
+    if let Err(error) = served {
+        tracing::debug!(%error, "a connection failed");
+    }
+}
+
+/// Says that there is no room.
+async fn refuse(mut stream: TcpStream) {
+    use tokio::io::AsyncWriteExt as _;
+    let answer = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+    // Whoever does not read it is gone.
+    let _ = timeout(LAST_ANSWERS, stream.write_all(answer)).await;
+}
+
+/// Closes sessions that nobody uses, and forgets those that have closed (HT-4).
+async fn sweep(app: App, stop: CancellationToken) {
+    let mut every = interval(SWEEP_EVERY);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = every.tick() => app.sweep(),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The stream of events, and how it is resumed.
+
+use crate::yard::{APPROVER, CALLER, OPERATOR, Yard, call};
+use futures::StreamExt as _;
+use reqwest::{Method, Response};
+use serde_json::{Value, json};
+
+/// A reader of server-sent events.
+struct Events {
+    response: Response,
+    text: String,
+}
+
+/// One of them.
+#[derive(Debug)]
+struct Sent {
+    kind: String,
+    id: String,
+    data: Value,
+}
+
+impl Events {
+    async fn open(yard: &Yard, secret: &str, path: &str, after: Option<&str>) -> Self {
+        let mut request = yard.request(secret, Method::GET, path);
+        if let Some(after) = after {
+            request = request.header("last-event-id", after);
+        }
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        Self { response, text: String::new() }
+    }
+
+    async fn next(&mut self) -> Option<Sent> {
+        loop {
+            if let Some((block, rest)) = self.text.split_once("\n\n") {
+                let (block, rest) = (block.to_owned(), rest.to_owned());
+                self.text = rest;
+                let field =
+                    |name: &str| block.lines().find_map(|line| line.strip_prefix(name)).map(str::trim_start);
+                let Some(data) = field("data:") else { continue };
+                let data = serde_json::from_str(data).unwrap();
+                let (kind, id) = (field("event:").unwrap_or("message"), field("id:").unwrap_or_default());
+                return Some(Sent { kind: kind.to_owned(), id: id.to_owned(), data });
+            }
+            let bytes = self.response.chunk().await.unwrap()?;
+            self.text.push_str(std::str::from_utf8(&bytes).unwrap());
+        }
+    }
+}
+
+async fn one_call(yard: &Yard, session: &str) {
+    yard.post(CALLER, &format!("/sessions/{session}/calls"), call("1", "echo", json!({}))).await.with(200);
+}
+
+/// SM-9: a stream that is cut at random places and resumed loses and repeats nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_is_resumed_without_gap_or_repeat() {
+    let yard = Yard::open().await;
+    yard.session("a").await;
+    let calls = 300;
+    for _ in 0..calls {
+        one_call(&yard, "a").await;
+    }
+    let (mut after, mut read, mut cuts, mut dice) = ("0".to_owned(), Vec::new(), 0, 7_u32);
+    while read.len() < calls * 6 {
+        let mut events = Events::open(&yard, CALLER, "/sessions/a/events", Some(&after)).await;
+        dice = dice.wrapping_mul(1_103_515_245).wrapping_add(12345);
+        for _ in 0..(dice >> 16) % 4 {
+            let event = events.next().await.unwrap();
+            assert_eq!(event.kind, "message", "{event:?}");
+            read.push(event.data["seq"].as_u64().unwrap());
+            after = event.id;
+        }
+        cuts += 1;
+    }
+    assert!(cuts > 1000, "{cuts}");
+    assert_eq!(read, (1..=read.len() as u64).collect::<Vec<_>>());
+    yard.close().await;
+}
+
+/// SM-9: events are told as they happen, of all sessions or of one; kinds can be chosen; a last one says why it ends.
+#[tokio::test]
+async fn events_are_told_as_they_happen() {
+    let yard = Yard::open().await;
+    let mut all = Events::open(&yard, APPROVER, "/events?kinds=session.opened,tool.completed", None).await;
+    yard.session("a").await;
+    yard.session("b").await;
+    one_call(&yard, "b").await;
+    for (kind, session) in [("session.opened", "a"), ("session.opened", "b"), ("tool.completed", "b")] {
+        let event = all.next().await.unwrap();
+        assert_eq!((&event.data["event"], &event.data["session"]), (&json!(kind), &json!(session)));
+    }
+    let mut own = Events::open(&yard, CALLER, "/sessions/b/events", Some("0")).await;
+    assert_eq!(own.next().await.unwrap().data["event"], "session.opened");
+    yard.stop.cancel();
+    assert_eq!(all.next().await.unwrap().kind, "end");
+    assert!(all.next().await.is_none());
+}
+
+/// SM-9: a cursor of another life, and one that is too old, are told from where it goes on.
+#[tokio::test]
+async fn a_reader_that_has_missed_something_is_told() {
+    let yard = Yard::open().await;
+    yard.session("a").await;
+    let mut anew = Events::open(&yard, CALLER, "/sessions/a/events", Some("0123456789abcdef.5")).await;
+    let reset = anew.next().await.unwrap();
+    assert_eq!(reset.kind, "reset");
+    assert!(reset.data["from"].as_str().unwrap().ends_with(".0"));
+    assert_eq!(anew.next().await.unwrap().data["event"], "session.opened");
+    let bad = yard.sent(yard.request(CALLER, Method::GET, "/sessions/a/events?after=nonsense")).await;
+    assert_eq!(bad.problem(400), "malformed");
+    yard.close().await;
+}
+
+/// HT-9, HT-10: a ticket opens one WebSocket, which tells the same events; streams of a token are bounded.
+#[tokio::test]
+async fn a_ticket_opens_one_socket() {
+    let yard = Yard::bounded(|bounds| bounds.streams_max = 1).await;
+    yard.session("a").await;
+    let _open = Events::open(&yard, OPERATOR, "/events", None).await;
+    assert_eq!(yard.get(OPERATOR, "/events").await.problem(429), "too_many");
+    let ticket =
+        yard.post(APPROVER, "/tickets", json!({})).await.with(201)["ticket"].as_str().unwrap().to_owned();
+    let plain = yard.get(APPROVER, &format!("/stream?ticket={ticket}")).await;
+    assert_eq!(plain.problem(426), "no_websocket");
+    let socket = |ticket: String| {
+        let request = yard.client.get(format!("http://{}/stream?ticket={ticket}&after=0", yard.address));
+        let request = request.header("connection", "upgrade").header("upgrade", "websocket");
+        request
+            .header("sec-websocket-version", "13")
+            .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==")
+            .send()
+    };
+    let opened = socket(ticket.clone()).await.unwrap();
+    assert_eq!(opened.status(), 101);
+    let mut upgraded = opened.upgrade().await.unwrap();
+    let mut head = [0; 4];
+    tokio::io::AsyncReadExt::read_exact(&mut upgraded, &mut head).await.unwrap();
+    assert_eq!((head[0], head[1]), (0x81, 126), "a text of more than 125 bytes");
+    let mut text = vec![0; usize::from(u16::from_be_bytes([head[2], head[3]]))];
+    tokio::io::AsyncReadExt::read_exact(&mut upgraded, &mut text).await.unwrap();
+    let message: Value = serde_json::from_slice(&text).unwrap();
+    assert_eq!(message["event"]["event"], "session.opened", "{message}");
+    assert_eq!(socket(ticket).await.unwrap().status(), 401);
+    yard.close().await;
+}
+
+/// HT-10: many readers that do nothing keep nobody from being served.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn idle_readers_keep_nobody_waiting() {
+    let yard = Yard::bounded(|bounds| bounds.streams_max = 200).await;
+    yard.session("a").await;
+    let readers: Vec<_> = futures::stream::iter(0..200)
+        .then(|_| Events::open(&yard, APPROVER, "/events", None))
+        .collect()
+        .await;
+    one_call(&yard, "a").await;
+    assert_eq!(yard.get(OPERATOR, "/status").await.with(200)["streams"], 200);
+    drop(readers);
+    yard.close().await;
+}

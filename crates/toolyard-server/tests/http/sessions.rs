@@ -1,0 +1,113 @@
+//! Sessions, agents and tools.
+
+use crate::yard::{CALLER, OPERATOR, OTHER, Yard, call};
+use serde_json::json;
+
+/// HT-7: a session belongs to the token that opened it; for another caller there is none, and for an operator there is.
+#[tokio::test]
+async fn a_session_belongs_to_its_token() {
+    let yard = Yard::open().await;
+    let opened = yard.post(CALLER, "/sessions", json!({"id": "a"})).await;
+    assert_eq!(opened.headers["location"], "/sessions/a");
+    assert_eq!(opened.with(201)["owner"], "caller");
+    assert_eq!(yard.post(OTHER, "/sessions", json!({"id": "a"})).await.problem(409), "session_open");
+    for path in [
+        "/sessions/a",
+        "/sessions/a/turns/1",
+        "/sessions/a/confirmations",
+        "/sessions/a/events",
+        "/sessions/a/tools",
+    ] {
+        assert_eq!(yard.get(OTHER, path).await.problem(404), "not_found", "{path}");
+    }
+    assert_eq!(yard.delete(OTHER, "/sessions/a").await.problem(404), "not_found");
+    let turn = json!({"calls": [call("1", "echo", json!({}))]});
+    assert_eq!(yard.post(OTHER, "/sessions/a/turns", turn).await.problem(404), "not_found");
+    assert_eq!(yard.get(OTHER, "/sessions").await.with(200)["sessions"], json!([]));
+    assert_eq!(yard.get(OPERATOR, "/sessions").await.with(200)["sessions"][0]["id"], "a");
+    assert_eq!(yard.get(OPERATOR, "/sessions/a").await.with(200)["state"], "open");
+    yard.close().await;
+}
+
+/// HT-7: names, roles and workspaces are those that a token may have, and what is wrong is pointed at.
+#[tokio::test]
+async fn what_a_body_asks_for_is_within_what_its_token_may() {
+    let yard = Yard::open().await;
+    for (body, pointer) in [
+        (json!({"id": "../a"}), "/id"),
+        (json!({"id": ".."}), "/id"),
+        (json!({"id": "x".repeat(129)}), "/id"),
+        (json!({"role": "admin"}), "/role"),
+        (json!({"workspace": "/etc"}), "/workspace"),
+        (json!({"capabilities": {"fs": ["r:docs", "x:out"]}}), "/capabilities/fs/1"),
+        (json!({"limits": {"max_in_flight": 0}}), "/limits/max_in_flight"),
+        (json!({"nonsense": 1}), "/nonsense"),
+    ] {
+        let refused = yard.post(CALLER, "/sessions", body.clone()).await;
+        assert_eq!(refused.problem(422), "invalid", "{body}");
+        assert_eq!(refused.body["errors"][0]["pointer"], pointer, "{body}");
+    }
+    let body = json!({"role": "builder", "capabilities": {"tools": ["echo"]}});
+    let opened = yard.post(CALLER, "/sessions", body).await.with(201);
+    assert_eq!(opened["role"], "builder");
+    let tools =
+        yard.get(CALLER, &format!("/sessions/{}/tools", opened["id"].as_str().unwrap())).await.with(200);
+    assert_eq!(tools.as_array().unwrap().len(), 1, "{tools}");
+    yard.close().await;
+}
+
+/// SC-1: a session that is closed cancels its calls, and its name is free once they have ended.
+#[tokio::test]
+async fn closing_cancels_and_frees_the_name() {
+    let yard = Yard::open().await;
+    yard.session("a").await;
+    let turn = yard.turn("a", json!([call("1", "gate", json!({}))])).await;
+    yard.delete(CALLER, "/sessions/a").await.with(202);
+    assert_eq!(turn, 1);
+    loop {
+        let again = yard.post(CALLER, "/sessions", json!({"id": "a"})).await;
+        match again.status.as_u16() {
+            201 => break,
+            _ => assert_eq!(again.problem(409), "session_open"),
+        }
+        // Whoever closes looks for those that have closed.
+        yard.delete(CALLER, "/sessions/a").await;
+    }
+    yard.close().await;
+}
+
+/// CL-7: agents are forks, which are named in paths, and their turns belong to them.
+#[tokio::test]
+async fn agents_are_forks() {
+    let yard = Yard::open().await;
+    yard.session("a").await;
+    let forked = yard.post(CALLER, "/sessions/a/agents", json!({"name": "researcher"})).await.with(201);
+    assert_eq!(forked["agent"], "root/researcher");
+    let taken = yard.post(CALLER, "/sessions/a/agents", json!({"name": "researcher"})).await;
+    assert_eq!(taken.problem(409), "not_forked");
+    let below =
+        yard.post(CALLER, "/sessions/a/agents?agent=root/researcher", json!({"only_tools": ["echo"]})).await;
+    assert_eq!(below.with(201)["agent"], "root/researcher/1");
+    let batch = json!({"calls": [call("1", "echo", json!({"x": 1}))]});
+    let turn =
+        yard.post(CALLER, "/sessions/a/turns?agent=root/researcher/1&wait=60", batch.clone()).await.with(200);
+    assert_eq!((&turn["agent"], &turn["state"]), (&json!("root/researcher/1"), &json!("ended")));
+    assert_eq!(yard.post(CALLER, "/sessions/a/turns?agent=root/9", batch).await.problem(404), "not_found");
+    let tools = yard.get(CALLER, "/sessions/a/tools?agent=root/researcher/1&as=openai").await.with(200);
+    assert_eq!(tools[0]["function"]["name"], "echo");
+    assert_eq!(tools.as_array().unwrap().len(), 1);
+    yard.close().await;
+}
+
+/// HT-10: how many sessions a token has is bounded, apart from those of others.
+#[tokio::test]
+async fn sessions_of_a_token_are_bounded() {
+    let yard = Yard::bounded(|bounds| bounds.sessions_max = 2).await;
+    yard.session("a").await;
+    yard.session("b").await;
+    let refused = yard.post(CALLER, "/sessions", json!({})).await;
+    assert_eq!(refused.problem(429), "too_many");
+    assert!(refused.headers.contains_key("retry-after"));
+    yard.post(OTHER, "/sessions", json!({})).await.with(201);
+    yard.close().await;
+}
