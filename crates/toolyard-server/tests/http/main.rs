@@ -1,5 +1,7 @@
 //! The server as its clients meet it: over a socket (HT-1 to HT-10).
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
+
 mod access;
 mod confirmations;
 mod events;
