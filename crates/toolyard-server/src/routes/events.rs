@@ -66,7 +66,7 @@ pub(super) fn kinds(named: Option<&str>) -> Vec<String> {
 /// kept no longer, and from where it goes on; `end` is the last one.
 #[utoipa::path(get, path = "/events", tag = "events", params(Which,
     ("Last-Event-ID" = Option<String>, Header, description = "As `after`, by which clients of server-sent events resume")),
-    responses((status = 200, description = "The events", body = String, content_type = "text/event-stream"), Common))]
+    responses((status = 200, description = "The events", body = Object, content_type = "text/event-stream"), Common))]
 pub(super) async fn all(
     State(app): State<App>,
     caller: Caller,
@@ -81,7 +81,7 @@ pub(super) async fn all(
 #[utoipa::path(get, path = "/sessions/{id}/events", tag = "events", params(
     ("id" = String, Path, description = "The session"), Which,
     ("Last-Event-ID" = Option<String>, Header, description = "As `after`, by which clients of server-sent events resume")),
-    responses((status = 200, description = "The events", body = String, content_type = "text/event-stream"), Common))]
+    responses((status = 200, description = "The events", body = Object, content_type = "text/event-stream"), Common))]
 pub(super) async fn of_session(
     State(app): State<App>,
     caller: Caller,

@@ -49,12 +49,12 @@ impl Start {
 /// the body is the model's stream, passed on as it is written: the answer is then a stream too, which begins with the
 /// turn's number and ends with its results.
 #[utoipa::path(post, path = "/sessions/{id}/turns", tag = "turns",
-    request_body(content((serde_json::Value = "application/json"), (String = "text/event-stream"))),
+    request_body(content((serde_json::Value = "application/json"), (Object = "text/event-stream"))),
     params(("id" = String, Path, description = "The session"), OfAgent, Start, As,
         ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: wait for the results, at most 300 s"),
         ("Idempotency-Key" = Option<String>, Header, description = "Repeats of this request get its first answer")),
     responses(
-        (status = 200, description = "Its results", content((Shown = "application/json"), (String = "text/event-stream"))),
+        (status = 200, description = "Its results", content((Shown = "application/json"), (Object = "text/event-stream"))),
         (status = 202, description = "It has started", body = Shown, headers(("Location", description = "Where it is"))),
         Common))]
 pub(super) async fn start(
