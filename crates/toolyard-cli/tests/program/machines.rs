@@ -11,7 +11,7 @@ use std::{
 };
 
 /// What the configuration says of machines, as `TOOLYARD_VM_KERNEL`, `_MODULES` and `_AGENT` name their parts.
-fn parts() -> String {
+pub(crate) fn parts() -> String {
     let agent = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .with_file_name("x86_64-unknown-linux-gnu")
         .join("release/toolyard-vm-agent");
@@ -55,7 +55,7 @@ impl Yard {
 }
 
 /// Whether this machine lacks parts of others. With `TOOLYARD_VM=required` it must not.
-fn is_missing(done: &Done) -> bool {
+pub(crate) fn is_missing(done: &Done) -> bool {
     if done.code == Some(0) {
         return false;
     }
