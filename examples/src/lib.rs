@@ -8,6 +8,8 @@
 //! - `cargo run -p toolyard-examples --example plan_and_execute`: a loop that replans, retries later, or stops.
 //! - `cargo run -p toolyard-examples --example flaky_backend`: forty calls to a back-end that fails and goes down for
 //!   a while; retries, a rate and a breaker, drawn as a timeline.
+//! - `cargo run -p toolyard-examples --example one_program`: one program in every sandbox, and what it reaches there;
+//!   `--features wasm,micro-vm` adds modules and virtual machines.
 //! - `cargo run -p toolyard-examples --example ask_first`: capabilities, a person who is asked, and a change of policy.
 //!
 //! This library holds the printing that they share.
