@@ -8,14 +8,15 @@ use super::{
     parts::Parts,
     qemu,
     snapshot::Snapshot,
-    store::{self, Base, INITRAMFS, SNAPSHOT},
+    store::{self, Base, Held, INITRAMFS, SNAPSHOT},
 };
 use std::{
     collections::HashMap,
-    fs,
-    path::PathBuf,
+    fs, io,
+    path::{Path, PathBuf},
     pin::pin,
     sync::{Arc, Mutex, PoisonError},
+    time::SystemTime,
 };
 use tokio::{sync::OnceCell, task::spawn_blocking};
 use toolyard_process::{Containment, Helper};
@@ -174,23 +175,31 @@ impl Machines {
         let base = self.inner.base.get_or_try_init(|| self.base()).await?;
         let key = base.key(&self.inner.parts, memory_mib);
         let place = store::place(&self.inner.directory, &key);
-        let snapshot = |at: &std::path::Path| Snapshot {
-            qemu: self.inner.parts.qemu.clone(),
-            arguments: qemu::arguments(&self.inner.parts, &at.join(INITRAMFS), memory_mib),
-            file: at.join(SNAPSHOT),
-            containment: self.inner.containment.clone(),
-        };
-        if !store::holds(&place) {
-            let failed = |error| Broken::new(format!("'{}': {error}", self.inner.directory.display()));
+        let failed = |error: io::Error| Broken::new(format!("'{}': {error}", self.inner.directory.display()));
+        let held = store::hold(&place).map_err(failed)?;
+        if held.is_none() {
             store::create(&self.inner.directory).map_err(failed)?;
             let new =
                 tempfile::Builder::new().prefix("new-").tempdir_in(&self.inner.directory).map_err(failed)?;
             fs::write(new.path().join(INITRAMFS), &base.initramfs).map_err(failed)?;
-            let made = snapshot(new.path());
+            let made = self.snapshot_at(new.path(), memory_mib, None);
             made.make(&made.file).await?;
             store::put(new.path(), &place).map_err(failed)?;
         }
-        Ok(Arc::new(snapshot(&place)))
+        let held = held.map_or_else(|| store::hold(&place), |held| Ok(Some(held))).map_err(failed)?;
+        store::sweep(&self.inner.directory, SystemTime::now());
+        Ok(Arc::new(self.snapshot_at(&place, memory_mib, held)))
+    }
+
+    /// The snapshot that lies, or will lie, in this directory.
+    fn snapshot_at(&self, at: &Path, memory_mib: u32, held: Option<Held>) -> Snapshot {
+        Snapshot {
+            qemu: self.inner.parts.qemu.clone(),
+            arguments: qemu::arguments(&self.inner.parts, &at.join(INITRAMFS), memory_mib),
+            file: at.join(SNAPSHOT),
+            containment: self.inner.containment.clone(),
+            _held: held,
+        }
     }
 
     async fn base(&self) -> Result<Base, Broken> {

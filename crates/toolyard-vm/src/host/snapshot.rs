@@ -1,6 +1,6 @@
 //! Snapshots: a machine is booted, and what it is then is written to a file.
 
-use super::{ended::Broken, machine::Machine};
+use super::{ended::Broken, machine::Machine, store::Held};
 use crate::protocol::{FromGuest, VERSION};
 use serde_json::json;
 use std::{
@@ -35,6 +35,8 @@ pub(super) struct Snapshot {
     pub(super) arguments: Vec<OsString>,
     pub(super) file: PathBuf,
     pub(super) containment: Containment,
+    /// Keeps it from being removed; none while it is made.
+    pub(super) _held: Option<Held>,
 }
 
 impl Snapshot {

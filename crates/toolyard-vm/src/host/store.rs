@@ -1,19 +1,31 @@
-//! Where snapshots are kept.
+//! Where snapshots are kept, and for how long.
 //!
 //! ```text
 //!   DIRECTORY/KEY/initramfs
 //!                 snapshot     KEY: a hash of all that both are made of
 //! ```
+//!
+//! Whoever uses a snapshot holds a shared lock on its directory, whose time of change says when it was last taken up. One
+//! that nobody holds or has taken up for a while is removed.
 
 use super::{ended::Broken, initramfs, parts::Parts, qemu};
 use crate::protocol::VERSION;
 use sha2::{Digest as _, Sha256};
 use std::{
-    fs, io,
-    os::unix::{ffi::OsStrExt as _, fs::DirBuilderExt as _},
+    fs::{self, File},
+    io,
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{DirBuilderExt as _, MetadataExt as _},
+    },
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    time::{Duration, SystemTime},
 };
+
+/// How long a snapshot stays that nobody takes up. Configurations with other parts or sizes may take turns, and to boot
+/// a machine costs seconds.
+const KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// The name of the initramfs in its directory.
 pub(super) const INITRAMFS: &str = "initramfs";
@@ -82,12 +94,91 @@ pub(super) fn put(new: &Path, at: &Path) -> io::Result<()> {
     }
 }
 
+/// A snapshot that is in use: while this lives, nobody removes it.
+#[derive(Debug)]
+pub(super) struct Held {
+    /// Its directory, with a lock.
+    _directory: File,
+}
+
+/// Takes up the snapshot in this directory, if there is one. Waits while it is being removed.
+pub(super) fn hold(at: &Path) -> io::Result<Option<Held>> {
+    let directory = match File::open(at) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    directory.lock_shared()?;
+    // One that was removed meanwhile may be there anew, and then this is not its lock.
+    let locked = directory.metadata()?.ino();
+    if !holds(at) || !fs::metadata(at).is_ok_and(|there| there.ino() == locked) {
+        return Ok(None);
+    }
+    directory.set_modified(SystemTime::now())?;
+    Ok(Some(Held { _directory: directory }))
+}
+
+/// Removes what nobody holds or has taken up for a while, what an end in the middle has left too. What cannot be removed
+/// stays.
+pub(super) fn sweep(directory: &Path, now: SystemTime) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let Ok(old) = File::open(entry.path()) else { continue };
+        let changed = old.metadata().and_then(|about| about.modified());
+        let is_old = changed.is_ok_and(|changed| now.duration_since(changed).is_ok_and(|age| age > KEPT));
+        if is_old && old.try_lock().is_ok() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 /// Whether there is a snapshot.
-pub(super) fn holds(at: &Path) -> bool {
+fn holds(at: &Path) -> bool {
     at.join(SNAPSHOT).is_file() && at.join(INITRAMFS).is_file()
 }
 
 /// Where the snapshot with this key is.
 pub(super) fn place(directory: &Path, key: &str) -> PathBuf {
     directory.join(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory for snapshots with one by this name, last taken up this long before `now`.
+    fn with_snapshot(directory: &Path, name: &str, now: SystemTime, age: Duration) -> PathBuf {
+        let at = place(directory, name);
+        fs::create_dir(&at).unwrap();
+        fs::write(at.join(SNAPSHOT), "").unwrap();
+        fs::write(at.join(INITRAMFS), "").unwrap();
+        File::open(&at).unwrap().set_modified(now - age).unwrap();
+        at
+    }
+
+    /// SB-4: a snapshot that is in use stays, however old it is, and so does one that was used not long ago.
+    #[test]
+    fn what_nobody_uses_any_more_is_removed() {
+        let (directory, now) = (tempfile::tempdir().unwrap(), SystemTime::now());
+        let with = |name, age| with_snapshot(directory.path(), name, now, age);
+        let (old, recent, in_use) = (with("old", KEPT * 2), with("recent", KEPT / 2), with("used", KEPT * 2));
+        let held = hold(&in_use).unwrap().unwrap();
+        File::open(&in_use).unwrap().set_modified(now - KEPT * 2).unwrap();
+        sweep(directory.path(), now);
+        assert_eq!([&old, &recent, &in_use].map(|at| at.exists()), [false, true, true]);
+        drop(held);
+        sweep(directory.path(), now);
+        assert!(!in_use.exists());
+    }
+
+    /// Taking one up makes it recent; where there is none, or half of one, nothing is held.
+    #[test]
+    fn what_is_taken_up_stays() {
+        let (directory, now) = (tempfile::tempdir().unwrap(), SystemTime::now());
+        let at = with_snapshot(directory.path(), "old", now, KEPT * 2);
+        drop(hold(&at).unwrap().unwrap());
+        sweep(directory.path(), now);
+        assert!(at.exists());
+        fs::remove_file(at.join(SNAPSHOT)).unwrap();
+        assert!(hold(&at).unwrap().is_none());
+        assert!(hold(&directory.path().join("none")).unwrap().is_none());
+    }
 }
