@@ -20,7 +20,7 @@ pub use line::{LINE_BYTES_MAX, line, read_line};
 use serde::{Deserialize, Serialize};
 
 /// The version of this protocol, which is a part of what a snapshot is made of.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// How many bytes one piece of content has at most.
 pub const PIECE_BYTES: usize = 192 << 10;
@@ -78,6 +78,8 @@ pub struct Run {
     pub variables: Vec<(Bytes, Bytes)>,
     /// The directory it starts in, which is made if it does not exist.
     pub directory: Bytes,
+    /// Whether both of its outputs are one, [`FromGuest::Output`], in order of arrival; it has no input then.
+    pub is_merged: bool,
     /// What is told of when the program has ended: the directories with all below them, and files, that it may change.
     pub returned: Vec<Bytes>,
 }

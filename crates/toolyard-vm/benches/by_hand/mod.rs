@@ -31,6 +31,7 @@ pub(crate) fn call(qemu: &Path, ready: &Ready) -> io::Result<()> {
         .spawn()?;
     let (mut port, _) = listener.accept()?;
     let run = Run {
+        is_merged: false,
         program: Bytes::from("/bin/busybox"),
         arguments: vec![Bytes::from("true")],
         variables: Vec::new(),

@@ -53,6 +53,7 @@ pub struct Call {
     input: Vec<u8>,
     directories: Vec<PathBuf>,
     files: Vec<CallFile>,
+    pub(crate) is_merged: bool,
     pub(crate) returned: Vec<PathBuf>,
     pub(crate) returned_bytes: u64,
     pub(crate) output_bytes: usize,
@@ -72,6 +73,7 @@ impl Call {
             input: Vec::new(),
             directories: Vec::new(),
             files: Vec::new(),
+            is_merged: false,
             returned: Vec::new(),
             returned_bytes: RETURNED_BYTES,
             output_bytes: KEPT_BYTES,
@@ -101,6 +103,12 @@ impl Call {
     /// Sets all of its standard input.
     pub fn input(mut self, input: impl Into<Vec<u8>>) -> Self {
         self.input = input.into();
+        self
+    }
+
+    /// Makes its two outputs one, in order of arrival, as people read them. It has no input then.
+    pub fn merged(mut self) -> Self {
+        self.is_merged = true;
         self
     }
 
@@ -134,7 +142,7 @@ impl Call {
         self
     }
 
-    /// Hears its standard error while it runs, in pieces of whole lines where they are short enough. What is called must
+    /// Hears its standard error while it runs, or its [merged](Self::merged) output, in pieces of whole lines where they are short enough. What is called must
     /// not block.
     pub fn on_errors(mut self, listener: impl FnMut(&str) + Send + 'static) -> Self {
         self.listener = Some(Box::new(listener));
@@ -158,6 +166,7 @@ impl Call {
                 .map(|(name, value)| (name.as_bytes().into(), value.as_bytes().into()))
                 .collect(),
             directory: bytes(&self.within),
+            is_merged: self.is_merged,
             returned: self.returned.iter().map(|path| bytes(path)).collect(),
         };
         let directories = self.directories.into_iter().map(|path| ToGuest::Directory(bytes(&path)));
@@ -179,7 +188,11 @@ impl std::fmt::Debug for Call {
             .field("program", &self.program)
             .field("arguments", &self.arguments)
             .field("within", &self.within);
-        debug.field("files", &files).field("returned", &self.returned).finish_non_exhaustive()
+        debug
+            .field("files", &files)
+            .field("is_merged", &self.is_merged)
+            .field("returned", &self.returned)
+            .finish_non_exhaustive()
     }
 }
 

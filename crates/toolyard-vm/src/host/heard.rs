@@ -35,6 +35,8 @@ pub(super) struct Heard {
     errors: HeadTail,
     deltas: Deltas,
     listener: Option<Listener>,
+    /// Whether all that it prints is heard, and not its errors alone.
+    is_merged: bool,
     output_left: u64,
     places: Vec<PathBuf>,
     changes: Vec<Change>,
@@ -57,6 +59,7 @@ impl Heard {
             errors: HeadTail::new(call.errors_bytes),
             deltas: Deltas::default(),
             listener: call.listener.take(),
+            is_merged: call.is_merged,
             output_left: OUTPUT_BYTES_MAX,
             places: call.returned.clone(),
             changes: Vec::new(),
@@ -114,12 +117,9 @@ impl Heard {
             return Next::Over(End::OutputLimit, Ok(()));
         };
         self.output_left = left;
-        if !is_error {
-            self.output.push(&piece.0);
-            return Next::Continue;
-        }
-        self.errors.push(&piece.0);
-        if let Some(listener) = &mut self.listener {
+        let kept = if is_error { &mut self.errors } else { &mut self.output };
+        kept.push(&piece.0);
+        if let (Some(listener), true) = (&mut self.listener, is_error || self.is_merged) {
             self.deltas.push(&piece.0, listener);
         }
         Next::Continue

@@ -26,6 +26,19 @@ async fn a_shell_works_in_a_system_of_its_own() {
     yard.until_empty().await;
 }
 
+/// SB-2: a program for people has no input and one output, which is heard while it runs.
+#[tokio::test]
+async fn both_outputs_of_a_program_for_people_are_one() {
+    let Some(yard) = Yard::new() else { return };
+    let (heard, said) = mpsc::channel();
+    let call = shell("cat; echo one; echo two >&2; echo three; exit 3").merged();
+    let call = call.on_errors(move |text| heard.send(text.to_owned()).unwrap());
+    let ended = yard.run(call).await;
+    assert_eq!(ended.end, End::Exited(3), "{ended:?}");
+    assert_eq!((ended.output.into_text(), ended.errors.total()), ("one\ntwo\nthree\n".to_owned(), 0));
+    assert_eq!(said.iter().collect::<String>(), "one\ntwo\nthree\n");
+}
+
 /// SM-3: a program that is not there has not started.
 #[tokio::test]
 async fn a_program_that_is_not_there_has_not_started() {
