@@ -265,11 +265,20 @@ impl Config {
         (config.confirmations, config.trusted) = asked;
         config.policy = policy;
         config.server = server;
+        config.place_shell();
         config.redactor = redaction::read(file.section("redaction"), here);
         config.redactor = mcp::redact_secrets(&config.servers, config.redactor);
         config.redactor = program::redact_secrets(&config.programs, config.redactor);
         file.finish();
         config
+    }
+
+    /// Makes the place of the shell's commands a rule, where it is none that the tool has of its own.
+    fn place_shell(&mut self) {
+        let Ok(spec) = self.spec(shell::SHELL) else { return };
+        let configured = self.tools.get(shell::SHELL).and_then(|tool| tool.side_effects);
+        let side_effects = configured.unwrap_or(spec.side_effects);
+        self.policy.rules = shell::placed(self.policy.rules.clone(), &self.shell, side_effects);
     }
 
     fn workspace(&mut self, mut section: Section<'_>, here: &Path) {

@@ -2,7 +2,7 @@
 
 use crate::{config::ShellSettings, containment};
 use std::sync::Arc;
-use toolyard::ToolFactory;
+use toolyard::{Sandbox, ToolFactory};
 use toolyard_tools::shell::Shell;
 
 /// The tool, with its settings.
@@ -17,7 +17,7 @@ pub(crate) fn tool(settings: &ShellSettings) -> Arc<dyn ToolFactory> {
     if let Some(bytes) = settings.output_bytes {
         shell = shell.output_bytes(bytes);
     }
-    if settings.is_confined {
+    if settings.sandbox == Sandbox::Process {
         shell = shell.confined();
     }
     Arc::new(shell)

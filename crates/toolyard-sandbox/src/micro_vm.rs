@@ -8,6 +8,7 @@
 //!   the workspace ◄─ what changed, unless it changed here too ◄──────────────────────────────────┘
 //! ```
 
+mod attended;
 mod copied;
 mod ended;
 mod granted;
@@ -20,12 +21,10 @@ use serde_json::Value;
 use std::{future::pending, num::NonZeroU32, path::PathBuf, sync::Arc};
 use tokio::{task::spawn_blocking, time::Instant};
 use toolyard::{Execution, Failure, Running, SandboxError, Stopped, Work};
-use toolyard_core::{
-    Command, OutputKind, Program, ProgramIo, Sandbox, ToolContext, ToolError, ToolOutput, Usage,
-};
+use toolyard_core::{Command, Program, ProgramIo, Sandbox, ToolContext, ToolError, ToolOutput, Usage};
 use toolyard_program::Given;
 use toolyard_tools::Workspace;
-use toolyard_vm::{Call, CallFile, End, Machines};
+use toolyard_vm::{Call, CallFile, Change, End, Machines};
 use written_back::Back;
 
 /// The most bytes of files that go into a machine, and come back, unless something else is set.
@@ -42,6 +41,10 @@ const MEMORY_MIB: NonZeroU32 = NonZeroU32::new(128).expect("it is not zero");
 /// ended by itself, what it changed where it may write is written back through the [`Workspace`]: contents and new
 /// directories, no modes. A file that has changed here meanwhile is left alone, and the call fails with its name, outcome
 /// unknown. A file of more than 8 MiB is not written back. Of a call that was stopped nothing is.
+///
+/// # Programs for people
+/// A command of the [`Shell`](toolyard_tools::shell::Shell) has no input and one output, and its result is the same as on
+/// the host. Each has a machine of its own: what it leaves to the next one is the workspace.
 ///
 /// # Limits
 /// Memory is that of the machine: the largest of the [sizes](Self::memory) within the limit. There is no other.
@@ -123,9 +126,6 @@ impl VmSandbox {
             let Some(Program::Command(command)) = execution.tool.program(execution.args)? else {
                 return Err(broken("it has no program that a machine could run".to_owned()));
             };
-            let ProgramIo::Contract(kind) = command.io else {
-                return Err(broken("a program for people does not run in a machine".to_owned()));
-            };
             let cx = &execution.cx;
             if cx.is_cancelled() {
                 return Err(ToolError::cancelled("cancelled before it started").no_side_effect().into());
@@ -136,7 +136,7 @@ impl VmSandbox {
             let copied = spawn_blocking(move || Copied::of(granted, &files, files_max)).await;
             let copied = copied.map_err(|error| broken(error.to_string()))?.map_err(broken)?;
             let call = call(&command, execution.args, cx, &copied).returned_bytes(files_max);
-            self.run(memory, call, copied, kept, kind, cx).await
+            self.run(memory, call, copied, kept, &command.io, cx).await
         };
         Ok(Running { result: Work::sandboxed(work), stopped: Stopped::WhenDropped })
     }
@@ -147,44 +147,63 @@ impl VmSandbox {
         call: Call,
         copied: Copied,
         kept: Vec<PathBuf>,
-        kind: OutputKind,
+        io: &ProgramIo,
         cx: &ToolContext,
     ) -> Result<ToolOutput, Failure> {
         let started_at = Instant::now();
-        let ended = self.machines.run(memory.get(), call, cx.cancelled()).await;
-        let mut ended = ended.map_err(|error| broken(error.why))?;
-        let usage = Usage::lasting(started_at.elapsed());
-        let changes = std::mem::replace(&mut ended.changes, Ok(Vec::new()));
-        let workspace = cx.resource::<Workspace>().cloned();
-        // Ends with this future: nothing is written for a call that has been given up.
-        let wanted = Arc::new(());
-        let while_wanted = Arc::downgrade(&wanted);
-        let back = spawn_blocking(move || match (changes, workspace) {
-            (Ok(changes), Some(workspace)) => {
-                let is_wanted = || while_wanted.strong_count() > 0;
-                Back { workspace: &workspace, copied: &copied, kept: &kept }.write(changes, is_wanted)
+        let mut stopped = toolyard_tools::shell::Stopped::Cancelled;
+        let stop = async {
+            match io {
+                ProgramIo::Contract(_) => cx.cancelled().await,
+                ProgramIo::Terminal(terminal) => stopped = attended::stopped(terminal, cx).await,
             }
-            (Ok(_), None) => Ok(()),
-            (Err(why), _) => Err(format!("what it changed was not taken back: {why}")),
-        });
-        let back = back.await.unwrap_or_else(|error| Err(error.to_string()));
-        drop(wanted);
-        Ok(usage.told_in(ended::result(ended, kind, back))?)
+        };
+        let ended = self.machines.run(memory.get(), call, stop).await;
+        let mut ended = ended.map_err(|error| broken(error.why))?;
+        let elapsed = started_at.elapsed();
+        let changes = std::mem::replace(&mut ended.changes, Ok(Vec::new()));
+        let back = write_back(changes, copied, kept, cx).await;
+        let result = match io {
+            ProgramIo::Contract(kind) => ended::result(ended, *kind, back),
+            ProgramIo::Terminal(terminal) => attended::answer(ended, terminal, stopped, elapsed, back),
+        };
+        Ok(Usage::lasting(elapsed).told_in(result)?)
     }
 }
 
-/// What a machine is given by the contract, of the tool's own, and of files.
+/// Writes what a program changed back to the workspace.
+///
+/// # Errors
+/// What is not written, and why.
+///
+/// # Cancel safety
+/// Dropping the future ends the writing: nothing is written for a call that has been given up.
+async fn write_back(
+    changes: Result<Vec<Change>, String>,
+    copied: Copied,
+    kept: Vec<PathBuf>,
+    cx: &ToolContext,
+) -> Result<(), String> {
+    let changes = changes.map_err(|why| format!("what it changed was not taken back: {why}"))?;
+    let Some(workspace) = cx.resource::<Workspace>().cloned() else { return Ok(()) };
+    // Ends with this future.
+    let wanted = Arc::new(());
+    let while_wanted = Arc::downgrade(&wanted);
+    let back = spawn_blocking(move || {
+        let is_wanted = || while_wanted.strong_count() > 0;
+        Back { workspace: &workspace, copied: &copied, kept: &kept }.write(changes, is_wanted)
+    });
+    back.await.unwrap_or_else(|error| Err(error.to_string()))
+}
+
+/// What a machine is given of the tool's own, by the contract unless it is for people, and of files.
 fn call(command: &Command, args: &Value, cx: &ToolContext, copied: &Copied) -> Call {
-    let given = Given::new(args, cx, Instant::now());
-    let mut call =
-        Call::new(&command.program).arguments(command.arguments.iter().cloned()).variable("HOME", "/tmp");
+    let mut call = Call::new(&command.program).arguments(command.arguments.iter().cloned());
     for variable in &*command.variables {
         call = call.variable(&*variable.name, variable.value.clone());
     }
-    // What the contract says stands above what the configuration says.
-    for (name, value) in given.variables() {
-        call = call.variable(name, value);
-    }
+    // Whoever's home is meant, it is not in there.
+    let mut call = by_contract(call.variable("HOME", "/tmp"), command, args, cx);
     if let Some(root) = copied.root() {
         call = call.within(root.join(&command.directory));
     }
@@ -194,9 +213,21 @@ fn call(command: &Command, args: &Value, cx: &ToolContext, copied: &Copied) -> C
     });
     let call = copied.writable().fold(call, Call::returned);
     let cx = cx.clone();
-    call.input(given.into_document())
-        .kept(command.output_bytes, ERRORS_BYTES)
-        .on_errors(move |text| cx.emit(text))
+    call.kept(command.output_bytes, ERRORS_BYTES).on_errors(move |text| cx.emit(text))
+}
+
+/// The document and the variables of the contract, which stand above what the configuration says; of a program for people
+/// one output.
+fn by_contract(call: Call, command: &Command, args: &Value, cx: &ToolContext) -> Call {
+    match command.io {
+        ProgramIo::Terminal(_) => call.merged(),
+        ProgramIo::Contract(_) => {
+            let given = Given::new(args, cx, Instant::now());
+            let variables = given.variables().into_iter();
+            let call = variables.fold(call, |call, (name, value)| call.variable(name, value));
+            call.input(given.into_document())
+        }
+    }
 }
 
 /// The sandbox failed before the program started.

@@ -20,6 +20,7 @@ mod settings;
 mod tool;
 mod usage;
 
+pub use answer::{Finished, Stopped};
 pub use arguments::COMMAND_BYTES_MAX;
 pub use running::Attended;
 pub use settings::{ENVIRONMENT, OUTPUT_BYTES, Shell};

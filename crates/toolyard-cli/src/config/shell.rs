@@ -2,6 +2,7 @@
 
 use super::section::Section;
 use std::{ops::RangeInclusive, time::Duration};
+use toolyard::{Grant, PolicyRules, Rule, Sandbox, SideEffects};
 
 /// The name of the tool.
 pub(crate) const SHELL: &str = "shell";
@@ -13,7 +14,8 @@ pub(crate) const HAS_SHELL: bool = cfg!(unix);
 const OUTPUT_BYTES: RangeInclusive<u64> = 1 << 10..=1 << 20;
 
 /// Where commands may run.
-const SANDBOXES: &[(&str, bool)] = &[("host", false), ("process", true)];
+const SANDBOXES: &[(&str, Sandbox)] =
+    &[("host", Sandbox::Host), ("process", Sandbox::Process), ("micro_vm", Sandbox::MicroVm)];
 
 /// How commands run; settings that are left out have the tool's defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -24,8 +26,8 @@ pub(crate) struct ShellSettings {
     pub(crate) timeout: Option<Duration>,
     /// The number of bytes of output that are kept.
     pub(crate) output_bytes: Option<usize>,
-    /// Whether commands run in the process sandbox unless a rule says otherwise.
-    pub(crate) is_confined: bool,
+    /// Where commands run unless a rule says otherwise.
+    pub(crate) sandbox: Sandbox,
 }
 
 /// Reads the section.
@@ -33,10 +35,20 @@ pub(super) fn read(mut section: Section<'_>) -> ShellSettings {
     let environment = environment(&mut section);
     let timeout = section.duration("timeout");
     let bytes = section.integer("output_bytes", *OUTPUT_BYTES.start(), *OUTPUT_BYTES.end());
-    let is_confined = section.choice("sandbox", SANDBOXES).is_some_and(|(is_confined, _)| is_confined);
+    let sandbox = section.choice("sandbox", SANDBOXES).map_or(Sandbox::Host, |(sandbox, _)| sandbox);
     section.finish();
     let output_bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
-    ShellSettings { environment, timeout, output_bytes, is_confined }
+    ShellSettings { environment, timeout, output_bytes, sandbox }
+}
+
+/// The rules, with the place of commands where they name none: a virtual machine is no place that a tool has of its own.
+pub(super) fn placed(rules: PolicyRules, settings: &ShellSettings, side_effects: SideEffects) -> PolicyRules {
+    match (rules.rule(SHELL, side_effects), settings.sandbox) {
+        (Rule::Allow(grant @ Grant { sandbox: None, .. }), Sandbox::MicroVm) => {
+            rules.tool(SHELL, Rule::Allow(Grant { sandbox: Some(Sandbox::MicroVm), ..grant }))
+        }
+        _ => rules,
+    }
 }
 
 fn environment(section: &mut Section<'_>) -> Option<Vec<String>> {

@@ -1,6 +1,6 @@
 use super::*;
 use std::time::Duration;
-use toolyard::{ConfirmationMode, LimitScope, SideEffects, ToolSettings};
+use toolyard::{ConfirmationMode, LimitScope, Rule, Sandbox, SideEffects, ToolSettings};
 
 mod mcp;
 mod permission;
@@ -227,7 +227,7 @@ fn the_shell_is_there_when_it_is_enabled() {
         environment: Some(vec!["PATH".to_owned(), "CI".to_owned()]),
         timeout: Some(Duration::from_secs(300)),
         output_bytes: Some(2048),
-        is_confined: false,
+        sandbox: Sandbox::Host,
     };
     assert_eq!(config.shell, settings);
     let spec = config.spec("shell").unwrap();
@@ -235,6 +235,24 @@ fn the_shell_is_there_when_it_is_enabled() {
     assert!(!Config::default().enabled.contains(&"shell"));
     let missing = "the tool 'shell' is not enabled: add it to [builtin] enable";
     refused("[tools.shell]", 1, missing);
+}
+
+/// SB-3: where commands run is said by the shell's section, unless a rule says it.
+#[cfg(unix)]
+#[test]
+fn a_rule_says_more_than_the_shells_section() {
+    let sandbox = |more: &str| {
+        let text = format!("[builtin]\nenable = [\"shell\"]\n[shell]\nsandbox = \"micro_vm\"\n{more}");
+        match read(&text).unwrap().policy.rules.rule("shell", SideEffects::Execute) {
+            Rule::Allow(grant) => Some((grant.sandbox, grant.limits.wall_time)),
+            Rule::Deny => None,
+        }
+    };
+    assert_eq!(sandbox(""), Some((Some(Sandbox::MicroVm), None)));
+    let limited = Some((Some(Sandbox::MicroVm), Some(Duration::from_secs(1))));
+    assert_eq!(sandbox("[policy.side_effects]\nexecute = { wall_time = \"1s\" }"), limited);
+    assert_eq!(sandbox("[policy.rules]\nshell = { sandbox = \"host\" }"), Some((Some(Sandbox::Host), None)));
+    assert_eq!(sandbox("[policy.rules]\nshell = \"deny\""), None);
 }
 
 #[test]

@@ -42,11 +42,15 @@ impl Yard {
     }
 
     fn command(&self, args: &[&str]) -> Done {
+        self.called(args, &json!({"calls": [{"call_id": "a", "name": "t", "arguments": {"b": 1}}]}))
+    }
+
+    /// The program with these calls.
+    fn called(&self, args: &[&str], calls: &Value) -> Done {
         let file = self.place.join("toolyard.toml");
         let mut command = program(&[args, &["--config", file.to_str().unwrap()]].concat());
         command.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("machines-of-program"));
-        let call = json!({"calls": [{"call_id": "a", "name": "t", "arguments": {"b": 1}}]});
-        fed(command, &call.to_string())
+        fed(command, &calls.to_string())
     }
 
     fn set_up(&self) -> Done {
@@ -116,5 +120,53 @@ fn what_is_missing_is_named() {
     assert_eq!(
         (&result["error"]["code"], &result["error"]["outcome"]),
         (&json!("sandbox_error"), &json!("not_started"))
+    );
+}
+
+/// SB-2, SB-3, SB-7: a session of the shell in machines: each command has the workspace as the one before left it, one
+/// output, which is streamed, its exit code in the result, and its own limit of time; `check` says where they run.
+#[test]
+fn the_shell_runs_in_machines() {
+    let yard = Yard::new("machine-shell", "true", &parts());
+    if is_missing(&yard.set_up()) {
+        return;
+    }
+    let file = yard.place.join("toolyard.toml");
+    let config = fs::read_to_string(&file).unwrap();
+    let more = "[builtin]\nenable = [\"shell\"]\n[shell]\nsandbox = \"micro_vm\"\n";
+    fs::write(&file, format!("{more}{config}")).unwrap();
+    let checked = yard.command(&["check"]).stdout;
+    assert!(!checked.contains("warning") && !checked.contains("unconfined"), "{checked}");
+    let call = |id: &str, command: &str, more: Value| {
+        let mut arguments = json!({"command": command});
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"call_id": id, "name": "shell", "arguments": arguments})
+    };
+    let calls = json!({"calls": [
+        call("make", "mkdir notes && echo 'in a machine' > notes/a; uname -n; id -u; echo $HOME; cat", json!({})),
+        call("read", "cat a; cat b; exit 3", json!({"cwd": "notes"})),
+        call("kill", "kill -9 $$", json!({})),
+        call("reach", "cat /etc/shadow ../toolyard.toml; grep -cv lo: /proc/net/dev", json!({})),
+        call("wait", "echo so far; echo lost > notes/b; sleep 600", json!({"timeout_ms": 10_000})),
+    ]});
+    let log = yard.place.join("log.jsonl");
+    let done = yard
+        .called(&["run", "--report", "none", "--approve", "auto", "--events", log.to_str().unwrap()], &calls);
+    let results = done.json()["results"].take();
+    let text = |at: usize| results[at]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{results}"));
+    assert_eq!(text(0), "(none)\n0\n/tmp\n");
+    assert_eq!(text(1), "exit code 3\nin a machine\ncat: can't open 'b': No such file or directory\n");
+    assert_eq!(text(2), "killed by signal 9\n[no output]");
+    assert!(text(3).matches("No such file").count() == 2 && text(3).ends_with("\n2\n"), "{results}");
+    assert_eq!(results[4]["error"]["code"], "timeout", "{results}");
+    assert!(
+        results[4].to_string().contains("so far") && !yard.place.join("work/notes/b").exists(),
+        "{results}"
+    );
+    assert_eq!(fs::read_to_string(yard.place.join("work/notes/a")).unwrap(), "in a machine\n");
+    let events = fs::read_to_string(log).unwrap();
+    assert!(
+        events.lines().any(|line| line.contains("tool.output_delta") && line.contains("so far")),
+        "{events}"
     );
 }

@@ -8,26 +8,49 @@ use toolyard_process::{End, HeadTail, NotStarted, Ran, Rest};
 /// The text that stands for an empty output.
 const NO_OUTPUT: &str = "[no output]";
 
-/// Why a command was stopped.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Stopped {
+/// Why a program for people was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped {
     /// The call was cancelled, or its time was up.
     Cancelled,
     /// It took longer than the limit in the call's arguments.
     Limit(Duration),
 }
 
-/// A command that has ended.
-pub(super) struct Finished<'a> {
-    pub(super) command: &'a str,
-    pub(super) ran: Ran,
-    pub(super) stopped: Option<Stopped>,
-    pub(super) elapsed: Duration,
-    pub(super) output: HeadTail,
+/// A program for people that has ended, such as a command of the [`Shell`](super::Shell), for whoever ran it elsewhere.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use toolyard_process::{End, HeadTail, Ran, Rest};
+/// use toolyard_tools::shell::Finished;
+/// let mut output = HeadTail::new(1024);
+/// output.push(b"no such file\n");
+/// let ran = Ran { end: Some(End::Exited(1)), rest: Some(Rest { left: 0, surviving: 0 }), used: None };
+/// let finished = Finished { command: "cat x", ran, stopped: None, elapsed: Duration::from_millis(3), output };
+/// let answer = finished.answer().unwrap();
+/// assert_eq!((answer.success, answer.to_text()), (false, "exit code 1\nno such file\n".to_owned()));
+/// ```
+#[derive(Debug)]
+pub struct Finished<'a> {
+    /// What it is called in its result, such as the command line.
+    pub command: &'a str,
+    /// How it ended.
+    pub ran: Ran,
+    /// Why it was stopped, if it was.
+    pub stopped: Option<Stopped>,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// Its one output.
+    pub output: HeadTail,
 }
 
 impl Finished<'_> {
-    pub(super) fn answer(self) -> Result<ToolOutput, ToolError> {
+    /// The result of its call: its output, with the exit code before it where that is not zero.
+    ///
+    /// # Errors
+    /// [`ToolError`] for one that did not end by itself, with its output so far.
+    pub fn answer(self) -> Result<ToolOutput, ToolError> {
         match (self.ran.end, self.stopped) {
             // The command ended before the stop took effect, so its own result counts.
             (Some(end), _) => Ok(self.ended(end)),
