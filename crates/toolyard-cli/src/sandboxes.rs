@@ -94,7 +94,7 @@ async fn process_described(config: &Config) -> String {
         return format!("not available: {why}");
     }
     let landlock =
-        if toolyard_process::has_landlock() { ", landlock" } else { " (the kernel has no landlock)" };
+        if toolyard_process::landlock_version() > 0 { ", landlock" } else { " (the kernel has no landlock)" };
     let limits = limits(config);
     format!(
         "files, processes and network by namespaces and seccomp{landlock}; granted hosts through a proxy; {limits}"

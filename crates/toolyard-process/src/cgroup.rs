@@ -16,7 +16,7 @@ mod limits;
 mod own;
 
 pub use limits::GroupLimits;
-pub(crate) use own::{Own, enter};
+pub(crate) use own::{Own, enter, hide_others};
 
 use crate::Limit;
 use files::Directory;
@@ -68,7 +68,7 @@ impl Cgroup {
             return Err(lacking("has no cgroup.kill, which kernels have since 5.14".to_owned()));
         }
         let (no_memory, no_processes) = (enable(&group, "memory"), enable(&group, "pids"));
-        let own = Own::make(&path, &GroupLimits::default())?;
+        let own = Own::make(&path, &GroupLimits::default(), 0)?;
         let no_memory = no_memory.err().or_else(|| own.swaps().then(swaps));
         Ok(Self { path, no_memory, no_processes: no_processes.err() })
     }

@@ -8,9 +8,12 @@
 //!          └─ the program, and all that it starts: gone when init is
 //! ```
 //!
+//! Where a user may make no namespaces, landlock and seccomp are what is left, if that is asked for: `alone`.
+//!
 //! Each layer is applied by a process before it executes the next: nothing runs between a fork and an exec, and no
 //! descriptor is made from a number, so that all of it is safe code.
 
+mod alone;
 mod attend;
 mod binds;
 mod door;
@@ -22,16 +25,21 @@ mod syscalls;
 mod system;
 mod user;
 
-pub(crate) use inside::{INIT, init, start};
+pub use alone::landlock_alone_lacks;
+pub(crate) use alone::{ENTER, enter};
+pub(crate) use inside::{INIT, init};
 pub use limits::ProcessLimits;
-pub use rights::has_landlock;
+pub use rights::landlock_version;
 pub use system::{SYSTEM, SYSTEM_FILES};
 
-use crate::{Cgroup, GroupLimits};
+use crate::{Cgroup, GroupLimits, launch::Received};
 use serde::{Deserialize, Serialize};
 use std::{
     io,
-    os::fd::OwnedFd,
+    os::{
+        fd::{BorrowedFd, OwnedFd},
+        unix::net::UnixStream,
+    },
     path::{Component, Path, PathBuf},
 };
 
@@ -67,6 +75,7 @@ pub struct Confinement {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Layout {
+    pub(crate) means: Means,
     pub(crate) system: Vec<PathBuf>,
     pub(crate) grants: Vec<Grant>,
     /// Paths inside that are not written, although they lie in one that is.
@@ -77,6 +86,18 @@ pub(crate) struct Layout {
     pub(crate) group: Option<Group>,
     /// Whether it has a way out.
     pub(crate) has_door: bool,
+}
+
+/// What confines a program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Means {
+    /// Namespaces, and within them landlock and seccomp.
+    Namespaces,
+    /// Landlock and seccomp.
+    Landlock {
+        /// Where the directory for its temporary files is made.
+        place: PathBuf,
+    },
 }
 
 /// A group for a program.
@@ -107,6 +128,7 @@ impl Confinement {
     pub fn new() -> Self {
         let system = SYSTEM.iter().chain(SYSTEM_FILES).map(PathBuf::from).collect();
         let layout = Layout {
+            means: Means::Namespaces,
             system,
             grants: Vec::new(),
             kept: Vec::new(),
@@ -116,6 +138,21 @@ impl Confinement {
             has_door: false,
         };
         Self { layout, handles: Vec::new() }
+    }
+
+    /// Confines it by landlock and seccomp alone, for machines on which a user may make no namespaces. This is weaker:
+    /// [`landlock_alone_lacks`] says what it lacks, and with which kernels there is none.
+    ///
+    /// - What it is granted it finds where the host has it, as otherwise; the rest is there and cannot be opened.
+    /// - In a directory that holds something [kept](Self::keep) nothing is made, renamed or removed. The files in it are
+    ///   written in place, and the directories in it as they were granted.
+    /// - Instead of a `/tmp` it has a directory of its own within that of this process ([`std::env::temp_dir`]), which the
+    ///   variables `TMPDIR` and `HOME` name. It is removed when the program has ended.
+    /// - It makes no sockets, and has no [way out](Self::door).
+    /// - A limit on processes needs a [group](Self::cgroup): without namespaces all those of its user would count.
+    pub fn landlock_alone(mut self) -> Self {
+        self.layout.means = Means::Landlock { place: std::env::temp_dir() };
+        self
     }
 
     /// Replaces the parts of the system that it reaches, read only: those that exist of these absolute paths.
@@ -171,12 +208,42 @@ impl Confinement {
         if self.handles.len() > GRANTS_MAX {
             return wrong(format!("more than {GRANTS_MAX} paths are granted"));
         }
+        if let Means::Landlock { place } = &self.layout.means {
+            if self.layout.has_door {
+                return wrong("without namespaces there is no way out of it".to_owned());
+            }
+            if self.layout.limits.processes.is_some() {
+                return wrong("without namespaces a limit on its processes needs a group".to_owned());
+            }
+            if !place.is_absolute() {
+                return wrong(format!(
+                    "the directory for temporary files, '{}', is not absolute",
+                    place.display()
+                ));
+            }
+        }
         let grants = self.layout.grants.iter().map(|grant| &grant.at);
         match grants.chain(&self.layout.system).chain(&self.layout.kept).find(|path| !is_plain(path)) {
             Some(path) => wrong(format!("'{}' is not an absolute path without '..'", path.display())),
             None => Ok(()),
         }
     }
+}
+
+/// Starts a program confined, and waits until all of it has ended. For a helper, which is of no other use afterwards.
+pub(crate) fn start(received: Received, socket: UnixStream) -> io::Result<()> {
+    let means = received.confined().map(|confined| confined.layout.means.clone());
+    match means {
+        Some(Means::Landlock { place }) => alone::start(received, &place, socket),
+        _ => inside::start(received, socket),
+    }
+}
+
+/// Whether a path leads to what is open.
+fn is_same(handle: BorrowedFd<'_>, path: &Path) -> bool {
+    let identity = |file: rustix::fs::Stat| (file.st_dev, file.st_ino);
+    let (open, found) = (rustix::fs::fstat(handle), rustix::fs::stat(path));
+    open.is_ok_and(|open| found.is_ok_and(|found| identity(open) == identity(found)))
 }
 
 /// Whether a path is absolute, and says by its name alone where it leads.

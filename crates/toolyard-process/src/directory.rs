@@ -38,12 +38,12 @@ impl Directory {
         !matches!(self, Self::Inherited)
     }
 
-    /// The path of it inside of what a program is confined to.
+    /// The path of it inside of what a program is confined to; `None` for the program's temporary directory.
     #[cfg(target_os = "linux")]
-    pub(crate) fn inside(&self) -> PathBuf {
+    pub(crate) fn inside(&self) -> Option<&std::path::Path> {
         match self {
-            Self::Inherited => PathBuf::from("/tmp"),
-            Self::Path(path) | Self::Open { path, .. } => path.clone(),
+            Self::Inherited => None,
+            Self::Path(path) | Self::Open { path, .. } => Some(path),
         }
     }
 

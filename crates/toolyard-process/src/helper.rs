@@ -12,13 +12,14 @@ use std::{
     env,
     ffi::OsStr,
     fs,
+    future::pending,
     io::{self, Write as _},
     os::{fd::AsFd as _, unix::net::UnixStream},
     path::{Path, PathBuf},
     process,
     sync::atomic::{AtomicBool, Ordering},
 };
-pub(crate) use supervision::{Supervision, used};
+pub(crate) use supervision::{Supervision, program, start, used};
 
 /// The running program, even if the file at its path has been replaced since.
 pub(crate) const THIS_PROGRAM: &str = "/proc/self/exe";
@@ -88,7 +89,8 @@ pub fn help_if_asked() {
     let asked = env::args_os().nth(1);
     let done = match asked.as_deref() {
         Some(asked) if asked == OsStr::new(Helper::ARGUMENT) => help(),
-        Some(asked) if asked == OsStr::new(confine::INIT) => init(),
+        Some(asked) if asked == OsStr::new(confine::INIT) => next(confine::init),
+        Some(asked) if asked == OsStr::new(confine::ENTER) => next(confine::enter),
         _ => return CLAIMED.store(true, Ordering::Relaxed),
     };
     process::exit(i32::from(done.is_err()))
@@ -105,10 +107,10 @@ fn help() -> io::Result<()> {
     })
 }
 
-/// Runs as the first process of what a program is confined to.
-fn init() -> io::Result<()> {
+/// Runs as the process after a helper, which hands on to it over its standard input.
+fn next(run: impl FnOnce(&UnixStream) -> io::Result<()>) -> io::Result<()> {
     close_inherited()?;
-    confine::init(&UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?))
+    run(&UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?))
 }
 
 fn help_over(socket: UnixStream) -> io::Result<()> {
@@ -118,7 +120,7 @@ fn help_over(socket: UnixStream) -> io::Result<()> {
     descendants(getpid())?; // a helper that cannot see its processes must not start any
     let received = Received::receive(&socket)?;
     match received.confined() {
-        None => Supervision::run(received.into_command()?, socket),
+        None => Supervision::run(program(received.into_command()?), pending(), socket),
         Some(_) => confine::start(received, socket),
     }
 }

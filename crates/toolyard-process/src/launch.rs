@@ -3,7 +3,8 @@
 //! ```text
 //!   length (4 bytes, big endian)   JSON, without a line end   then only orders
 //!   └ with it, as SCM_RIGHTS: standard input, output, error, and the directory if there is one,
-//!     or what a confined program is granted, and where its door goes if it has one
+//!     or what a confined program is granted, and where its door goes if it has one;
+//!     what a helper hands on to another has its own after those
 //! ```
 //!
 //! It goes over the socket and not into the helper's arguments and environment, where every process of the user could
@@ -16,12 +17,13 @@ mod search;
 
 use crate::{
     Program,
-    confine::{Group, Layout},
+    confine::{Grant, Group, Layout},
     pipes::Theirs,
 };
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::{
+    ffi::{OsStr, OsString},
     io::{self, Write as _},
     os::{
         fd::{AsFd, OwnedFd},
@@ -56,13 +58,13 @@ pub(crate) struct Launch {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Confined {
     pub(crate) layout: Layout,
-    /// The directory it starts in, inside.
-    directory: Bytes,
+    /// The directory it starts in, inside; that of its temporary files without one.
+    directory: Option<Bytes>,
 }
 
 impl Confined {
-    pub(crate) fn directory(&self) -> &Path {
-        Path::new(self.directory.as_os_str())
+    pub(crate) fn directory(&self) -> Option<&Path> {
+        self.directory.as_ref().map(|directory| Path::new(directory.as_os_str()))
     }
 }
 
@@ -77,18 +79,9 @@ pub(crate) struct Received {
     handles: Vec<OwnedFd>,
 }
 
-/// What the first process inside receives.
-pub(crate) struct Inside {
-    pub(crate) received: Received,
-    /// The socket over which it is told what to do.
-    pub(crate) control: OwnedFd,
-    /// What it enters its group by, if it has one.
-    pub(crate) entrance: Option<OwnedFd>,
-}
-
 impl Launch {
     pub(crate) fn of(program: &Program, has_directory: bool) -> Self {
-        let bytes = |text: &std::ffi::OsString| Bytes::of(text);
+        let bytes = |text: &OsString| Bytes::of(text);
         Self {
             program: Bytes::of(program.path.as_os_str()),
             args: program.args.iter().map(bytes).collect(),
@@ -96,7 +89,7 @@ impl Launch {
             has_directory,
             confined: program.confinement.as_ref().map(|confinement| Confined {
                 layout: confinement.layout.clone(),
-                directory: Bytes::of(program.directory.inside().as_os_str()),
+                directory: program.directory.inside().map(|directory| Bytes::of(directory.as_os_str())),
             }),
         }
     }
@@ -162,32 +155,48 @@ impl Received {
     /// Takes out where the program's door goes, if it has one: the last of what came.
     pub(crate) fn take_door(&mut self) -> io::Result<Option<OwnedFd>> {
         let has_door = self.confined().is_some_and(|confined| confined.layout.has_door);
-        has_door.then(|| self.handles.pop().ok_or_else(missing)).transpose()
+        has_door.then(|| self.take_last()).transpose()
     }
 
-    /// Hands the launch on to the first process inside, with the socket over which that is told what to do, and what it
-    /// enters its group by. What was granted is mounted by then.
-    pub(crate) fn send_inside(
+    /// Forgets what it is granted, for whoever has mounted that.
+    pub(crate) fn without_handles(mut self) -> Self {
+        self.handles.clear();
+        self
+    }
+
+    /// Grants a confined program a directory for its temporary files, to which these variables lead, whatever they had
+    /// said, and where it starts unless it starts elsewhere.
+    pub(crate) fn give_home(&mut self, handle: OwnedFd, at: &Path, variables: &[&str]) {
+        let Launch { confined: Some(confined), env, .. } = &mut self.launch else { return };
+        confined.layout.grants.push(Grant { at: at.to_owned(), is_writable: true });
+        self.handles.push(handle);
+        confined.directory.get_or_insert_with(|| Bytes::of(at.as_os_str()));
+        env.retain(|(name, _)| !variables.iter().any(|variable| name.as_os_str() == *variable));
+        env.extend(variables.iter().map(|name| (Bytes::of(OsStr::new(name)), Bytes::of(at.as_os_str()))));
+    }
+
+    /// Hands the launch on to the next process of this program, which takes out what is sent `with` it, the last first.
+    pub(crate) fn hand_on(
         self,
         socket: &UnixStream,
-        control: OwnedFd,
-        entrance: Option<OwnedFd>,
+        with: impl IntoIterator<Item = OwnedFd>,
     ) -> io::Result<()> {
         let document = self.launch.document()?;
         let theirs = Theirs { stdin: self.stdin, stdout: self.stdout, stderr: self.stderr };
-        let others: Vec<OwnedFd> = [control].into_iter().chain(entrance).collect();
+        let others: Vec<OwnedFd> = self.handles.into_iter().chain(with).collect();
         let rest = send(socket, document, &theirs, &others)?;
         let mut socket = socket;
         socket.write_all(&rest)
     }
 
-    /// Receives what was sent by [`send_inside`](Self::send_inside).
-    pub(crate) fn receive_inside(socket: &UnixStream) -> io::Result<Inside> {
-        let mut received = Self::receive(socket)?;
-        let entrance = received.group().is_some().then(|| received.handles.pop().ok_or_else(missing));
-        let entrance = entrance.transpose()?;
-        let control = received.handles.pop().ok_or_else(missing)?;
-        Ok(Inside { received, control, entrance })
+    /// Takes out the last descriptor that came.
+    pub(crate) fn take_last(&mut self) -> io::Result<OwnedFd> {
+        self.handles.pop().ok_or_else(missing)
+    }
+
+    /// Takes out what the program enters its group by, if it gets one: the last of what came.
+    pub(crate) fn take_entrance(&mut self) -> io::Result<Option<OwnedFd>> {
+        self.group().is_some().then(|| self.take_last()).transpose()
     }
 
     /// Enters the directory, which this process shares with the program then, and returns what starts the program.

@@ -71,7 +71,10 @@ pub mod utf8;
 #[cfg(target_os = "linux")]
 pub use cgroup::{Cgroup, GroupLimits};
 #[cfg(target_os = "linux")]
-pub use confine::{Confinement, GRANTS_MAX, ProcessLimits, SYSTEM, SYSTEM_FILES, TMP_BYTES, has_landlock};
+pub use confine::{
+    Confinement, GRANTS_MAX, ProcessLimits, SYSTEM, SYSTEM_FILES, TMP_BYTES, landlock_alone_lacks,
+    landlock_version,
+};
 pub use containment::Containment;
 pub use deltas::{DELTA_BYTES_MAX, DELTAS_BYTES_MAX, Deltas};
 #[cfg(target_os = "linux")]

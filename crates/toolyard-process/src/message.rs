@@ -2,6 +2,7 @@
 
 use crate::{End, Limit, NotStarted, Ran, Report, Rest, Used};
 use serde::{Deserialize, Serialize};
+use std::io;
 
 /// One message of a helper.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +16,8 @@ pub(crate) enum Message {
     Refused(String),
     /// It could not be confined.
     NotConfined(String),
+    /// It could not be confined for want of namespaces.
+    NoNamespaces(String),
     /// It has ended by itself.
     Ended(End),
     /// What the processes that have ended used.
@@ -39,6 +42,13 @@ impl Message {
     }
 }
 
+impl From<io::Error> for Message {
+    /// What there is to tell of an error before the program is started, unless it is about that.
+    fn from(error: io::Error) -> Self {
+        Self::NotConfined(error.to_string())
+    }
+}
+
 /// What a helper has told so far.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
@@ -57,6 +67,7 @@ impl Heard {
             Message::Started => {}
             Message::Refused(why) => self.refused = Some(NotStarted::Refused(why)),
             Message::NotConfined(why) => self.refused = Some(NotStarted::NotConfined(why)),
+            Message::NoNamespaces(why) => self.refused = Some(NotStarted::NoNamespaces(why)),
             Message::Ended(end) => self.end = Some(end),
             Message::Used(used) => self.used = Some(used),
             Message::Limit(limit) => self.limit = Some(limit),
@@ -116,6 +127,7 @@ mod tests {
             Message::Limit(Limit::CpuTime),
             Message::Done(Rest { left: 2, surviving: 1 }),
             Message::Refused("no such\nfile".to_owned()),
+            Message::NoNamespaces("not permitted".to_owned()),
         ];
         for message in messages {
             let line = String::from_utf8(message.line()).unwrap();

@@ -95,6 +95,8 @@ pub enum NotStarted {
     Refused(String),
     /// It could not be confined as it was to be, for this reason.
     NotConfined(String),
+    /// It could not be confined because this machine lets its user make no namespaces, for this reason.
+    NoNamespaces(String),
     /// Its helper exited before it started the program: it is no helper, or was killed.
     HelperEnded,
 }
@@ -102,7 +104,7 @@ pub enum NotStarted {
 impl fmt::Display for NotStarted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refused(why) | Self::NotConfined(why) => f.write_str(why),
+            Self::Refused(why) | Self::NotConfined(why) | Self::NoNamespaces(why) => f.write_str(why),
             Self::HelperEnded => f.write_str("its helper exited before the program started"),
         }
     }

@@ -37,15 +37,16 @@ pub(crate) struct Own {
 }
 
 impl Own {
-    /// Makes a group in the one at this path, with these limits; CPU time is for the caller to look at.
+    /// Makes a group in the one at this path, with these limits, and room for so many processes beside those that are
+    /// limited; CPU time is for the caller to look at.
     ///
     /// # Errors
     /// Also when a limit cannot be kept.
-    pub(crate) fn make(path: &Path, limits: &GroupLimits) -> io::Result<Self> {
+    pub(crate) fn make(path: &Path, limits: &GroupLimits, beside: u64) -> io::Result<Self> {
         let parent = Directory::open(path)?;
         left::remove(&parent, path);
         let own = Self::new(parent)?;
-        own.apply(limits)?;
+        own.apply(limits, beside)?;
         Ok(own)
     }
 
@@ -63,7 +64,7 @@ impl Own {
         Err(io::Error::other("no name is free in it"))
     }
 
-    fn apply(&self, limits: &GroupLimits) -> io::Result<()> {
+    fn apply(&self, limits: &GroupLimits, beside: u64) -> io::Result<()> {
         let GroupLimits { memory, cpu_time: _, processes } = limits;
         let write = |limit: Limit, file: &str, text: &str| {
             let written = self.directory.write(file, text);
@@ -77,8 +78,7 @@ impl Own {
             }
         }
         match processes {
-            // The first process of the namespace is one of them.
-            Some(most) => write(Limit::Processes, "pids.max", &most.saturating_add(1).to_string()),
+            Some(most) => write(Limit::Processes, "pids.max", &most.saturating_add(beside).to_string()),
             None => Ok(()),
         }
     }
@@ -155,11 +155,15 @@ fn claim(parent: &Directory, name: &str) -> io::Result<Option<Directory>> {
     Ok((directory.lock() && directory.is(parent, name)?).then_some(directory))
 }
 
-/// Enters a group by this, and sees no other from then on. The machine ends this process before others when it has no
+/// Enters a group by this. The machine ends this process before others when it has no
 /// memory left, and the group can always end it.
 pub(crate) fn enter(entrance: OwnedFd) -> io::Result<()> {
     fs::write("/proc/self/oom_score_adj", "1000")?;
-    File::from(entrance).write_all(b"0").map_err(|error| named("enter its group", error))?;
+    File::from(entrance).write_all(b"0").map_err(|error| named("enter its group", error))
+}
+
+/// Sees no group but its own from then on. It needs a user namespace of its own.
+pub(crate) fn hide_others() -> io::Result<()> {
     unshare(CloneFlags::CLONE_NEWCGROUP).map_err(|error| named("hide other groups", error.into()))
 }
 

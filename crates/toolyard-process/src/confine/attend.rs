@@ -6,10 +6,16 @@ use rustix::{
     io::Errno,
     process::{Pid, PidfdFlags, pidfd_open},
 };
-use std::{fs, os::fd::OwnedFd, process::Child, time::Duration};
+use std::{
+    cell::Cell, convert::Infallible, fs, future::pending, os::fd::OwnedFd, process::Child, time::Duration,
+};
+use tokio::time::sleep;
 
 /// The shortest time after which CPU time is looked at again.
 const SHORTEST: Duration = Duration::from_millis(10);
+
+/// The longest: the kernel does not take just any.
+const LONGEST: Duration = Duration::from_secs(3600);
 
 /// Waits until init has ended. Returns the limit of its group that was reached.
 pub(super) fn attend(init: &mut Child, group: &Own, cpu_time: Option<Duration>) -> Option<Limit> {
@@ -39,6 +45,23 @@ fn watch(init: &Child, group: &Own, most: Duration) -> bool {
     }
 }
 
+/// Ends all that is in a group when it has used this CPU time, and notes it. Without a limit there is nothing to do.
+///
+/// # Cancel safety
+/// Dropping the future ends the watch and nothing else.
+pub(super) async fn spend(limit: Option<(&Own, Duration)>, is_spent: &Cell<bool>) -> Infallible {
+    let Some((group, most)) = limit else { return pending().await };
+    let processors = processors();
+    while let Some(left) =
+        group.cpu_time().ok().and_then(|used| most.checked_sub(used)).filter(|left| !left.is_zero())
+    {
+        sleep(pause(left, processors).min(LONGEST)).await;
+    }
+    is_spent.set(true);
+    group.kill();
+    pending().await
+}
+
 /// The processors of this machine. Those that this process may use are fewer than those that the program may come to use.
 fn processors() -> u32 {
     let is_one = |line: &&str| {
@@ -55,8 +78,7 @@ fn pause(left: Duration, processors: u32) -> Duration {
 }
 
 fn has_ended(handle: &OwnedFd, within: Duration) -> Result<bool, Errno> {
-    // A longer time than the kernel takes is looked at again after an hour.
-    let within = Timespec::try_from(within.min(Duration::from_secs(3600))).map_err(|_| Errno::INVAL)?;
+    let within = Timespec::try_from(within.min(LONGEST)).map_err(|_| Errno::INVAL)?;
     poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&within)).map(|ended| ended > 0)
 }
 

@@ -10,8 +10,8 @@ use super::{Group, attend::attend, door, rights, root, syscalls, user};
 use crate::{
     Limit, Rest,
     cgroup::{self, Own},
-    helper::{Supervision, THIS_PROGRAM, used},
-    launch::{Inside, Received},
+    helper::{Supervision, THIS_PROGRAM, program, used},
+    launch::Received,
     message::Message,
 };
 use rustix::{
@@ -19,11 +19,13 @@ use rustix::{
     process::{DumpableBehavior, Signal, set_dumpable_behavior, set_parent_process_death_signal, setsid},
 };
 use std::{
+    future::pending,
     io::{self, Write as _},
     os::{
         fd::OwnedFd,
         unix::{net::UnixStream, process::CommandExt as _},
     },
+    path::Path,
     process::{Child, Command, Stdio},
 };
 
@@ -34,34 +36,40 @@ pub(crate) const INIT: &str = "--toolyard-init-process";
 const INIT_NAME: &str = "toolyard-init";
 const HOST_NAME: &[u8] = b"toolyard";
 
+/// How many processes are in the group beside the program's.
+const INIT_PROCESSES: u64 = 1;
+
+/// Where it starts unless it starts elsewhere: its own `/tmp`.
+const HOME: &str = "/tmp";
+
 /// Starts a program confined, and waits until all of it has ended. For a helper, which has one thread, and is of no other
 /// use afterwards: it has left its namespaces.
-pub(crate) fn start(received: Received, socket: UnixStream) -> io::Result<()> {
+pub(super) fn start(received: Received, socket: UnixStream) -> io::Result<()> {
     let mut messages = socket.try_clone()?;
-    let not_confined = |error: io::Error| Message::NotConfined(error.to_string()).line();
     let cpu_time = received.group().and_then(|group| group.limits.cpu_time);
     // Made before the namespaces, in which this process is nobody to the rest of the machine.
-    let group = match received.group().map(own).transpose() {
+    let group = match received.group().map(|group| own(group, INIT_PROCESSES)).transpose() {
         Ok(group) => group,
-        Err(error) => return messages.write_all(&not_confined(error)),
+        Err(error) => return messages.write_all(&Message::from(error).line()),
     };
     match hand_on(received, socket, group.as_ref()) {
         Ok(mut init) => match group {
             Some(group) => messages.write_all(&told(attend(&mut init.process, &group, cpu_time), &group)),
             None => init.process.wait().map(drop),
         },
-        Err(error) => messages.write_all(&not_confined(error)),
+        Err(why) => messages.write_all(&why.line()),
     }
 }
 
-fn own(group: &Group) -> io::Result<Own> {
+/// Makes its group, in which there are so many processes beside the program's.
+pub(super) fn own(group: &Group, beside: u64) -> io::Result<Own> {
     let Group { within, limits } = group;
-    Own::make(within, limits)
+    Own::make(within, limits, beside)
         .map_err(|error| user::named(&format!("make a group in '{}'", within.display()), error))
 }
 
-/// What there is to tell of a group. Init tells all else, unless it was ended with the program.
-fn told(limit: Option<Limit>, group: &Own) -> Vec<u8> {
+/// What there is to tell of a group. Whoever supervises the program tells all else, unless it was ended with that.
+pub(super) fn told(limit: Option<Limit>, group: &Own) -> Vec<u8> {
     let used = used().map(|used| Message::Used(group.used(used)));
     let done = matches!(limit, Some(Limit::Memory | Limit::CpuTime)).then_some(Message::Done(Rest::NONE));
     let told = limit.map(Message::Limit).into_iter().chain(used).chain(done);
@@ -76,13 +84,13 @@ struct Init {
 }
 
 /// Makes what the program is confined to, and starts init in it.
-fn hand_on(mut received: Received, socket: UnixStream, group: Option<&Own>) -> io::Result<Init> {
+fn hand_on(mut received: Received, socket: UnixStream, group: Option<&Own>) -> Result<Init, Message> {
     let entrance = group.map(Own::entrance).transpose()?;
     let door = received.take_door()?;
     let Some(confined) = received.confined() else {
-        return Err(io::Error::other("nothing to confine it to"));
+        return Err(io::Error::other("nothing to confine it to").into());
     };
-    let who = user::leave()?;
+    let who = user::leave().map_err(|error| Message::NoNamespaces(error.to_string()))?;
     door.map_or(Ok(()), door::open)?;
     root::make(&confined.layout, received.handles(), who)?;
     user::hand_down()?;
@@ -90,23 +98,30 @@ fn hand_on(mut received: Received, socket: UnixStream, group: Option<&Own>) -> i
     let mut init = Command::new(THIS_PROGRAM);
     init.arg0(INIT_NAME).arg(INIT).env_clear().stdin(Stdio::from(OwnedFd::from(theirs)));
     let process = init.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-    received.send_inside(&ours, socket.into(), entrance)?;
+    received.without_handles().hand_on(&ours, std::iter::once(socket.into()).chain(entrance))?;
     Ok(Init { process, _socket: ours })
 }
 
 /// Runs as init: enters the root, and supervises the program there.
 pub(crate) fn init(socket: &UnixStream) -> io::Result<()> {
     setsid()?;
-    let Inside { received, control, entrance } = Received::receive_inside(socket)?;
+    let mut received = Received::receive(socket)?;
+    let (entrance, control) = (received.take_entrance()?, received.take_last()?);
     let mut messages = UnixStream::from(control.try_clone()?);
-    let entered = entrance.map_or(Ok(()), cgroup::enter).and_then(|()| enter(&received));
+    let entered = entrance.map_or(Ok(()), enter_group).and_then(|()| enter(&received));
     if let Err(error) = entered.and_then(|()| end_with_helper(socket)) {
-        return messages.write_all(&Message::NotConfined(error.to_string()).line());
+        return messages.write_all(&Message::from(error).line());
     }
     match received.into_command() {
-        Ok(command) => Supervision::run(command, control.into()),
+        Ok(command) => Supervision::run(program(command), pending(), control.into()),
         Err(error) => messages.write_all(&Message::Refused(error.to_string()).line()),
     }
+}
+
+/// Enters the group, and sees no other from then on.
+fn enter_group(entrance: OwnedFd) -> io::Result<()> {
+    cgroup::enter(entrance)?;
+    cgroup::hide_others()
 }
 
 /// Enters the root, and keeps nothing that the program must not have.
@@ -116,7 +131,7 @@ fn enter(received: &Received) -> io::Result<()> {
     };
     rustix::system::sethostname(HOST_NAME)?;
     root::enter()?;
-    std::env::set_current_dir(confined.directory())
+    std::env::set_current_dir(confined.directory().unwrap_or(Path::new(HOME)))
         .map_err(|error| user::named("enter its directory", error))?;
     user::give_up()?;
     // The program is the same user, and must not look into this process or change it.

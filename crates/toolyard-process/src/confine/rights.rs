@@ -2,25 +2,49 @@
 
 use super::Layout;
 use landlock::{
-    ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset,
-    RulesetAttr as _, RulesetCreatedAttr as _, Scope,
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd,
+    Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, Scope,
 };
-use std::{io, path::Path};
+use std::{fmt, io, path::Path};
 
 /// The newest version that this code knows; an older kernel enforces what it knows.
-const NEWEST: ABI = ABI::V8;
+pub(super) const NEWEST: ABI = ABI::V8;
 
-/// Whether the kernel of this machine has landlock, which bounds files once more within the namespaces of a confined
-/// program.
-pub fn has_landlock() -> bool {
-    let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
-    ruleset.handle_access(AccessFs::from_all(ABI::V1)).and_then(Ruleset::create).is_ok()
+/// The versions that differ in what they keep of a program, each newer than the one before.
+const VERSIONS: [ABI; 6] = [ABI::V1, ABI::V2, ABI::V3, ABI::V4, ABI::V5, ABI::V6];
+
+/// The version of landlock (its ABI) that the kernel of this machine has; 0 if it has none, and 6 for any from that on,
+/// because the newer ones keep no more of what is asked of them here.
+///
+/// Landlock bounds files once more within the namespaces of a confined program, and
+/// [alone](crate::Confinement::landlock_alone) where there are no namespaces.
+pub fn landlock_version() -> u32 {
+    let newest = VERSIONS.into_iter().rfind(|version| has(*version));
+    newest.map_or(0, |version| version as u32)
+}
+
+/// Whether the kernel has all of a version.
+fn has(version: ABI) -> bool {
+    let of_files = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(version));
+    let of_networks = of_files.and_then(|it| {
+        if version < ABI::V4 { Ok(it) } else { it.handle_access(AccessNet::from_all(version)) }
+    });
+    let all = of_networks
+        .and_then(|it| if version < ABI::V6 { Ok(it) } else { it.scope(Scope::from_all(version)) });
+    all.and_then(Ruleset::create).is_ok()
+}
+
+/// The error of landlock as one of the system.
+pub(super) fn failed(error: impl fmt::Display) -> io::Error {
+    io::Error::other(format!("landlock: {error}"))
 }
 
 /// Bounds this process, which is in its new root already, and all that it starts. A kernel without landlock bounds
 /// nothing: the namespaces do.
 pub(super) fn bound(layout: &Layout) -> io::Result<()> {
-    restrict(layout).map_err(|error| io::Error::other(format!("landlock: {error}")))
+    restrict(layout).map_err(failed)
 }
 
 fn restrict(layout: &Layout) -> Result<(), landlock::RulesetError> {

@@ -93,30 +93,41 @@ const NEW_NAMESPACES: [i32; 7] = [
 const TERMINAL_INPUT: [u64; 2] = [libc::TIOCSTI, TIOCLINUX];
 const TIOCLINUX: u64 = 0x541C;
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+/// What is refused, by the number of the call: always, or if one of its rules matches.
+pub(super) type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// What is made of rules.
+pub(super) type Refused<T> = Result<T, seccompiler::BackendError>;
 
 /// Bounds this process and all that it starts. With a door it may make the sockets that lead there.
 pub(super) fn bound(has_door: bool) -> io::Result<()> {
-    let failed = |error: seccompiler::Error| io::Error::other(format!("seccomp: {error}"));
-    for filter in filters(has_door).map_err(|error| failed(error.into()))? {
-        apply_filter(&filter).map_err(failed)?;
-    }
-    Ok(())
+    let filters = filters(has_door).map_err(|error| failed(error.into()))?;
+    filters.iter().try_for_each(|filter| apply_filter(filter).map_err(failed))
 }
 
-fn filters(has_door: bool) -> Result<[BpfProgram; 2], seccompiler::BackendError> {
+/// Forbids these calls too.
+pub(super) fn forbid(more: impl FnOnce() -> Refused<Rules>) -> io::Result<()> {
+    let filter = more().and_then(|rules| filter(rules, libc::EPERM));
+    filter.map_err(Into::into).and_then(|filter| apply_filter(&filter)).map_err(failed)
+}
+
+fn failed(error: seccompiler::Error) -> io::Error {
+    io::Error::other(format!("seccomp: {error}"))
+}
+
+fn filters(has_door: bool) -> Refused<[BpfProgram; 2]> {
     let forbidden = forbidden(has_door)?;
     let unknown = UNKNOWN.iter().map(|call| (*call, Vec::new())).collect();
     Ok([filter(forbidden, libc::EPERM)?, filter(unknown, libc::ENOSYS)?])
 }
 
-fn filter(rules: Rules, error: i32) -> Result<BpfProgram, seccompiler::BackendError> {
+fn filter(rules: Rules, error: i32) -> Refused<BpfProgram> {
     let rules = by_every_number(rules);
     let action = SeccompAction::Errno(error.unsigned_abs());
     SeccompFilter::new(rules, SeccompAction::Allow, action, env::consts::ARCH.try_into()?)?.try_into()
 }
 
-fn forbidden(has_door: bool) -> Result<Rules, seccompiler::BackendError> {
+fn forbidden(has_door: bool) -> Refused<Rules> {
     let mut rules: Rules = FORBIDDEN.iter().map(|call| (*call, Vec::new())).collect();
     let namespaces = NEW_NAMESPACES.iter().map(|flag| {
         let flag = flag.unsigned_abs().into();
@@ -133,7 +144,7 @@ fn forbidden(has_door: bool) -> Result<Rules, seccompiler::BackendError> {
 }
 
 /// The sockets that are not TCP: other protocols have streams too, and are less tried.
-fn sockets() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+fn sockets() -> Refused<Vec<SeccompRule>> {
     let other = |argument, allowed: [i32; 2]| {
         let differs = allowed.map(|it| when(argument, SeccompCmpOp::Ne, it.unsigned_abs().into()));
         SeccompRule::new(differs.into_iter().collect::<Result<_, _>>()?)
@@ -144,14 +155,14 @@ fn sockets() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
 
 /// The pairs of sockets that are not the pipes that runtimes make of them: those that are no streams of this machine.
 /// Datagrams could be addressed to others.
-fn pairs() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+fn pairs() -> Refused<Vec<SeccompRule>> {
     let local = libc::AF_UNIX.unsigned_abs().into();
     let elsewhere = SeccompRule::new(vec![when(0, SeccompCmpOp::Ne, local)?]);
     other_types().chain([elsewhere]).collect()
 }
 
 /// The sockets that are no streams, by the second argument of the calls that make some.
-fn other_types() -> impl Iterator<Item = Result<SeccompRule, seccompiler::BackendError>> {
+fn other_types() -> impl Iterator<Item = Refused<SeccompRule>> {
     const TYPES: u64 = 0xF;
     let stream: u64 = libc::SOCK_STREAM.unsigned_abs().into();
     let of_type = |it| SeccompRule::new(vec![when(1, SeccompCmpOp::MaskedEq(TYPES), it)?]);
@@ -159,7 +170,7 @@ fn other_types() -> impl Iterator<Item = Result<SeccompRule, seccompiler::Backen
 }
 
 /// A condition on the low half of an argument, which is all that the kernel looks at in these.
-fn when(argument: u8, op: SeccompCmpOp, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+pub(super) fn when(argument: u8, op: SeccompCmpOp, value: u64) -> Refused<SeccompCondition> {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, op, value)
 }
 

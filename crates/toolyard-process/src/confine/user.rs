@@ -36,9 +36,9 @@ pub(super) fn leave() -> io::Result<Who> {
         | CloneFlags::CLONE_NEWIPC
         | CloneFlags::CLONE_NEWUTS
         | CloneFlags::CLONE_NEWNET;
-    unshare(own).map_err(|error| named("make namespaces", error.into()))?;
+    unshare(own).map_err(|error| denied("make namespaces", error.into()))?;
     let write = |file: &str, text: String| {
-        fs::write(format!("/proc/self/{file}"), text).map_err(|error| named(&format!("write {file}"), error))
+        fs::write(format!("/proc/self/{file}"), text).map_err(|error| denied(&format!("write {file}"), error))
     };
     write("setgroups", "deny".to_owned())?;
     write("uid_map", format!("{} {uid} 1", who.uid))?;
@@ -64,6 +64,29 @@ pub(super) fn give_up() -> io::Result<()> {
     clear_ambient_capability_set()?;
     let none = CapabilitySet::empty();
     Ok(set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?)
+}
+
+/// The settings of the kernel that keep a user from namespaces, with the value that does, and what that means.
+const FORBIDDING: [(&str, &str, &str); 3] = [
+    (
+        "kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        "AppArmor keeps user namespaces from programs without a profile that allows them",
+    ),
+    ("kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone is 0"),
+    ("user/max_user_namespaces", "0", "user.max_user_namespaces is 0"),
+];
+
+/// The error with what was tried, and why the system says no, if it says that.
+fn denied(what: &str, error: io::Error) -> io::Error {
+    let forbids = |(setting, value, _): &&(&str, &str, &str)| {
+        fs::read_to_string(format!("/proc/sys/{setting}")).is_ok_and(|set| set.trim() == *value)
+    };
+    let error = named(what, error);
+    match FORBIDDING.iter().find(forbids) {
+        Some((_, _, why)) => io::Error::new(error.kind(), format!("{error}: {why}")),
+        None => error,
+    }
 }
 
 fn not_root(id: u32) -> u32 {

@@ -12,6 +12,7 @@ use nix::sys::{
 };
 use rustix::process::{Pid, WaitOptions, WaitStatus, getpid, wait};
 use std::{
+    convert::Infallible,
     io,
     os::unix::{net::UnixStream as StdUnixStream, process::CommandExt as _},
     process::Command,
@@ -43,8 +44,13 @@ pub(crate) struct Supervision {
 }
 
 impl Supervision {
-    /// Starts the program and ends all that it leaves. The socket carries orders and messages.
-    pub(crate) fn run(command: Command, socket: StdUnixStream) -> io::Result<()> {
+    /// Starts the program and ends all that it leaves. The socket carries orders and messages. What is done `beside` that
+    /// ends with it.
+    pub(crate) fn run(
+        start: impl FnOnce() -> Result<Pid, Message>,
+        beside: impl Future<Output = Infallible>,
+        socket: StdUnixStream,
+    ) -> io::Result<()> {
         socket.set_nonblocking(true)?;
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
@@ -53,19 +59,23 @@ impl Supervision {
             let control = Control::new(orders)?;
             let children = signal(SignalKind::child())?;
             let mut supervision = Self { children, control, messages };
-            supervision.supervise(command).await;
+            tokio::select! {
+                biased;
+                () = supervision.supervise(start) => {}
+                never = beside => match never {},
+            }
             // The socket is the helper's too, which may have more to tell.
             supervision.messages.forget();
             Ok(())
         })
     }
 
-    async fn supervise(&mut self, command: Command) {
+    async fn supervise(&mut self, start: impl FnOnce() -> Result<Pid, Message>) {
         self.send(Message::Starting).await;
-        let main = match start(command) {
+        let main = match start() {
             Ok(main) => main,
-            Err(error) => {
-                self.send(Message::Refused(error.to_string())).await;
+            Err(why) => {
+                self.send(why).await;
                 return self.send(Message::Done(Rest::NONE)).await;
             }
         };
@@ -156,11 +166,14 @@ impl Supervision {
     }
 }
 
-/// Starts the program in a group of its own. The command has the helper's copies of its descriptors, which end here.
-fn start(mut command: Command) -> io::Result<Pid> {
-    let child = command.process_group(0).spawn()?;
-    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    pid.ok_or_else(|| io::Error::other("the program has no process id"))
+/// What starts this program.
+pub(crate) fn program(command: Command) -> impl FnOnce() -> Result<Pid, Message> {
+    || start(command).map_err(|error| Message::Refused(error.to_string()))
+}
+
+/// Starts a program in a group of its own. The command has the helper's copies of its descriptors, which end here.
+pub(crate) fn start(mut command: Command) -> io::Result<Pid> {
+    Ok(Pid::from_child(&command.process_group(0).spawn()?))
 }
 
 fn end(status: WaitStatus) -> End {

@@ -16,7 +16,9 @@ use toolyard_process::{
 /// Whether this machine can confine programs. Where tests must run, it has to.
 pub(super) async fn is_missing() -> bool {
     let report = run(Program::new("/bin/true").confined(Confinement::new()), &helper()).await.1;
-    let Report::NotStarted(NotStarted::NotConfined(why)) = report else { return false };
+    let Report::NotStarted(NotStarted::NoNamespaces(why) | NotStarted::NotConfined(why)) = report else {
+        return false;
+    };
     assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{why}");
     eprintln!("skipped: this machine cannot confine programs: {why}");
     true

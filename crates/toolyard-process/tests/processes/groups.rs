@@ -12,7 +12,9 @@ use std::{
     process::{Command, Stdio},
     time::Duration,
 };
-use toolyard_process::{Cgroup, End, GroupLimits, Limit, NotStarted, Program, Report};
+use toolyard_process::{
+    Cgroup, End, GroupLimits, Limit, NotStarted, Program, Report, landlock_alone_lacks, landlock_version,
+};
 
 /// A delegated group of this test's own.
 struct Delegated(PathBuf);
@@ -143,6 +145,40 @@ async fn processes_together_are_limited() {
     let few = "for n in 1 2 3 4 5 6 7 8 9; do sleep 0.1 & done; wait; exit 3";
     let (_, report) = delegated.shell(&yard, limits, few).await;
     assert_eq!((end(&report), delegated.groups()), (Some(End::Exited(3)), 0));
+}
+
+/// SB-4, SB-8: a group keeps the same limits of a program that has no namespaces, and goes with it.
+#[tokio::test]
+async fn a_group_needs_no_namespaces() {
+    let Some(delegated) = Delegated::new("alone").await else { return };
+    if landlock_alone_lacks(landlock_version()).is_err() {
+        return;
+    }
+    let yard = Yard::new();
+    let shell = async |limits, command| {
+        let confinement = within(&yard.path(), true).landlock_alone().cgroup(&delegated.open(), limits);
+        run(yard.shell(command).confined(confinement), &helper()).await
+    };
+    let limits = GroupLimits { cpu_time: Some(Duration::from_secs(1)), ..GroupLimits::default() };
+    let spin = "echo so far; trap '' TERM; for n in 1 2 3; do (setsid sh -c 'while :; do :; done' &); done; wait; sleep 600";
+    let (text, report) = shell(limits, spin).await;
+    assert_eq!((end(&report), &*text), (Some(End::Limit(Limit::CpuTime)), "so far\n"));
+    assert!(matches!(report, Report::Ran(ran) if ran.used.unwrap().cpu >= limits.cpu_time.unwrap()));
+    assert_eq!((yard.census(), delegated.groups()), (0, 0));
+    let (text, report) = shell(limits, "echo 0 >/sys/fs/cgroup/cgroup.procs || echo stays").await;
+    assert!(end(&report) == Some(End::Exited(0)) && text.ends_with("stays\n"), "{text}");
+    if !delegated.lacks(Limit::Processes) {
+        let limits = GroupLimits { processes: Some(20), ..GroupLimits::default() };
+        let (text, report) = shell(limits, "while :; do sleep 600 & echo one; done").await;
+        assert_eq!(end(&report), Some(End::Limit(Limit::Processes)), "{text}");
+        assert_eq!(text.matches("one\n").count(), 19, "the shell is one of them: {text}");
+    }
+    if !delegated.lacks(Limit::Memory) {
+        let limits = GroupLimits { memory: Some(96 << 20), ..GroupLimits::default() };
+        let (_, report) = shell(limits, "head -c 150m /dev/zero | tail -c 150m | sleep 2").await;
+        assert_eq!(end(&report), Some(End::Limit(Limit::Memory)));
+    }
+    assert_eq!((yard.census(), delegated.groups()), (0, 0));
 }
 
 /// SB-4: a program sees no group, and a way out of one is closed.

@@ -6,6 +6,8 @@
 #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 #[cfg(target_os = "linux")]
+mod alone;
+#[cfg(target_os = "linux")]
 mod confined;
 mod containments;
 #[cfg(target_os = "linux")]

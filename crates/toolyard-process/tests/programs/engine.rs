@@ -3,6 +3,7 @@
 //! ```text
 //! toolyard-process-engine DIRECTORY COMMAND            runs `sh -c COMMAND` there and prints its output
 //! toolyard-process-engine DIRECTORY COMMAND CGROUP     the same, confined, in a group within that one
+//! toolyard-process-engine DIRECTORY COMMAND landlock   the same, confined by landlock alone
 //! ```
 
 use std::error::Error;
@@ -33,9 +34,10 @@ mod linux {
         let (directory, command) = (args.next().ok_or("no DIRECTORY")?, args.next().ok_or("no COMMAND")?);
         let program = Program::new("/bin/sh").args(["-c".to_owned(), command]).env("PATH", "/usr/bin:/bin");
         let program = program.env("MARK", &directory).directory(&directory);
+        let confinement = Confinement::new().grant(File::open(&directory)?, &directory, true);
         let program = match args.next() {
+            Some(alone) if alone == "landlock" => program.confined(confinement.landlock_alone()),
             Some(group) => {
-                let confinement = Confinement::new().grant(File::open(&directory)?, &directory, true);
                 program.confined(confinement.cgroup(&Cgroup::open(group)?, GroupLimits::default()))
             }
             None => program,
