@@ -19,7 +19,7 @@ use crate::{
     tools::{class, limit},
 };
 use std::{fmt::Write, num::NonZeroUsize, time::Duration};
-use toolyard::{Budget, Engine, OnSerialFailure, ToolEntry, wording::Span};
+use toolyard::{Budget, Engine, OnSerialFailure, Sandbox, ToolEntry, wording::Span};
 
 /// Validates the configuration and prints the resulting settings.
 pub(crate) async fn check(args: CheckArgs) -> Result<Exit, Error> {
@@ -27,7 +27,8 @@ pub(crate) async fn check(args: CheckArgs) -> Result<Exit, Error> {
     setup.connect().await?;
     let engine = setup.engine().build().await?;
     let resilience = resilience::table(&setup.config, &engine);
-    let sandboxes = sandboxes::described(&setup.config).await;
+    let has_landlock = permission::uses(&setup, &engine, Sandbox::Landlock);
+    let sandboxes = sandboxes::described(&setup.config, has_landlock).await;
     let (settings, table) = (settings(&setup, &sandboxes), table(&setup, &engine));
     let permission = permission::table(&setup, &engine);
     let warnings = warnings(&setup, &engine);

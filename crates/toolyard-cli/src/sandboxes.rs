@@ -8,6 +8,10 @@ use crate::{
 use std::{path::PathBuf, sync::Arc};
 use toolyard::{Backend, HostBackend, Sandbox};
 use toolyard_egress::Egress;
+#[cfg(target_os = "linux")]
+use toolyard_process::{landlock_alone_lacks, landlock_version};
+#[cfg(target_os = "linux")]
+use toolyard_sandbox::Means;
 use toolyard_sandbox::{RemoteSandbox, Sandboxes};
 
 /// Where the calls of an engine with this configuration execute.
@@ -49,7 +53,7 @@ pub(crate) fn system(config: &Config) -> Vec<PathBuf> {
 /// Whether this program has this sandbox here.
 pub(crate) fn exists(config: &Config, sandbox: Sandbox) -> bool {
     matches!(sandbox, Sandbox::Host | Sandbox::Remote)
-        || cfg!(target_os = "linux") && sandbox == Sandbox::Process
+        || cfg!(target_os = "linux") && matches!(sandbox, Sandbox::Process | Sandbox::Landlock)
         || modules::EXIST && sandbox == Sandbox::Wasm
         || config.machines.exist() && sandbox == Sandbox::MicroVm
 }
@@ -57,8 +61,8 @@ pub(crate) fn exists(config: &Config, sandbox: Sandbox) -> bool {
 /// Whether a sandbox keeps a limit on this machine.
 pub(crate) fn keeps(config: &Config, sandbox: Sandbox, limit: &str) -> bool {
     #[cfg(target_os = "linux")]
-    if sandbox == Sandbox::Process {
-        return lacks(config, limit).is_none();
+    if let Some(means) = [Means::Namespaces, Means::Landlock].into_iter().find(|it| it.sandbox() == sandbox) {
+        return lacks(config, means, limit).is_none();
     }
     #[cfg(not(target_os = "linux"))]
     let _ = config;
@@ -72,13 +76,19 @@ pub(crate) fn keeps(config: &Config, sandbox: Sandbox, limit: &str) -> bool {
 /// How services are reached.
 const SCHEMES: &str = if cfg!(feature = "mcp-https") { "http or https" } else { "http alone" };
 
-/// What this machine enforces, a line for each sandbox (SB-4).
-pub(crate) async fn described(config: &Config) -> Vec<(&'static str, String)> {
+/// Whether calls in a sandbox can reach hosts that are granted.
+pub(crate) fn reaches_hosts(sandbox: Sandbox) -> bool {
+    sandbox != Sandbox::Landlock
+}
+
+/// What this machine enforces, a line for each sandbox (SB-4), and what *landlock* lacks if a rule names it.
+pub(crate) async fn described(config: &Config, has_landlock: bool) -> Vec<(&'static str, String)> {
     let host = "confines nothing; limits wall time and output";
     let remote = format!("a service at its own origin, {SCHEMES}; limits wall time and output");
     vec![
         ("host", host.to_owned()),
         ("process", process_described(config).await),
+        ("landlock", landlock_described(config, has_landlock).await),
         ("wasm", modules::DESCRIBED.to_owned()),
         ("micro_vm", config.machines.described()),
         ("remote", remote),
@@ -90,23 +100,47 @@ async fn process_described(config: &Config) -> String {
     let Some(process) = process(config) else {
         return "not available: this program cannot help it".to_owned();
     };
-    if let Err(why) = process.probe().await {
+    if let Err(why) = process.probe(Means::Namespaces).await {
         return format!("not available: {why}");
     }
-    let landlock =
-        if toolyard_process::landlock_version() > 0 { ", landlock" } else { " (the kernel has no landlock)" };
-    let limits = limits(config);
+    let landlock = if landlock_version() > 0 { ", landlock" } else { " (the kernel has no landlock)" };
+    let limits = limits(config, Means::Namespaces);
     format!(
         "files, processes and network by namespaces and seccomp{landlock}; granted hosts through a proxy; {limits}"
     )
 }
 
-/// Which limits the process sandbox keeps here, and why not the others.
+/// What is said of calls that are confined without namespaces.
 #[cfg(target_os = "linux")]
-fn limits(config: &Config) -> String {
+async fn landlock_described(config: &Config, is_in_use: bool) -> String {
+    let lacks = landlock_alone_lacks(landlock_version());
+    let probed = match (process(config), &lacks) {
+        (None, _) => Err("this program cannot help it".to_owned()),
+        (Some(_), Err(why)) => Err(why.clone()),
+        (Some(process), Ok(_)) => process.probe(Means::Landlock).await,
+    };
+    if let Err(why) = probed {
+        return format!("not available: {why}");
+    }
+    let limits = limits(config, Means::Landlock);
+    let what = format!("files by landlock, no sockets and no namespaces by seccomp; no network; {limits}");
+    if !is_in_use {
+        return format!("only where a rule says so, because it is weaker than process; {what}");
+    }
+    let lacks = lacks.unwrap_or_default().into_iter().map(|lacks| format!("{LACKS}{lacks}"));
+    format!("{what}; weaker than process, which keeps what this does not:{}", lacks.collect::<String>())
+}
+
+/// What stands before each thing that a sandbox lacks: a line of its own, below what is said of it.
+#[cfg(target_os = "linux")]
+const LACKS: &str = "\n               - ";
+
+/// Which limits these means keep here, and why not the others.
+#[cfg(target_os = "linux")]
+fn limits(config: &Config, means: Means) -> String {
     let (mut kept, mut unkept) = (vec!["wall time", "output"], Vec::<String>::new());
     for limit in LIMITS {
-        match lacks(config, limit) {
+        match lacks(config, means, limit) {
             None => kept.push(limit),
             Some(why) => unkept.push(format!("{limit} ({why})")),
         }
@@ -118,14 +152,19 @@ fn limits(config: &Config) -> String {
     format!("limits {}{}{unkept}", kept.join(", "), groups.unwrap_or_default())
 }
 
-/// Why the process sandbox does not keep a limit here.
+/// Why these means do not keep a limit here.
 #[cfg(target_os = "linux")]
-fn lacks<'a>(config: &'a Config, limit: &str) -> Option<&'a str> {
-    toolyard_sandbox::ProcessSandbox::lacks(limit, config.process.cgroup.as_ref())
+fn lacks<'a>(config: &'a Config, means: Means, limit: &str) -> Option<&'a str> {
+    toolyard_sandbox::ProcessSandbox::lacks(means, limit, config.process.cgroup.as_ref())
 }
 
 #[cfg(not(target_os = "linux"))]
 async fn process_described(_: &Config) -> String {
+    "not available: it exists on Linux alone".to_owned()
+}
+
+#[cfg(not(target_os = "linux"))]
+async fn landlock_described(_: &Config, _: bool) -> String {
     "not available: it exists on Linux alone".to_owned()
 }
 

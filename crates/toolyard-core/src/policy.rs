@@ -87,6 +87,9 @@ pub enum Sandbox {
     Host,
     /// In a process of its own.
     Process,
+    /// In a process of its own, without namespaces: what a machine that allows none can keep of
+    /// [`Process`](Self::Process). Weaker, and never where a call runs unless a policy names it.
+    Landlock,
     /// In a WebAssembly runtime.
     Wasm,
     /// In a virtual machine.
@@ -97,7 +100,8 @@ pub enum Sandbox {
 
 impl Sandbox {
     /// Every sandbox that has a name.
-    pub const ALL: [Self; 5] = [Self::Host, Self::Process, Self::Wasm, Self::MicroVm, Self::Remote];
+    pub const ALL: [Self; 6] =
+        [Self::Host, Self::Process, Self::Landlock, Self::Wasm, Self::MicroVm, Self::Remote];
 
     /// Its position in [`ALL`](Self::ALL).
     ///
@@ -115,6 +119,7 @@ impl Sandbox {
         match self {
             Self::Host => "host",
             Self::Process => "process",
+            Self::Landlock => "landlock",
             Self::Wasm => "wasm",
             Self::MicroVm => "micro_vm",
             Self::Remote => "remote",

@@ -1,7 +1,7 @@
 //! What runs a call of a tool that is not a part of this program: data, which a sandbox executes (SB-1).
 //!
 //! ```text
-//!   Tool::program(&args) ─► Program ─┬─ Command   a program that is started   ─► process, host, micro_vm
+//!   Tool::program(&args) ─► Program ─┬─ Command   a program that is started   ─► process, landlock, host, micro_vm
 //!                                    ├─ Module    a WebAssembly module        ─► wasm
 //!                                    └─ Service   an address                  ─► remote
 //! ```

@@ -54,7 +54,7 @@ mod wasm;
 #[cfg(all(feature = "micro-vm", target_os = "linux", target_arch = "x86_64"))]
 pub use micro_vm::VmSandbox;
 #[cfg(target_os = "linux")]
-pub use process::ProcessSandbox;
+pub use process::{Means, ProcessSandbox};
 pub use remote::RemoteSandbox;
 pub use sandboxes::Sandboxes;
 pub use tool::{FileError, PortableTool};

@@ -3,20 +3,23 @@
 //! ```text
 //!   Execution ─► limits ─ one that cannot be kept is refused by name (SB-4); those of all processes need a group
 //!             ─► reach ── paths, opened by handle ──► Confinement ─► a helper ─► the program, confined
-//!             │        hosts ──► door, and a proxy behind it ──┤         │
+//!             │        hosts ──► door, and a proxy behind it ──┤         │   by namespaces, or by landlock alone
 //!             ─► Tool::program ─► a command ─────────────────┘         │
 //!                                            by the contract, or as a program for people ─► result
 //! ```
 
 mod granted;
 mod kept;
+mod means;
 mod way_out;
 
 use crate::{command, unwritten::Unwritten};
+pub use means::Means;
 use serde_json::Value;
+
 use std::path::{Path, PathBuf};
 use toolyard::{Execution, Failure, Running, SandboxError, Stopped, Work};
-use toolyard_core::{Command, HostPattern, Program, ProgramIo, Sandbox, ToolContext, ToolError, ToolOutput};
+use toolyard_core::{Command, HostPattern, Program, ProgramIo, ToolContext, ToolError, ToolOutput};
 use toolyard_egress::Egress;
 use toolyard_process::{Cgroup, Confinement, Containment, GroupLimits, Helper, NotStarted, Started};
 use toolyard_tools::shell::Attended;
@@ -26,6 +29,9 @@ use way_out::WayOut;
 /// how. They have no network; a call that [may reach hosts](toolyard::Reach::hosts) reaches those through a
 /// [proxy](toolyard_egress::Proxy) alone, which the variables `http_proxy`, `https_proxy`, `all_proxy` and their twins in
 /// capitals name (SB-6).
+///
+/// It is the sandbox *landlock* too, for calls that are granted that one: the same by other [`Means`], which are weaker and
+/// need no namespaces. A call that is granted *process* is never run by those (SB-4).
 #[derive(Debug, Clone)]
 pub struct ProcessSandbox {
     helper: Helper,
@@ -94,21 +100,21 @@ impl ProcessSandbox {
         self
     }
 
-    /// Tries to confine a program that does nothing, in a group if there is one.
+    /// Tries to confine a program that does nothing by these means, in a group if there is one.
     ///
     /// # Errors
-    /// Why this machine cannot do it.
-    pub async fn probe(&self) -> Result<(), String> {
-        let confinement = self.limited(GroupLimits::default());
+    /// Why this machine cannot do it, and what to do then.
+    pub async fn probe(&self, means: Means) -> Result<(), String> {
+        let confinement = self.limited(means, GroupLimits::default());
         let program = toolyard_process::Program::new("/bin/true").confined(confinement);
         let mut started = program.start(&self.containment()).map_err(|error| error.to_string())?;
-        started.processes.started().await.map_err(|why| why.to_string())
+        started.processes.started().await.map_err(|why| means::why(&why))
     }
 
     /// Why it does not keep this limit on this machine, with or without a [group](Self::cgroup), by its name in
     /// [`ResourceLimits::kept_by_sandboxes`](toolyard_core::ResourceLimits::kept_by_sandboxes); `None` if it keeps it.
-    pub fn lacks<'a>(limit: &str, cgroup: Option<&'a Cgroup>) -> Option<&'a str> {
-        kept::lacking(limit, cgroup)
+    pub fn lacks<'a>(means: Means, limit: &str, cgroup: Option<&'a Cgroup>) -> Option<&'a str> {
+        kept::lacking(means, limit, cgroup)
     }
 
     fn containment(&self) -> Containment {
@@ -116,19 +122,27 @@ impl ProcessSandbox {
     }
 
     /// The system, and a group with these limits if there are groups.
-    fn limited(&self, limits: GroupLimits) -> Confinement {
-        let confinement = Confinement::new().system(self.system.iter().cloned());
+    fn limited(&self, means: Means, limits: GroupLimits) -> Confinement {
+        let confinement = means.confinement().system(self.system.iter().cloned());
         match &self.cgroup {
             Some(cgroup) => confinement.cgroup(cgroup, limits),
             None => confinement,
         }
     }
 
-    pub(crate) fn execute<'a>(&'a self, execution: &'a Execution<'a>) -> Result<Running<'a>, SandboxError> {
-        let kept = kept::limits(&execution.confinement.limits, self.cgroup.as_ref())?;
+    pub(crate) fn execute<'a>(
+        &'a self,
+        execution: &'a Execution<'a>,
+        means: Means,
+    ) -> Result<Running<'a>, SandboxError> {
+        let kept = kept::limits(means, &execution.confinement.limits, self.cgroup.as_ref())?;
         let reach = execution.reach()?;
+        if reach.reaches_hosts() && !means.has_way_out() {
+            return Err(SandboxError::NoHosts(means.sandbox()));
+        }
         let root = reach.root().map(Path::to_owned);
-        let confinement = granted::grant(self.limited(kept.together).limits(kept.each), &reach)?;
+        let confinement = self.limited(means, kept.together).limits(kept.each);
+        let confinement = granted::grant(confinement, &reach, means.sandbox())?;
         let way_out = reach.hosts().map(|hosts| WayOut::new(hosts, &self.egress, self.private.clone()));
         let confinement = if way_out.is_some() { confinement.door() } else { confinement };
         let work = async move {
@@ -136,7 +150,7 @@ impl ProcessSandbox {
                 let what = "it has no program that a process could run".to_owned();
                 return Err(Failure::Sandbox { why: what, started: false });
             };
-            let call = Call { command: &command, args: execution.args, cx: &execution.cx, root };
+            let call = Call { means, command: &command, args: execution.args, cx: &execution.cx, root };
             let confinement = self.with_files(confinement, &call)?;
             self.run(&call, confinement, way_out).await
         };
@@ -157,16 +171,16 @@ impl ProcessSandbox {
         confinement: Confinement,
         way_out: Option<WayOut>,
     ) -> Result<ToolOutput, Failure> {
-        let Call { command, args, cx, root } = call;
+        let Call { means, command, args, cx, root } = call;
         if cx.is_cancelled() {
             return Err(ToolError::cancelled("cancelled before it started").no_side_effect().into());
         }
-        let directory = match root {
-            Some(root) => root.join(&command.directory),
-            None => PathBuf::from("/tmp"),
-        };
         let (program, document) = command::program(command, args, cx);
-        let program = program.env("HOME", "/tmp").directory(directory).confined(confinement);
+        let program = means.at_home(program).confined(confinement);
+        let program = match root {
+            Some(root) => program.directory(root.join(&command.directory)),
+            None => program,
+        };
         let program = if way_out.is_some() { way_out::told(program, command) } else { program };
         let started = program.start(&self.containment()).map_err(|error| broken(&error.to_string()))?;
         let mut started = running(started).await?;
@@ -191,6 +205,7 @@ impl ProcessSandbox {
 
 /// One attempt of a call.
 struct Call<'a> {
+    means: Means,
     command: &'a Command,
     args: &'a Value,
     cx: &'a ToolContext,
@@ -205,7 +220,7 @@ async fn running(mut started: Started) -> Result<Started, Failure> {
         Err(NotStarted::Refused(why)) => {
             Err(ToolError::execution(format!("cannot start the program: {why}")).no_side_effect().into())
         }
-        Err(why) => Err(broken(&why.to_string())),
+        Err(why) => Err(broken(&means::why(&why))),
     }
 }
 
@@ -218,6 +233,3 @@ fn broken(why: &str) -> Failure {
 fn system() -> Vec<PathBuf> {
     toolyard_process::SYSTEM.iter().chain(toolyard_process::SYSTEM_FILES).map(PathBuf::from).collect()
 }
-
-/// The sandbox, for errors that name it.
-const PROCESS: Sandbox = Sandbox::Process;

@@ -49,7 +49,7 @@ impl Sandboxes {
         self
     }
 
-    /// Adds confined processes.
+    /// Adds confined processes: the sandboxes *process* and *landlock*.
     #[cfg(target_os = "linux")]
     #[must_use]
     pub fn process(mut self, process: crate::ProcessSandbox) -> Self {
@@ -77,6 +77,18 @@ impl Sandboxes {
     pub fn into_backend(self) -> Arc<dyn Backend> {
         Arc::new(self)
     }
+
+    #[cfg(target_os = "linux")]
+    fn confine<'a>(
+        &'a self,
+        execution: &'a Execution<'a>,
+        means: crate::Means,
+    ) -> Result<Running<'a>, SandboxError> {
+        match &self.process {
+            Some(process) => process.execute(execution, means),
+            None => Err(SandboxError::Unavailable(means.sandbox())),
+        }
+    }
 }
 
 impl Backend for Sandboxes {
@@ -84,10 +96,9 @@ impl Backend for Sandboxes {
         match execution.confinement.sandbox {
             Sandbox::Host => self.host.execute(execution),
             #[cfg(target_os = "linux")]
-            Sandbox::Process => match &self.process {
-                Some(process) => process.execute(execution),
-                None => Err(SandboxError::Unavailable(Sandbox::Process)),
-            },
+            Sandbox::Process => self.confine(execution, crate::Means::Namespaces),
+            #[cfg(target_os = "linux")]
+            Sandbox::Landlock => self.confine(execution, crate::Means::Landlock),
             #[cfg(feature = "wasm")]
             Sandbox::Wasm => match &self.wasm {
                 Some(wasm) => wasm.execute(execution),

@@ -7,7 +7,9 @@ use crate::{
     table::Table,
 };
 use std::{fmt::Display, sync::Arc};
-use toolyard::{Confinement, Engine, Form, Grant, HiddenFrom, Rule, ToolEntry, ToolSpec, wording::Span};
+use toolyard::{
+    Confinement, Engine, Form, Grant, HiddenFrom, Rule, Sandbox, ToolEntry, ToolSpec, wording::Span,
+};
 
 /// Shown for a setting that is not set.
 const NOTHING: &str = "-";
@@ -58,6 +60,15 @@ fn runs_unconfined(grant: &Grant, forms: &[Form]) -> bool {
 fn sandbox(grant: &Grant, forms: &[Form]) -> String {
     let sandbox = grant.to_forms(forms).map_or_else(|error| error.sandbox, |confinement| confinement.sandbox);
     format!("{}{}", sandbox.as_str(), if runs_unconfined(grant, forms) { ", unconfined" } else { "" })
+}
+
+/// Whether calls of a tool run in this sandbox.
+pub(super) fn uses(setup: &Setup, engine: &Engine, sandbox: Sandbox) -> bool {
+    let entries = engine.registry().list();
+    entries.iter().any(|entry| match rule(setup, entry.spec()) {
+        Rule::Allow(grant) => grant.to_forms(entry.forms()).is_ok_and(|it| it.sandbox == sandbox),
+        Rule::Deny => false,
+    })
 }
 
 fn limits(grant: &Grant) -> String {
@@ -164,6 +175,13 @@ fn unenforced(setup: &Setup, grant: &Grant, forms: &[Form]) -> Option<String> {
     };
     if !sandboxes::exists(&setup.config, sandbox) {
         return Some(format!("it runs in sandbox '{}', which this program has not", sandbox.as_str()));
+    }
+    let has_hosts = || setup.config.policy.capability_texts.net.as_ref().is_some_and(|net| !net.is_empty());
+    if !sandboxes::reaches_hosts(sandbox) && has_hosts() {
+        return Some(format!(
+            "sandbox '{}' has no way to the hosts of [policy.capabilities] net",
+            sandbox.as_str()
+        ));
     }
     let is_kept = |limit: &&str| sandboxes::keeps(&setup.config, sandbox, limit);
     let unenforced: Vec<&str> = limits.kept_by_sandboxes().filter(|limit| !is_kept(limit)).collect();

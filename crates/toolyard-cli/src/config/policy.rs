@@ -9,6 +9,7 @@ use toolyard::{Capabilities, FsGrant, FsMode, Grant, HostPattern, PolicyRules, R
 const SANDBOXES: &[(&str, Sandbox)] = &[
     (Sandbox::Host.as_str(), Sandbox::Host),
     (Sandbox::Process.as_str(), Sandbox::Process),
+    (Sandbox::Landlock.as_str(), Sandbox::Landlock),
     (Sandbox::Wasm.as_str(), Sandbox::Wasm),
     (Sandbox::MicroVm.as_str(), Sandbox::MicroVm),
     (Sandbox::Remote.as_str(), Sandbox::Remote),

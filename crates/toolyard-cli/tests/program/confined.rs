@@ -31,7 +31,7 @@ pub(crate) fn is_missing() -> bool {
 
 /// A yard in which commands are confined.
 pub(crate) struct Yard {
-    place: PathBuf,
+    pub(crate) place: PathBuf,
     /// What marks the processes of this yard, in their environment.
     mark: String,
 }
@@ -52,7 +52,7 @@ impl Yard {
     }
 
     /// The program, with the configuration of this name.
-    fn command(&self, file: &str) -> Command {
+    pub(crate) fn command(&self, file: &str) -> Command {
         let toolyard = program(&[]);
         let mut command = if rustix::process::geteuid().is_root() {
             // The binary may lie where only root may look.
@@ -79,7 +79,7 @@ impl Yard {
         fed(self.command("toolyard.toml"), &call(shell))
     }
 
-    fn result(&self, shell: &str) -> Value {
+    pub(crate) fn result(&self, shell: &str) -> Value {
         let mut json = self.run(shell).json();
         json["results"][0].take()
     }
@@ -110,7 +110,8 @@ impl Drop for Yard {
     }
 }
 
-fn call(shell: &str) -> String {
+/// A response with one call of the shell.
+pub(crate) fn call(shell: &str) -> String {
     json!({"calls": [{"call_id": "a", "name": "shell", "arguments": {"command": shell}}]}).to_string()
 }
 
@@ -307,7 +308,7 @@ fn a_linter_is_a_tool() {
 }
 
 /// Waits for a condition, for half a minute at most.
-fn until(mut holds: impl FnMut() -> bool) {
+pub(crate) fn until(mut holds: impl FnMut() -> bool) {
     let is_time = |_: &usize| {
         std::thread::park_timeout(std::time::Duration::from_millis(20));
         true

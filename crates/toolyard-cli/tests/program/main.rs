@@ -14,6 +14,8 @@ mod forms;
 mod groups;
 mod interrupt;
 #[cfg(target_os = "linux")]
+mod landlock;
+#[cfg(target_os = "linux")]
 #[cfg(all(feature = "micro-vm", target_os = "linux", target_arch = "x86_64"))]
 mod machines;
 mod memory;

@@ -7,7 +7,8 @@ use std::fmt;
 ///
 /// ```text
 ///   native  ─► host                        a handler in this program
-///   command ─► process, host, micro_vm     a program that is started
+///   command ─► process, landlock,          a program that is started
+///              host, micro_vm
 ///   wasm    ─► wasm                        a module
 ///   http    ─► remote                      an address
 /// ```
@@ -42,7 +43,7 @@ impl Form {
     pub const fn sandboxes(self) -> &'static [Sandbox] {
         match self {
             Self::Native => &[Sandbox::Host],
-            Self::Command => &[Sandbox::Process, Sandbox::Host, Sandbox::MicroVm],
+            Self::Command => &[Sandbox::Process, Sandbox::Landlock, Sandbox::Host, Sandbox::MicroVm],
             Self::Wasm => &[Sandbox::Wasm],
             Self::Http => &[Sandbox::Remote],
         }
@@ -135,7 +136,8 @@ impl Grant {
     /// assert_eq!(Grant::default().to_forms(&program).unwrap().sandbox, Sandbox::Process);
     /// assert_eq!(Grant::host().to_forms(&program).unwrap().sandbox, Sandbox::Host); // unconfined, and said so
     /// let error = Grant::within(Sandbox::Wasm).to_forms(&program).unwrap_err();
-    /// assert_eq!(error.to_string(), "it cannot run in sandbox 'wasm', only in: process, host, micro_vm");
+    /// let why = "it cannot run in sandbox 'wasm', only in: process, landlock, host, micro_vm";
+    /// assert_eq!(error.to_string(), why);
     /// ```
     #[inline]
     pub fn to_forms(&self, forms: &[Form]) -> Result<Confinement, NoForm> {

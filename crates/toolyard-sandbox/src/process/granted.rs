@@ -1,27 +1,27 @@
 //! What a call may reach, as what a program is confined to.
 
-use super::PROCESS;
 use std::{
     collections::BTreeSet,
     fs::File,
     path::{Path, PathBuf},
 };
 use toolyard::{OpenedPath, Reach, SandboxError};
-use toolyard_core::{Command, FsMode, Opened};
+use toolyard_core::{Command, FsMode, Opened, Sandbox};
 use toolyard_process::Confinement;
 
 /// Grants the paths that a call may use, each by its handle, at the place where the host has it.
 ///
 /// # Errors
-/// [`SandboxError::Unreachable`] for a path that a mount cannot give: one that may be written without being read, or made.
-pub(super) fn grant(mut confinement: Confinement, reach: &Reach<'_>) -> Result<Confinement, SandboxError> {
+/// [`SandboxError::Unreachable`] for a path that cannot be given: one that may be written without being read, or made.
+pub(super) fn grant(
+    mut confinement: Confinement,
+    reach: &Reach<'_>,
+    sandbox: Sandbox,
+) -> Result<Confinement, SandboxError> {
     let Some(root) = reach.root() else { return Ok(confinement) };
     for OpenedPath { of, opened, .. } in reach.open()? {
-        let unreachable = |why: &str| SandboxError::Unreachable {
-            sandbox: PROCESS,
-            path: of.path.clone(),
-            why: why.to_owned(),
-        };
+        let unreachable =
+            |why: &str| SandboxError::Unreachable { sandbox, path: of.path.clone(), why: why.to_owned() };
         let is_writable = match of.mode {
             FsMode::Read => false,
             FsMode::ReadWrite => true,

@@ -10,7 +10,7 @@ const DEDUPE: &str = "dedupe";
 const SANDBOX: &str = "sandbox";
 const RECORDED: &str = "recorded";
 
-pub(super) const SANDBOXES: &str = "host, process, wasm, micro_vm, remote";
+pub(super) const SANDBOXES: &str = "host, process, landlock, wasm, micro_vm, remote";
 pub(super) const DEDUPES: &str = "fresh, joined, replayed";
 
 /// How a call was run, in a result's meta and in an outcome.

@@ -29,7 +29,7 @@ pub(crate) const EDITED: &str = "edited";
 /// | `attempts` | how often the handler was started |
 /// | `dedupe` | whether the call ran: `fresh`, or shares another one's run: `joined`, `replayed` (ID-3) |
 /// | `queued_ms`, `ran_ms`, `duration_ms` | how long it waited from the start of its run until its permits were granted and, with a recorder, its start was durable; how long it ran from then until its end; and both |
-/// | `sandbox` | where it ran: `host`, `process`, `wasm`, `micro_vm`, `remote` |
+/// | `sandbox` | where it ran: `host`, `process`, `landlock`, `wasm`, `micro_vm`, `remote` |
 /// | `recorded` | false if the result could not be made durable (SM-4); else left out |
 /// | `edited` | the arguments with which it ran, if whoever approved it has changed them (SM-5), up to 256 KiB |
 ///

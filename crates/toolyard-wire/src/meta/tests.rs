@@ -148,7 +148,7 @@ fn a_wrong_field_of_a_result_is_named() {
         (
             "sandbox",
             json!("vm"),
-            "'sandbox' must be one of host, process, wasm, micro_vm, remote, and is \"vm\"",
+            "'sandbox' must be one of host, process, landlock, wasm, micro_vm, remote, and is \"vm\"",
         ),
         (
             "dedupe",

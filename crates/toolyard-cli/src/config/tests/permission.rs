@@ -71,7 +71,7 @@ fn rules_that_make_no_sense_are_refused() {
     refused(
         "[policy.rules]\necho = { sandbox = \"docker\" }",
         2,
-        "[policy] rules 'echo' sandbox must be one of 'host', 'process', 'wasm', 'micro_vm', 'remote', not 'docker'",
+        "[policy] rules 'echo' sandbox must be one of 'host', 'process', 'landlock', 'wasm', 'micro_vm', 'remote', not 'docker'",
     );
     refused(
         "[policy]\ndefault = { memory = \"512MB\" }",

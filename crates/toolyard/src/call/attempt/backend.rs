@@ -159,6 +159,9 @@ pub enum SandboxError {
         /// The limit.
         limit: &'static str,
     },
+    /// The sandbox has no network, and the call may reach hosts, which is more than it would get.
+    #[error("sandbox '{}' has no way to the hosts that the call may reach: the call was not run", .0.as_str())]
+    NoHosts(Sandbox),
     /// The sandbox cannot be given something that the call may use (SM-2).
     #[error("sandbox '{}' cannot be given '{}', {why}: the call was not run", sandbox.as_str(), path.display())]
     Unreachable {
