@@ -17,7 +17,10 @@ use toolyard_sandbox::{RemoteSandbox, Sandboxes};
 /// Where the calls of an engine with this configuration execute.
 pub(crate) fn backend(config: &Config, host: HostBackend) -> Arc<dyn Backend> {
     let egress = Egress::new();
-    let sandboxes = config.modules.add_to(Sandboxes::new(host).remote(RemoteSandbox::new(egress.clone())));
+    let remote = RemoteSandbox::new(egress.clone());
+    #[cfg(feature = "otel")]
+    let remote = remote.traced_by(toolyard_otel::traceparent);
+    let sandboxes = config.modules.add_to(Sandboxes::new(host).remote(remote));
     let sandboxes = config.machines.add_to(sandboxes);
     #[cfg(target_os = "linux")]
     let sandboxes = match process(config) {

@@ -7,8 +7,14 @@ mod receiver;
 mod shared;
 
 use receiver::{Receiver, attributes};
-use shared::{child::program, workspace::workspace};
-use std::process::Output;
+use serde_json::{Value, json};
+use shared::{
+    child::{Done, fed, program},
+    place::dir,
+    service::{answer, service},
+    workspace::workspace,
+};
+use std::{fs, process::Output};
 
 /// An address where nobody listens. Systems never assign port 1, whereas a port that was just free may be taken again.
 const NOBODY: &str = "127.0.0.1:1";
@@ -73,4 +79,61 @@ fn a_collector_behind_tls() {
         "{stderr}"
     );
     assert!(!output.stdout.is_empty());
+}
+
+/// Runs one call of a service that is busy at first, with these variables, and gives the requests that it got.
+fn call(name: &str, variables: &[(&str, &str)]) -> (Done, Vec<(String, Value)>) {
+    let answers =
+        [answer("503 Service Unavailable", "retry-after: 0\r\n", "busy"), answer("200 OK", "", "done")];
+    let (url, served) = service(answers.into());
+    let file = dir(&format!("export-{name}")).join("toolyard.toml");
+    let tool = format!(
+        "[retry]\nbase = \"1ms\"\ncap = \"2ms\"\n[tools.t]\nidempotent = true\n[program.t]\ndescription = \"A service\"\n\
+         url = \"{url}\"\nallow_private = true\n"
+    );
+    fs::write(&file, tool).unwrap();
+    let mut program =
+        program(&["run", "--report", "none", "--approve", "auto", "--config", file.to_str().unwrap()]);
+    program.env_remove("OTEL_EXPORTER_OTLP_ENDPOINT").envs(variables.iter().copied());
+    let calls = json!({"calls": [{"call_id": "a", "name": "t", "arguments": {}}]}).to_string();
+    (fed(program, &calls), served.join().unwrap())
+}
+
+/// The trace, the span and the flags that a request says it belongs to.
+fn traced(head: &str) -> Option<(String, String, String)> {
+    let value = head.lines().find_map(|line| line.strip_prefix("traceparent: "))?;
+    let [version, trace, span, flags] = value.split('-').collect::<Vec<_>>().try_into().unwrap();
+    assert_eq!((version, trace.len(), span.len()), ("00", 32, 16), "{value}");
+    Some((trace.to_owned(), span.to_owned(), flags.to_owned()))
+}
+
+/// SB-2, OB-4: each request to a service names the exported span of its call.
+#[test]
+fn a_service_is_told_the_trace_of_its_call() {
+    let receiver = Receiver::start();
+    let (done, requests) = call("traced", &[("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.address())]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let hex = |id: &[u8]| id.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let [span] = receiver.spans().try_into().unwrap();
+    let expected = (hex(&span.trace_id), hex(&span.span_id), "01".to_owned());
+    assert_eq!(requests.len(), 2);
+    for (head, _) in requests {
+        assert_eq!(traced(&head).as_ref(), Some(&expected), "{head}");
+    }
+}
+
+/// SB-2, OB-4: a trace that is not sampled is named as such; where no traces are exported a request names none.
+#[test]
+fn a_service_is_told_of_no_other_trace() {
+    let receiver = Receiver::start();
+    let collector = ("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.address());
+    let (_, requests) = call("unsampled", &[collector, ("OTEL_TRACES_SAMPLER", "always_off")]);
+    assert!(requests.iter().all(|(head, _)| traced(head).unwrap().2 == "00"), "{requests:?}");
+    for (name, variables) in
+        [("untraced", &[collector, ("OTEL_TRACES_EXPORTER", "none")][..]), ("unexported", &[])]
+    {
+        let (_, requests) = call(name, variables);
+        assert!(requests.iter().all(|(head, _)| traced(head).is_none()), "{name}: {requests:?}");
+    }
+    assert!(receiver.spans().is_empty());
 }

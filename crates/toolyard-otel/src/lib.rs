@@ -37,9 +37,11 @@ mod observed;
 mod queue;
 mod settings;
 mod tally;
+mod traceparent;
 
 pub use queue::EndsSink;
 pub use settings::{Settings, SetupError};
+pub use traceparent::traceparent;
 
 use metrics::Instruments;
 use observed::ObservedEngines;

@@ -9,15 +9,38 @@ use toolyard_program::Given;
 
 /// The sandbox *remote*: calls are requests to services, each at its own origin alone. What runs there is that machine's;
 /// here a call has no more than one connection, whose address was judged before it was dialled (SB-10).
+///
+/// Its requests belong to no trace unless [`traced_by`](Self::traced_by) is set: the engine knows spans, and only whoever
+/// exports them knows their traces.
 #[derive(Clone, Default)]
 pub struct RemoteSandbox {
     egress: Egress,
+    traced_by: Option<fn() -> Option<String>>,
 }
 
 impl RemoteSandbox {
     /// A sandbox whose requests leave through this.
     pub fn new(egress: Egress) -> Self {
-        Self { egress }
+        Self { egress, traced_by: None }
+    }
+
+    /// Sets what says the header `traceparent` of a request, by W3C Trace Context: it is asked in the span of the call, and
+    /// may answer that there is none. `toolyard_otel::traceparent` does so for spans that `toolyard-otel` exports.
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard_egress::Egress;
+    /// use toolyard_sandbox::RemoteSandbox;
+    /// fn traceparent() -> Option<String> {
+    ///     None // what your exporter says of `tracing::Span::current()`
+    /// }
+    /// let remote = RemoteSandbox::new(Egress::new()).traced_by(traceparent);
+    /// # let _ = remote;
+    /// ```
+    #[must_use]
+    pub fn traced_by(mut self, traceparent: fn() -> Option<String>) -> Self {
+        self.traced_by = Some(traceparent);
+        self
     }
 
     pub(crate) fn execute<'a>(&'a self, execution: &'a Execution<'a>) -> Result<Running<'a>, SandboxError> {
@@ -45,7 +68,8 @@ impl RemoteSandbox {
     async fn call(&self, service: &Service, execution: &Execution<'_>) -> Result<ToolOutput, ToolError> {
         let remote = RemoteService::new(service, &self.egress).map_err(|error| error.tool_error())?;
         let given = Given::new(execution.args, &execution.cx, Instant::now());
-        let answered = remote.call(&given, None).await.map_err(|failed| failed.tool_error())?;
+        let trace = self.traced_by.and_then(|traceparent| traceparent());
+        let answered = remote.call(&given, trace.as_deref()).await.map_err(|failed| failed.tool_error())?;
         answered.result(service.output, SystemTime::now())
     }
 }

@@ -41,4 +41,4 @@ mod way_out;
 
 #[cfg(unix)]
 use shared::inn;
-use shared::{child, place, workspace};
+use shared::{child, place, service, workspace};

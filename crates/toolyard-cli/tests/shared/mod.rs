@@ -5,4 +5,5 @@ pub(crate) mod child;
 #[cfg(unix)]
 pub(crate) mod inn;
 pub(crate) mod place;
+pub(crate) mod service;
 pub(crate) mod workspace;

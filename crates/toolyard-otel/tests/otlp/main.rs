@@ -6,4 +6,5 @@ mod away;
 mod metrics;
 mod receiver;
 mod scene;
+mod traceparent;
 mod traces;
