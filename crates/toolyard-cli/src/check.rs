@@ -1,6 +1,6 @@
 //! `toolyard check`: what a configuration says, and what that means for each tool.
 
-mod permission;
+pub(crate) mod permission;
 mod resilience;
 
 pub(crate) use permission::unconfined;

@@ -1,6 +1,7 @@
 //! MCP servers over the life of a command: started before its engine, reported on, and shut down after it.
 
 use crate::{
+    check::permission,
     config::ProcessSettings,
     containment,
     display::clip,
@@ -14,8 +15,8 @@ use crate::{
 };
 use std::{sync::Arc, time::Duration};
 use tokio::time::timeout;
-use toolyard::{Engine, Session, ToolEntry, ToolFactory};
-use toolyard_mcp::{ServerConfig, ServerState, ServerStatus, Servers};
+use toolyard::{Engine, ResourceLimits, Session, ToolEntry, ToolFactory};
+use toolyard_mcp::{ServerConfig, ServerLimits, ServerState, ServerStatus, Servers};
 
 /// How long servers may take to shut down after the program was interrupted.
 const INTERRUPTED_GRACE: Duration = Duration::from_secs(1);
@@ -49,8 +50,19 @@ impl Setup {
     fn confined(&self, server: ServerConfig) -> ServerConfig {
         let server = fetch::fetched(server, &self.root, &sandboxes::system(&self.config));
         let Some(given) = server.confinement().cloned() else { return server };
-        let ProcessSettings { system, keeps_git, allow_private, .. } = &self.config.process;
+        let ProcessSettings {
+            system,
+            keeps_git,
+            allow_private,
+            #[cfg(target_os = "linux")]
+            cgroup,
+        } = &self.config.process;
         let given = given.system(system).keep(self.guarded()).keep_git(*keeps_git);
+        #[cfg(target_os = "linux")]
+        let given = match cgroup {
+            Some(cgroup) => given.cgroup(cgroup.clone()),
+            None => given,
+        };
         server.confined(given.allow_private(allow_private.iter().cloned()))
     }
 
@@ -116,13 +128,25 @@ pub(crate) fn states(setup: &Setup) -> Vec<(String, String)> {
     setup.config.servers.iter().zip(setup.statuses()).map(state).collect()
 }
 
-/// Where a server runs, after the number of its tools.
-fn place(server: &ServerConfig) -> &'static str {
+/// Where a server runs, and with which limits, after the number of its tools.
+fn place(server: &ServerConfig) -> String {
     match server.confinement() {
-        _ if !server.is_program() => "",
-        Some(_) => ", in process",
-        None => ", unconfined",
+        _ if !server.is_program() => String::new(),
+        Some(given) => format!(", in process{}", limits(given.limits())),
+        None => ", unconfined".to_owned(),
     }
+}
+
+/// The limits of a server, as those of calls are worded.
+fn limits(limits: ServerLimits) -> String {
+    let ServerLimits { memory, memory_per_process, processes, open_files } = limits;
+    let mut of_call = ResourceLimits::unlimited();
+    (of_call.memory, of_call.memory_per_process) = (memory, memory_per_process);
+    (of_call.processes, of_call.open_files) = (processes, open_files);
+    if of_call == ResourceLimits::unlimited() {
+        return String::new();
+    }
+    format!(", limited to {}", permission::limits(&of_call))
 }
 
 /// The tools that servers list but the engine does not accept, one line each.

@@ -15,7 +15,7 @@ mod servers;
 pub(crate) mod text;
 mod tools;
 
-pub use config::{Pinning, ServerConfig, ServerConfinement};
+pub use config::{Pinning, ServerConfig, ServerConfinement, ServerLimits};
 pub use process::is_inherited;
 pub use servers::{ServerStatus, Servers, StartError};
 pub use tools::{Refused, ServerState};

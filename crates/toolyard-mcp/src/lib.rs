@@ -18,8 +18,8 @@ pub mod gateway;
 mod out;
 
 pub use client::{
-    Pinning, Refused, ServerConfig, ServerConfinement, ServerState, ServerStatus, Servers, StartError,
-    is_inherited,
+    Pinning, Refused, ServerConfig, ServerConfinement, ServerLimits, ServerState, ServerStatus, Servers,
+    StartError, is_inherited,
 };
 pub use gateway::{ClientLimits, Clients, Gateway, HttpError, HttpOptions, Mounted, ServeError};
 

@@ -8,7 +8,8 @@ use crate::{
 };
 use std::{fmt::Display, sync::Arc};
 use toolyard::{
-    Confinement, Engine, Form, Grant, HiddenFrom, Rule, Sandbox, ToolEntry, ToolSpec, wording::Span,
+    Confinement, Engine, Form, Grant, HiddenFrom, ResourceLimits, Rule, Sandbox, ToolEntry, ToolSpec,
+    wording::Span,
 };
 
 /// Shown for a setting that is not set.
@@ -22,7 +23,7 @@ pub(super) fn table(setup: &Setup, engine: &Engine) -> Table {
         let spec = entry.spec();
         let [policy, sandbox, limits] = match rule(setup, spec) {
             Rule::Deny => ["deny", NOTHING, NOTHING].map(str::to_owned),
-            Rule::Allow(grant) => ["allow".to_owned(), sandbox(&grant, entry.forms()), limits(&grant)],
+            Rule::Allow(grant) => ["allow".to_owned(), sandbox(&grant, entry.forms()), limits(&grant.limits)],
         };
         let may_call = may_call(&setup.config.policy.capability_texts, spec);
         let (approval, hidden) = (approval(setup, spec), hidden_from(spec.settings.hidden_from.as_ref()));
@@ -71,8 +72,8 @@ pub(super) fn uses(setup: &Setup, engine: &Engine, sandbox: Sandbox) -> bool {
     })
 }
 
-fn limits(grant: &Grant) -> String {
-    let limits = &grant.limits;
+/// Limits, in the words of all tables.
+pub(crate) fn limits(limits: &ResourceLimits) -> String {
     let parts = [
         limits.wall_time.map(|time| Span(time).to_string()),
         limits.memory.map(|bytes| format!("{} memory", size(bytes))),

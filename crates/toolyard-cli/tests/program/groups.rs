@@ -2,8 +2,9 @@
 //! `TOOLYARD_CGROUP` names.
 
 use crate::{
-    child::{fed, program},
+    child::{Done, fed, program},
     confined::is_missing,
+    inn::Inn,
     place::dir,
 };
 use serde_json::{Value, json};
@@ -44,9 +45,31 @@ fn results(file: &Path, calls: &[Value]) -> Value {
     done.json()["results"].take()
 }
 
+fn check(file: &Path) -> Done {
+    fed(program(&["check", "--config", file.to_str().unwrap()]), "")
+}
+
 fn checked(file: &Path) -> String {
-    let done = fed(program(&["check", "--config", file.to_str().unwrap()]), "");
+    let done = check(file);
     format!("{}{}", done.stdout, done.stderr)
+}
+
+/// A confined server with these limits, and these settings beside it.
+fn server(name: &str, limits: &str, more: &str) -> Inn {
+    let inn = Inn::open(name, "");
+    let server = format!("{}sandbox = \"process\"\nfiles = [\".\"]\n{limits}\n", inn.section());
+    fs::write(inn.path("toolyard.toml"), server + more).unwrap();
+    inn
+}
+
+/// What `check` says of it.
+fn of_a_server(name: &str, limits: &str, more: &str) -> Done {
+    check(&server(name, limits, more).path("toolyard.toml"))
+}
+
+/// The line of the server in what `check` prints.
+fn line_of(done: &Done) -> &str {
+    done.stdout.lines().find(|line| line.starts_with("mcp inn")).unwrap_or_else(|| panic!("{done:?}"))
 }
 
 /// SB-4, SB-8: limits of all processes together are kept, and the result names the one that was reached.
@@ -107,4 +130,70 @@ fn a_directory_is_no_group() {
         let expect = format!("cgroup: '{group}' is no delegated group: {why}");
         assert!(checked.contains(&expect), "{checked}");
     }
+}
+
+/// SB-4, SB-5: a confined server has the limits of its section for as long as it lives, and `check` prints them; one that
+/// it ran into is named.
+#[test]
+fn a_server_has_its_own_limits() {
+    if is_missing() {
+        return;
+    }
+    let done = of_a_server("groups-server", "memory_per_process = \"1GiB\"\nopen_files = 40", "");
+    assert!(
+        line_of(&done).ends_with("3 tools, in process, limited to 1GiB memory per process, 40 open files"),
+        "{done:?}"
+    );
+    let inn = server("groups-server-says", "memory_per_process = \"1GiB\"\nopen_files = 40", "");
+    fs::write(inn.path("inn.sh"), "echo $(ulimit -n) files, $(ulimit -v) KiB >&2; exit 3\n").unwrap();
+    let done = check(&inn.path("toolyard.toml"));
+    assert!(done.stderr.contains("on stderr: 40 files, 1048576 KiB"), "{done:?}");
+    let Some(group) = delegated() else { return };
+    let cgroup = format!("[sandbox.process]\ncgroup = {}\n", json!(group));
+    let done = of_a_server("groups-server-plain", "", &cgroup);
+    assert!(line_of(&done).ends_with("3 tools, in process"), "{done:?}");
+    let limited = |most: u32| of_a_server("groups-server-own", &format!("processes = {most}"), &cgroup);
+    match kept(&cgroup, "processes") {
+        Err(why) => assert!(limited(20).stderr.contains(&why), "{why}"),
+        Ok(()) => {
+            let done = limited(20);
+            assert!(line_of(&done).ends_with(", in process, limited to 20 processes"), "{done:?}");
+            // It needs a second one for all that it says.
+            let done = limited(1);
+            assert!(done.stderr.contains("it ran into its limit of processes"), "{done:?}");
+        }
+    }
+    let done = of_a_server("groups-server-memory", "memory = \"4MiB\"", &cgroup);
+    let expect = match kept(&cgroup, "memory") {
+        Err(why) => why,
+        // Those who start it have about as much.
+        Ok(()) => "it ran into its limit of memory".to_owned(),
+    };
+    assert!(done.stderr.contains(&expect), "{expect}: {done:?}");
+}
+
+/// Whether `check` says that a limit is kept with these settings; otherwise how a server with it is refused.
+fn kept(cgroup: &str, limit: &str) -> Result<(), String> {
+    let done = of_a_server("groups-server-check", "", cgroup);
+    let line = done.stdout.lines().find(|line| line.starts_with("in process")).unwrap();
+    let unkept = line.split_once(&format!("{limit} (its ")).map(|(_, why)| why.split(')').next().unwrap());
+    match unkept {
+        None => Ok(()),
+        Some(why) => Err(format!("sandbox 'process' cannot limit {limit} (its {why})")),
+    }
+}
+
+/// SB-4, SB-5: a limit of all processes of a server together is refused by name where there is no group, and the server
+/// does not start.
+#[test]
+fn a_limit_of_a_server_that_is_not_kept_is_refused_by_name() {
+    if is_missing() {
+        return;
+    }
+    let done = of_a_server("groups-server-none", "memory = \"64MiB\"", "");
+    let expect = "'sh' cannot be started: sandbox 'process' cannot limit memory (it needs a cgroup)";
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(done.stderr.contains(expect) && done.stderr.lines().count() == 1, "{done:?}");
+    let done = of_a_server("groups-server-optional", "memory = \"64MiB\"\nrequired = false", "");
+    assert!(line_of(&done).contains("cannot limit memory (it needs a cgroup)"), "{done:?}");
 }

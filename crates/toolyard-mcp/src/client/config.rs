@@ -1,10 +1,12 @@
 //! The configuration of a server.
 
 mod confinement;
+mod limits;
 #[cfg(feature = "http")]
 mod remote;
 
 pub use confinement::ServerConfinement;
+pub use limits::ServerLimits;
 #[cfg(feature = "http")]
 pub(crate) use remote::{Header, Remote};
 use std::{fmt, path::PathBuf, time::Duration};
@@ -360,6 +362,11 @@ mod tests {
         let same = base().trusted(true).prefix("g").required(false).may_ask(true);
         let same = same.pinning(Pinning::Process).startup_timeout(Duration::ZERO);
         assert_eq!(same.reached(), base().reached());
+        let limited = |open_files| {
+            let limits = ServerLimits { open_files, ..ServerLimits::default() };
+            base().confined(ServerConfinement::new().limited(limits)).reached()
+        };
+        assert_eq!(limited(Some(64)), limited(None), "a limit says nothing of what is reached");
         let token = |value: &str| base().secret_env("TOKEN", value).reached();
         assert_eq!(token("1"), token("2"), "a secret may be replaced");
     }

@@ -3,13 +3,13 @@
 use super::super::section::{Placed, Section};
 use std::path::{Path, PathBuf};
 use toolyard::HostPattern;
-use toolyard_mcp::{ServerConfig, ServerConfinement};
+use toolyard_mcp::{ServerConfig, ServerConfinement, ServerLimits};
 
 /// Where servers may run.
 const SANDBOXES: &[(&str, bool)] = &[("host", false), ("process", true)];
 
-/// The keys that say what a confined server reaches.
-const KEYS: [&str; 2] = ["files", "hosts"];
+/// The keys that say what a confined server reaches, and how much of it.
+const KEYS: [&str; 6] = ["files", "hosts", "memory", "memory_per_process", "processes", "open_files"];
 
 /// Takes what says where a server that is a program runs.
 pub(super) fn take(server: ServerConfig, section: &mut Section<'_>, here: &Path) -> ServerConfig {
@@ -24,7 +24,18 @@ pub(super) fn take(server: ServerConfig, section: &mut Section<'_>, here: &Path)
         .into_iter()
         .filter_map(|(host, at)| section.parsed("hosts", &at, host.parse::<HostPattern>()))
         .collect();
-    if is_confined { server.confined(confinement.hosts(hosts)) } else { server }
+    let confinement = confinement.hosts(hosts).limited(limits(section));
+    if is_confined { server.confined(confinement) } else { server }
+}
+
+/// Takes the limits of a confined server. Whether this machine keeps them is found when it is started.
+fn limits(section: &mut Section<'_>) -> ServerLimits {
+    ServerLimits {
+        memory: section.size("memory"),
+        memory_per_process: section.size("memory_per_process"),
+        processes: section.small_count("processes").map(Into::into),
+        open_files: section.small_count("open_files").map(Into::into),
+    }
 }
 
 /// Reports what has no meaning for a server that is not confined.
@@ -33,7 +44,7 @@ pub(super) fn check(server: &ServerConfig, section: &Section<'_>, at: &std::ops:
         return;
     }
     for key in KEYS.into_iter().filter(|key| section.was_given(key)) {
-        let what = "says what a confined server reaches: set sandbox = \"process\" too";
+        let what = "is for a confined server: set sandbox = \"process\" too";
         section.report(at, format!("{}{key} {what}", section.prefix()));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{read, refused};
 use std::time::Duration;
-use toolyard_mcp::{ClientLimits, Pinning, ServerConfig, ServerConfinement};
+use toolyard_mcp::{ClientLimits, Pinning, ServerConfig, ServerConfinement, ServerLimits};
 
 #[test]
 fn every_key_of_a_server_is_read() {
@@ -51,13 +51,31 @@ fn what_a_confined_server_reaches_is_read() {
     let reached = reached.hosts(["*.example.com:443".parse().unwrap()]);
     assert_eq!(config.unwrap().servers, [ServerConfig::new("a", "a").may_ask(true).confined(reached)]);
     let mcp = "[mcp.a]\ncommand = \"a\"\n";
-    let what = "[mcp.\"a\"] files says what a confined server reaches: set sandbox = \"process\" too";
+    let what = "[mcp.\"a\"] files is for a confined server: set sandbox = \"process\" too";
     refused(&format!("{mcp}files = [\"/\"]"), 1, what);
     let what = "[mcp.\"a\"] files: there is no '/no/such/file'";
     refused(&format!("{mcp}sandbox = \"process\"\nfiles = [\"rw:/no/such/file\"]"), 4, what);
     let what = "[mcp.\"a\"] sandbox must be one of 'host', 'process', not 'wasm'";
     refused(&format!("{mcp}sandbox = \"wasm\""), 3, what);
     read(&format!("{mcp}sandbox = \"host\"")).unwrap();
+}
+
+/// SB-5: the limits of a confined server are read in the words of those of calls; one of CPU time is none of them.
+#[test]
+fn the_limits_of_a_confined_server_are_read() {
+    let mcp = "[mcp.a]\ncommand = \"a\"\n";
+    let limits = "memory = \"512MiB\"\nmemory_per_process = \"1GiB\"\nprocesses = 20\nopen_files = 64";
+    let config = read(&format!("{mcp}sandbox = \"process\"\n{limits}")).unwrap();
+    let expect = ServerLimits {
+        memory: Some(512 << 20),
+        memory_per_process: Some(1 << 30),
+        processes: Some(20),
+        open_files: Some(64),
+    };
+    assert_eq!(config.servers[0].confinement().unwrap().limits(), expect);
+    let what = "[mcp.\"a\"] processes is for a confined server: set sandbox = \"process\" too";
+    refused(&format!("{mcp}processes = 20"), 1, what);
+    assert!(read(&format!("{mcp}sandbox = \"process\"\ncpu_time = \"1s\"")).is_err());
 }
 
 /// SB-5: what is started elsewhere is not confined here.

@@ -1,7 +1,10 @@
 //! What a confined server reaches.
 
+use super::ServerLimits;
 use std::path::PathBuf;
 use toolyard::{ContentHash, HostPattern};
+#[cfg(target_os = "linux")]
+use toolyard_process::Cgroup;
 
 /// What a server reaches that is confined (SB-5): the system's programs and libraries and its own program, read only; a
 /// `/tmp` of its own, which is its home; the paths and the hosts that are named here; and nothing else. It lasts as long
@@ -26,6 +29,9 @@ pub struct ServerConfinement {
     pub(crate) keeps_git: bool,
     pub(crate) hosts: Vec<HostPattern>,
     pub(crate) private: Vec<HostPattern>,
+    pub(crate) limits: ServerLimits,
+    #[cfg(target_os = "linux")]
+    pub(crate) cgroup: Option<Cgroup>,
 }
 
 /// A path that a confined server reaches.
@@ -42,8 +48,10 @@ impl Default for ServerConfinement {
 }
 
 impl ServerConfinement {
-    /// A server that reaches the system and its own program.
+    /// A server that reaches the system and its own program, without limits.
     pub const fn new() -> Self {
+        const NO_LIMITS: ServerLimits =
+            ServerLimits { memory: None, memory_per_process: None, processes: None, open_files: None };
         Self {
             system: Vec::new(),
             paths: Vec::new(),
@@ -51,6 +59,9 @@ impl ServerConfinement {
             keeps_git: true,
             hosts: Vec::new(),
             private: Vec::new(),
+            limits: NO_LIMITS,
+            #[cfg(target_os = "linux")]
+            cgroup: None,
         }
     }
 
@@ -105,9 +116,40 @@ impl ServerConfinement {
         self
     }
 
-    /// A hash of what is reached.
+    /// Sets its limits.
+    #[must_use]
+    pub const fn limited(mut self, limits: ServerLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Its limits.
+    pub const fn limits(&self) -> ServerLimits {
+        self.limits
+    }
+
+    /// Gives each of its starts a group in this one, which keeps the limits of all its processes together and ends them
+    /// with it. Linux only.
+    #[cfg(target_os = "linux")]
+    #[must_use]
+    pub fn cgroup(mut self, cgroup: Cgroup) -> Self {
+        self.cgroup = Some(cgroup);
+        self
+    }
+
+    /// A hash of what is reached. Limits say how much of it, which makes no other server of it.
     pub(crate) fn fingerprint(&self) -> [u8; 32] {
-        let Self { system, paths, kept, keeps_git, hosts, private } = self;
+        let Self {
+            system,
+            paths,
+            kept,
+            keeps_git,
+            hosts,
+            private,
+            limits: _,
+            #[cfg(target_os = "linux")]
+                cgroup: _,
+        } = self;
         let path = |path: &PathBuf| ContentHash::new("path").path(path).finish();
         let reached = |reached: &ServerPath| {
             let kind = if reached.is_writable { "write" } else { "read" };

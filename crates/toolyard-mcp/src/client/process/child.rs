@@ -11,7 +11,7 @@ use crate::client::config::ServerConfig;
 use std::{io, time::Duration};
 use tokio::{task::JoinHandle, time::timeout};
 use tokio_util::task::AbortOnDropHandle;
-use toolyard_process::{Input, Output, Processes, Program, Ran, Report};
+use toolyard_process::{End, Input, Output, Processes, Program, Ran, Report};
 
 /// How long a server may take to end after its input is closed.
 pub(crate) const EXIT_GRACE: Duration = Duration::from_secs(5);
@@ -101,6 +101,9 @@ impl Process {
             let _ = timeout(STDERR_GRACE, stderr_task).await;
         }
         let end = match report {
+            Report::Ran(Ran { end: Some(End::Limit(limit)), .. }) => {
+                format!("it ran into its limit of {limit}")
+            }
             Report::Ran(Ran { end: Some(end), .. }) => end.to_string(),
             Report::Ran(Ran { end: None, .. }) => "it had to be terminated or killed".to_owned(),
             Report::NotStarted(why) => why.to_string(),

@@ -6,7 +6,7 @@
 //!                                           └─► Proxy ─► a host that is named
 //! ```
 
-use super::environment;
+use super::{environment, kept};
 use crate::client::config::{ServerConfig, ServerConfinement};
 use std::{
     fs::File,
@@ -27,7 +27,7 @@ const INHERITED: [&str; 8] = ["LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "
 /// The program of a server, confined. Its arguments and its own variables are still missing.
 ///
 /// # Errors
-/// Which path cannot be opened, and why; or that its directory is not reached.
+/// Which path cannot be opened, and why; that its directory is not reached; or which limit is not kept here.
 pub(super) fn program(config: &ServerConfig, given: &ServerConfinement) -> io::Result<Program> {
     let mut reached = Reached::new(given)?;
     let command = if is_named_by_place(&config.command) {
@@ -40,12 +40,13 @@ pub(super) fn program(config: &ServerConfig, given: &ServerConfinement) -> io::R
     let directory = reached.directory(config.cwd.as_deref())?;
     let inherited = environment::inherited().filter(|(name, _)| INHERITED.contains(name));
     let program = Program::new(command).envs(inherited).env("HOME", HOME).directory(directory);
+    let confinement = kept::limit(reached.confinement, given)?;
     if given.hosts.is_empty() {
-        return Ok(program.confined(reached.confinement));
+        return Ok(program.confined(confinement));
     }
     let proxy = format!("http://127.0.0.1:{}", Door::PORT);
     let program = program.envs(PROXY_VARIABLES.map(|name| (name, proxy.clone())));
-    Ok(program.confined(reached.confinement.door()))
+    Ok(program.confined(confinement.door()))
 }
 
 /// Serves the door of a server that has started, until the handle is dropped.

@@ -1,0 +1,84 @@
+//! The limits of a confined server, as the kernel keeps them: of each process, and, in groups, of all together.
+
+use crate::client::config::{ServerConfinement, ServerLimits};
+use std::io;
+use toolyard_process::{Cgroup, Confinement, GroupLimits, Limit, ProcessLimits};
+
+/// What a limit of all processes together needs.
+const NEEDS_A_GROUP: &str = "it needs a cgroup";
+
+/// Gives a server its limits, and a group of its own where there are groups.
+///
+/// # Errors
+/// The first limit that this machine does not keep: never weaker than it is set (SB-4).
+pub(super) fn limit(confinement: Confinement, given: &ServerConfinement) -> io::Result<Confinement> {
+    let (each, together) = kept(given.limits, given.cgroup.as_ref())?;
+    let confinement = confinement.limits(each);
+    Ok(match &given.cgroup {
+        Some(cgroup) => confinement.cgroup(cgroup, together),
+        None => confinement,
+    })
+}
+
+fn kept(limits: ServerLimits, cgroup: Option<&Cgroup>) -> io::Result<(ProcessLimits, GroupLimits)> {
+    let lacking = |limit| cgroup.map_or(Some(NEEDS_A_GROUP), |cgroup| cgroup.lacks(limit));
+    let ServerLimits { memory, memory_per_process, processes, open_files } = limits;
+    if let Some(why) = memory.and_then(|_| lacking(Limit::Memory)) {
+        return Err(refused(Limit::Memory, why));
+    }
+    let mut each = ProcessLimits {
+        open_files: open_files.map(u64::from),
+        memory_per_process,
+        cpu_seconds_per_process: None,
+        processes: None,
+    };
+    let mut together = GroupLimits { memory, cpu_time: None, processes: None };
+    if let Some(most) = processes.map(u64::from) {
+        // A group says that the limit was reached, and keeps it for root too.
+        match lacking(Limit::Processes) {
+            None => together.processes = Some(most),
+            Some(_) if ProcessLimits::keeps_processes() => each.processes = Some(most),
+            Some(why) => return Err(refused(Limit::Processes, why)),
+        }
+    }
+    Ok((each, together))
+}
+
+fn refused(limit: Limit, why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, format!("sandbox 'process' cannot limit {limit} ({why})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SB-4: a limit of a server that cannot be kept is refused by name.
+    #[test]
+    fn what_cannot_be_kept_is_refused() {
+        let memory = ServerLimits { memory: Some(1 << 20), ..ServerLimits::default() };
+        let why = kept(memory, None).unwrap_err().to_string();
+        assert_eq!(why, "sandbox 'process' cannot limit memory (it needs a cgroup)");
+        let processes = ServerLimits { processes: Some(2), ..ServerLimits::default() };
+        match kept(processes, None) {
+            Ok((each, _)) => assert_eq!((each.processes, ProcessLimits::keeps_processes()), (Some(2), true)),
+            Err(why) => {
+                assert_eq!(why.to_string(), "sandbox 'process' cannot limit processes (it needs a cgroup)");
+                assert!(!ProcessLimits::keeps_processes());
+            }
+        }
+    }
+
+    /// SB-4: what is kept for each process is kept as it is set.
+    #[test]
+    fn what_is_kept_is_what_was_set() {
+        let limits = ServerLimits {
+            open_files: Some(64),
+            memory_per_process: Some(1 << 30),
+            ..ServerLimits::default()
+        };
+        let (each, together) = kept(limits, None).unwrap();
+        assert_eq!((each.open_files, each.memory_per_process), (Some(64), Some(1 << 30)));
+        assert_eq!((each.processes, each.cpu_seconds_per_process), (None, None));
+        assert_eq!(together, GroupLimits::default());
+    }
+}
