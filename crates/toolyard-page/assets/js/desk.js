@@ -1,0 +1,143 @@
+// The questions: which are open, and how the others were settled.
+
+const SETTLED_MAX = 30;
+
+/** Questions by their ids. `onChange` is told of every change. */
+export class Desk {
+  constructor(api, onChange) {
+    Object.assign(this, { api, onChange, open: new Map(), settled: [], sending: new Set(), loading: new Set() });
+  }
+
+  /** Loads all open questions: at the start, and when events were lost. */
+  async load() {
+    const { confirmations } = await this.api.get("/confirmations");
+    const listed = new Set(confirmations.map((question) => question.request_id));
+    for (const id of this.open.keys()) {
+      if (!listed.has(id)) this.settle(id, { decision: null, why: "settled meanwhile" });
+    }
+    for (const question of confirmations) this.add(question);
+    this.onChange();
+  }
+
+  add(question) {
+    if (this.settled.some((entry) => entry.question.request_id === question.request_id)) return;
+    const known = this.open.get(question.request_id);
+    this.open.set(question.request_id, { ...known, ...question });
+  }
+
+  /** Loads everything about one question: whole arguments, changes, what will run. */
+  async whole(question) {
+    const id = question.request_id;
+    if (this.loading.has(id)) return;
+    this.loading.add(id);
+    try {
+      await this.loadWhole(question);
+    } catch (problem) {
+      // Settled meanwhile: its event may have been lost.
+      if ([404, 409, 410].includes(problem.status)) this.refused(question, problem);
+    } finally {
+      this.loading.delete(id);
+    }
+  }
+
+  async loadWhole(question) {
+    const path = `/sessions/${encodeURIComponent(question.session)}/confirmations/${encodeURIComponent(question.request_id)}`;
+    const whole = await this.api.get(path);
+    if (this.open.has(question.request_id)) {
+      this.open.set(question.request_id, { ...this.open.get(question.request_id), ...whole, isWhole: true });
+      this.onChange();
+    }
+  }
+
+  /** Takes an event of a call with this question. */
+  async heard(call, event) {
+    if (event.event === "tool.confirmation_requested" && !event.shares) {
+      this.add(fromEvent(call, event));
+      this.onChange();
+    } else if (event.event === "tool.confirmation_resolved") {
+      const { decision, who, error, by } = event;
+      const id = call.questions.findLast((asked) => asked.settled === event)?.request ?? this.ofCall(event);
+      if (id) this.settle(id, { decision: decision ?? null, who, why: error, by });
+    } else if (call.end === event) {
+      for (const { request } of call.questions) this.settle(request, { decision: null, why: "the call has ended" });
+    }
+  }
+
+  /** The open question of a call that was asked before this page saw its events. */
+  ofCall({ session, turn, call_id: call }) {
+    const of = (question) => question.session === session && question.turn === turn && question.call_id === call;
+    return [...this.open.values()].find(of)?.request_id;
+  }
+
+  /** Moves a question to the settled ones; the first settlement stays, as with the server. */
+  settle(id, how) {
+    const question = this.open.get(id);
+    if (!question) return;
+    this.open.delete(id);
+    // The event of an answer may come before the server's word that it counts.
+    this.settled.unshift({ question, mine: this.sending.has(id), ...how });
+    this.settled.length = Math.min(this.settled.length, SETTLED_MAX);
+    this.onChange();
+  }
+
+  /** Sends an answer; returns what is to be said about it. */
+  async answer(question, decision, { reason, args } = {}) {
+    const path = `/sessions/${encodeURIComponent(question.session)}/turns/${question.turn}/confirmations/${encodeURIComponent(question.request_id)}`;
+    const body = { decision, digest: question.digest };
+    if (reason) body.reason = reason;
+    if (args !== undefined) body.arguments = args;
+    this.sending.add(question.request_id);
+    try {
+      const { who } = await this.api.post(path, body);
+      this.settle(question.request_id, { decision, who, mine: true });
+      return `${DONE[decision]}: ${question.tool}`;
+    } catch (problem) {
+      return this.refused(question, problem);
+    } finally {
+      this.sending.delete(question.request_id);
+    }
+  }
+
+  refused(question, { status, code, message, body }) {
+    if (code === "already_resolved") {
+      this.settle(question.request_id, { decision: body.decision, who: body.who });
+      const entry = this.settled.find((one) => one.question.request_id === question.request_id);
+      if (entry) entry.mine = false;
+      this.onChange();
+      return `Answered elsewhere by ${body.who}: ${body.decision}`;
+    }
+    if (status === 410 || status === 404) {
+      this.settle(question.request_id, { decision: null, why: code });
+      return code === "expired" ? "Too late: the time to answer has run out" : "The question was withdrawn";
+    }
+    if (code === "digest_mismatch" && body.question) {
+      this.open.set(question.request_id, { ...body.question, note: "What would run has changed. Look at it again before you answer." });
+      this.onChange();
+      return "What would run has changed";
+    }
+    if (code === "edit_refused") {
+      this.open.set(question.request_id, { ...question, refused: message });
+      this.onChange();
+    }
+    return message || "The answer could not be sent";
+  }
+}
+
+const DONE = { allow: "Allowed", always: "Always allowed", deny: "Denied" };
+
+/** What an event tells of a question, until the rest is loaded. */
+function fromEvent(call, event) {
+  return {
+    request_id: event.request,
+    session: event.session,
+    agent: event.agent,
+    turn: event.turn,
+    call_id: event.call_id,
+    tool: event.tool_name,
+    side_effects: event.side_effects,
+    digest: event.digest,
+    asked_ms: event.wall_ms,
+    expires_ms: event.wall_ms + event.expires_ms,
+    summary: event.input_summary,
+  };
+}
