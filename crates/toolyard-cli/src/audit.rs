@@ -9,7 +9,7 @@
 
 mod findings;
 mod json;
-mod lines;
+pub(crate) mod lines;
 mod moment;
 mod open_calls;
 mod places;
@@ -18,14 +18,10 @@ mod text;
 
 use crate::{cli::AuditArgs, display::plain, error::Error, event_file::parts, exit::Exit, input::Origin};
 use findings::Findings;
-use lines::{LogLines, Part};
+use lines::LogLines;
 use open_calls::{Entry, OpenCalls};
 use places::{Place, Places};
-use std::{
-    fs::File,
-    io::{self, BufWriter},
-    path::PathBuf,
-};
+use std::io::{self, BufWriter};
 use story::Story;
 use toolyard::{Event, EventKind, event::Line, event::LineError};
 
@@ -45,15 +41,9 @@ trait Account {
 pub(crate) fn audit(args: &AuditArgs) -> Result<Exit, Error> {
     let (origin, files) = match args.file.as_os_str() == "-" {
         true => (Origin::Stdin, Vec::new()),
-        false => (Origin::File(args.file.clone()), files(args)?),
+        false => (Origin::File(args.file.clone()), parts::all(&args.file)?),
     };
-    let mut lines = match &origin {
-        Origin::Stdin => {
-            let reader = origin.reader()?;
-            LogLines::new([Box::new(|| Ok(reader)) as Part])
-        }
-        Origin::File(_) => LogLines::new(files.iter().cloned().map(part)),
-    };
+    let mut lines = LogLines::of(&origin, &files)?;
     let out = BufWriter::new(io::stdout().lock());
     let mut account: Box<dyn Account> = match args.json {
         true => Box::new(json::Json::new(out)),
@@ -78,22 +68,6 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<Exit, Error> {
         None if reading.findings.is_whole() => Ok(Exit::Ok),
         None => Ok(Exit::CallFailed),
     }
-}
-
-/// The parts of the log, oldest first. The newest may be missing, if it was moved away.
-fn files(args: &AuditArgs) -> Result<Vec<PathBuf>, Error> {
-    let finished = parts::finished(&args.file).unwrap_or_default();
-    let mut files: Vec<PathBuf> = finished.into_iter().map(|(_, part)| part).collect();
-    if files.is_empty() || args.file.exists() {
-        // Opened, not only looked at, so that an error is told before anything is printed.
-        Origin::File(args.file.clone()).reader()?;
-        files.push(args.file.clone());
-    }
-    Ok(files)
-}
-
-fn part(file: PathBuf) -> Part {
-    Box::new(move || Ok(Box::new(File::open(file)?)))
 }
 
 /// Why reading stopped before the end of the log.

@@ -1,12 +1,16 @@
 //! The command-line arguments.
 
 mod mcp;
+mod report;
 mod sandbox;
 mod serve;
+mod view;
 
 pub(crate) use mcp::{FetchArgs, McpArgs, McpCommand};
+pub(crate) use report::ReportKind;
 pub(crate) use sandbox::{SandboxCommand, SandboxSetup, SandboxSetupArgs};
 pub(crate) use serve::{ServeArgs, TokenCommand, TokenNewArgs};
+pub(crate) use view::ViewArgs;
 
 use crate::{config::size, exit};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -35,7 +39,9 @@ Examples:
   toolyard run - --to anthropic < batch.json     results in another format than the input
   curl -N … | toolyard run > results.json        a stream: calls run while the model writes the next
   toolyard run episodes.jsonl --events log.jsonl
-  toolyard run response.json --report json 2> report.json";
+  toolyard run response.json --report json 2> report.json
+  toolyard run response.json --report html=report.html
+  toolyard run response.json --trace trace.json   to be opened at ui.perfetto.dev or chrome://tracing";
 
 const REPORT: &str = "\
 In the report, 'the calls one by one: at most' is the sum of the calls' run times, measured while they ran concurrently.
@@ -48,7 +54,10 @@ that did not start, and ○ a call that shares the result of another call with i
 The JSON report: runs, calls, ok, failed, wall_ms, sum_of_run_times_ms, exit_code, breakers, notes, and timeline: per
 call call_id, name, run, routing, ok, error, came_ms, ready_ms, started_ms, ended_ms, queued_ms, ran_ms, attempts,
 dedupe, last_error, retry_stopped, retry_after_ms, waited_for. Over episodes: turns, and longest_turn with its
-timeline.";
+timeline.
+
+The page of --report html=FILE shows every call with what it waited for, its attempts and its output. The file needs no
+server and loads nothing. It replaces what FILE held. Of a very long run it has the newest 64 MiB of events.";
 
 const ASKING: &str = "\
 Asking: with --approve ask, or on a terminal without --approve, each call that needs approval is shown with its real
@@ -106,6 +115,8 @@ pub(crate) enum Command {
     Sandbox(SandboxCommand),
     /// Report what an event log says about every call, and whether the log is whole
     Audit(AuditArgs),
+    /// Make a page of an event log, to be opened in a browser
+    View(ViewArgs),
     /// Measure this machine: the engine compared with the least work that a correct engine could do
     Bench(BenchArgs),
 }
@@ -168,9 +179,13 @@ pub(crate) struct RunArgs {
     pub(crate) approve: Option<Approve>,
     #[command(flatten)]
     pub(crate) events: EventsArgs,
-    /// The report on stderr: a timeline, one JSON document, or none
-    #[arg(long, value_name = "KIND", default_value = "text")]
+    /// The report on stderr: a timeline, one JSON document, or none; or a page in this file, to be opened in a browser
+    /// [possible values: text, json, none, html=FILE]
+    #[arg(long, value_name = "KIND", default_value = "text", value_parser = ReportKind::parse)]
     pub(crate) report: ReportKind,
+    /// Write calls, their waits and their attempts to this file in Chrome's trace event format
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
     /// The maximum number of calls at once, across all pools
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_in_flight: Option<NonZeroUsize>,
@@ -336,14 +351,6 @@ pub(crate) enum ApproveOrAsk {
     Ask,
     /// Every such call is refused
     Deny,
-}
-
-/// The report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ReportKind {
-    Text,
-    Json,
-    None,
 }
 
 /// The formats in which tools are listed.

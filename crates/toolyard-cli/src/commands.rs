@@ -6,7 +6,7 @@ use crate::{
     error::Error,
     exit::Exit,
     export::Export,
-    fetch, gateway, logging, machines, plan, run, serve, token, tools,
+    fetch, gateway, logging, machines, plan, run, serve, token, tools, view,
 };
 use clap::{Parser, error::ErrorKind};
 use tokio::runtime::Runtime;
@@ -55,6 +55,7 @@ async fn perform(command: Command, export: &Export) -> Result<Exit, Error> {
         Command::Check(args) => check::check(args).await,
         Command::Bench(args) => bench::bench(args),
         Command::Audit(args) => audit::audit(&args),
+        Command::View(args) => view::view(&args),
     }
 }
 

@@ -6,7 +6,7 @@
 //!   log.jsonl.lock                             held by the one program that writes it, and names it
 //! ```
 
-mod lock;
+pub(crate) mod lock;
 mod log;
 pub(crate) mod parts;
 
@@ -33,9 +33,10 @@ pub(crate) struct ProtectedFile {
 }
 
 impl ProtectedFile {
-    fn refusal(&self, path: &Path) -> Error {
+    /// The error for an option that names this file.
+    pub(crate) fn refusal(&self, option: &str, path: &Path) -> Error {
         let (path, what) = (path.display(), self.what);
-        Error::Usage(format!("--events {path} would write into {what}: name another file"))
+        Error::Usage(format!("{option}{path} would write into {what}: name another file"))
     }
 }
 

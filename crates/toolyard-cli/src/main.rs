@@ -7,6 +7,7 @@
 //!                     ├─ plan   input ─► wire ─► engine, asked what it would do
 //!                     ├─ tools  what the configuration offers
 //!                     ├─ sandbox  setup micro-vm: snapshots of virtual machines, before calls need them
+//!                     ├─ view   an event log ─► a page for a browser
 //!                     ├─ audit  an event log ─► its account of every call, and whether it is whole
 //!                     └─ check  what the configuration says, and why each tool is what it is
 //! ```
@@ -39,6 +40,8 @@ mod machines;
 mod mcp;
 #[cfg_attr(not(feature = "wasm"), path = "no_modules.rs")]
 mod modules;
+mod output_file;
+mod page_file;
 mod plan;
 mod programs;
 mod report;
@@ -52,6 +55,8 @@ mod shell;
 mod table;
 mod token;
 mod tools;
+mod trace;
+mod view;
 
 use std::process;
 

@@ -94,7 +94,7 @@ impl Report {
     }
 
     /// Prints the report on standard error, if a batch was added.
-    pub(crate) fn print(&self, kind: ReportKind, exit: Exit) {
+    pub(crate) fn print(&self, kind: &ReportKind, exit: Exit) {
         if self.shown.is_none() {
             return;
         }
@@ -102,6 +102,10 @@ impl Report {
             ReportKind::Json => eprintln!("{}", json_text(&format!("{:#}", self.json(exit)))),
             ReportKind::Text => {
                 anstream::eprint!("{}", self.text());
+                self.print_notes();
+            }
+            ReportKind::Html(_) => {
+                anstream::eprintln!("{}", self.totals_line());
                 self.print_notes();
             }
             ReportKind::None => self.print_notes(),
@@ -125,11 +129,15 @@ impl Report {
             text += &text::draw(timeline, &self.widths);
         }
         text += &self.breaker_changes.text();
+        text + &self.totals_line() + "\n"
+    }
+
+    fn totals_line(&self) -> String {
         let Totals { turns, runs, calls, failed, wall, run_times } = self.totals;
-        if self.shown.as_ref().is_some_and(|(turn, _)| turn.is_some()) {
-            text += &format!("{}: ", count(usize::try_from(turns).unwrap_or(usize::MAX), "turn"));
-        }
-        text + &text::totals(runs, calls, failed, wall, run_times) + "\n"
+        let has_turns = self.shown.as_ref().is_some_and(|(turn, _)| turn.is_some());
+        let turns = usize::try_from(turns).unwrap_or(usize::MAX);
+        let before = if has_turns { format!("{}: ", count(turns, "turn")) } else { String::new() };
+        before + &text::totals(runs, calls, failed, wall, run_times)
     }
 
     fn json(&self, exit: Exit) -> Value {

@@ -11,6 +11,7 @@ mod ended_calls;
 mod episodes;
 pub(crate) mod interrupt;
 mod live;
+mod records;
 mod response;
 pub(crate) mod results;
 mod runner;
@@ -20,14 +21,13 @@ mod toolset;
 use crate::{
     cli::{ReportKind, RunArgs},
     error::Error,
-    event_file::{EventFile, ProtectedFile},
     exit::Exit,
     export::Export,
-    identity::Identity,
     input::{Input, Origin},
     setup::Setup,
 };
 use interrupt::Interrupts;
+use records::Records;
 use runner::{RunIo, Runner};
 
 /// Runs the calls that the arguments name; `export` observes the engine.
@@ -49,14 +49,14 @@ pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Error> {
         let why = "--to cannot be used with episodes: every turn has its own line of results";
         return Err(Error::Usage(why.to_owned()));
     }
-    // Only now, so that an input that cannot be read leaves no event file.
-    let events = events(&args, &origin, &setup)?;
+    // Only now, so that an input that cannot be read leaves no files.
+    let records = Records::open(&args, &origin, &setup)?;
     let connected = tokio::select! {
         connected = setup.connect() => connected,
         _ = interrupts.next() => return Ok(interrupted_early(&args)),
     };
     connected?;
-    let io = RunIo { events: events.clone(), interrupts, terminal };
+    let io = RunIo { records: &records, interrupts, terminal };
     let mut runner = Runner::open(&setup, &args, io, export).await?;
     let result = match input {
         Input::Response(text) => response::run(&mut runner, &args, &origin, &text).await,
@@ -67,31 +67,14 @@ pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Error> {
         Ok(exit) => *exit,
         Err(error) => error.exit(),
     };
-    let exit = runner.close(exit, if args.quiet { None } else { Some(args.report) }).await;
+    let exit = runner.close(exit, if args.quiet { None } else { Some(&args.report) }).await;
     setup.disconnect(exit == Exit::Interrupted).await;
     if let Err(error) = &result {
         error.print();
     }
-    if let Some(Err(error)) = events.map(|events| events.finish()) {
-        error.print();
-        return Ok(exit.or(error.exit()));
-    }
-    Ok(exit)
-}
-
-/// Opens the event file, if one is requested.
-fn events(args: &RunArgs, origin: &Origin, setup: &Setup) -> Result<Option<EventFile>, Error> {
-    let config = setup.config.file.as_deref().and_then(Identity::of_path);
-    let protected = [("the input", origin.identity()), ("the configuration", config)];
-    let protected = protected
-        .into_iter()
-        .filter_map(|(what, identity)| Some(ProtectedFile { what, identity: identity? }));
-    let protected: Vec<ProtectedFile> = protected.collect();
-    let events = EventFile::of(&args.events, &protected)?;
-    if let Some(events) = &events {
-        setup.guard(events.path());
-    }
-    Ok(events)
+    let errors = records.finish();
+    errors.iter().for_each(Error::print);
+    Ok(errors.iter().fold(exit, |exit, error| exit.or(error.exit())))
 }
 
 const NOTHING_RUN: &str = "interrupted before the input was read: nothing was run";

@@ -1,26 +1,29 @@
 //! The lines of a log, over all its parts: one in memory at a time, each of bounded length.
 
+use crate::{error::Error, input::Origin};
 use std::{
     collections::VecDeque,
+    fs::File,
     io::{self, BufRead, BufReader, Read},
+    path::PathBuf,
 };
 
 /// The longest line, in bytes: 64 MiB.
 const LINE_BYTES_MAX: usize = 64 << 20;
 
 /// A line that is not blank.
-pub(super) struct LogLine<'a> {
+pub(crate) struct LogLine<'a> {
     /// Its number in the log, from 1, counted over all parts.
-    pub(super) number: usize,
+    pub(crate) number: usize,
     /// Its text, or why it cannot be read.
-    pub(super) text: Result<&'a str, LineFault>,
+    pub(crate) text: Result<&'a str, LineFault>,
     /// Whether it is the last line of a part and has no line feed: the program that wrote it may have been stopped.
-    pub(super) is_torn: bool,
+    pub(crate) is_torn: bool,
 }
 
 /// Why a line has no text.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum LineFault {
+pub(crate) enum LineFault {
     #[error("longer than 64 MiB ({LINE_BYTES_MAX} bytes)")]
     TooLong,
     #[error("byte {0} is not valid UTF-8")]
@@ -31,16 +34,16 @@ pub(super) enum LineFault {
 
 impl LineFault {
     /// Whether a line that breaks off may look like this.
-    pub(super) fn may_be_torn(&self) -> bool {
+    pub(crate) fn may_be_torn(&self) -> bool {
         matches!(self, Self::NotText(_))
     }
 }
 
 /// A part of a log, which is opened when its turn comes.
-pub(super) type Part = Box<dyn FnOnce() -> io::Result<Box<dyn Read + Send>>>;
+type Part = Box<dyn FnOnce() -> io::Result<Box<dyn Read + Send>>>;
 
 /// Reads a log line by line.
-pub(super) struct LogLines {
+pub(crate) struct LogLines {
     parts: VecDeque<Part>,
     reader: BufReader<Box<dyn Read + Send>>,
     line: Vec<u8>,
@@ -50,25 +53,38 @@ pub(super) struct LogLines {
 }
 
 impl LogLines {
-    /// Reads these parts, one after another.
-    pub(super) fn new(parts: impl IntoIterator<Item = Part>) -> Self {
+    /// Reads standard input, or the parts of a log, one after another.
+    ///
+    /// # Errors
+    /// If standard input cannot be read. A part that cannot be opened is the fault of a line.
+    pub(crate) fn of(origin: &Origin, files: &[PathBuf]) -> Result<Self, Error> {
+        match origin {
+            Origin::Stdin => {
+                let reader = origin.reader()?;
+                Ok(Self::new([Box::new(|| Ok(reader)) as Part]))
+            }
+            Origin::File(_) => Ok(Self::new(files.iter().cloned().map(part))),
+        }
+    }
+
+    fn new(parts: impl IntoIterator<Item = Part>) -> Self {
         let nothing: Box<dyn Read + Send> = Box::new(io::empty());
         let (parts, reader) = (parts.into_iter().collect(), BufReader::new(nothing));
         Self { parts, reader, line: Vec::new(), number: 0, starts: Vec::new() }
     }
 
     /// How many lines there were before each part that was opened.
-    pub(super) fn starts(&self) -> &[usize] {
+    pub(crate) fn starts(&self) -> &[usize] {
         &self.starts
     }
 
     /// The number of the line read last.
-    pub(super) fn number(&self) -> usize {
+    pub(crate) fn number(&self) -> usize {
         self.number
     }
 
     /// Reads the next line that is not blank.
-    pub(super) fn next(&mut self) -> Option<LogLine<'_>> {
+    pub(crate) fn next(&mut self) -> Option<LogLine<'_>> {
         loop {
             self.line.clear();
             let mut bounded = (&mut self.reader).take(LINE_BYTES_MAX as u64 + 1);
@@ -103,6 +119,10 @@ impl LogLines {
     fn fault(&self, fault: LineFault) -> LogLine<'_> {
         LogLine { number: self.number, text: Err(fault), is_torn: false }
     }
+}
+
+fn part(file: PathBuf) -> Part {
+    Box::new(move || Ok(Box::new(File::open(file)?)))
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ impl WriterLock {
 }
 
 /// Readable and writable by its owner only, where the system has that.
-pub(super) fn private(options: &mut OpenOptions) {
+pub(crate) fn private(options: &mut OpenOptions) {
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;

@@ -42,7 +42,7 @@ impl Log {
         let failed = |error| failed(path, error);
         let refuse = |identity: Option<Identity>| {
             let found = identity.and_then(|identity| protected.iter().find(|file| file.identity == identity));
-            found.map_or(Ok(()), |protected| Err(protected.refusal(path)))
+            found.map_or(Ok(()), |protected| Err(protected.refusal("--events ", path)))
         };
         match fs::metadata(path) {
             Ok(metadata) if !metadata.is_file() => return Self::pipe(path).map_err(failed),

@@ -1,12 +1,13 @@
 //! The parts of a log: `log.jsonl.1`, `log.jsonl.2`, …, and `log.jsonl`, which is the newest.
 
+use crate::{error::Error, input::Origin};
 use std::{
     fs, io,
     path::{Path, PathBuf},
 };
 
 /// The finished parts of a log, with their numbers, oldest first.
-pub(crate) fn finished(log: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
+fn finished(log: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     let Some(name) = log.file_name() else { return Ok(Vec::new()) };
     let start = format!("{}.", name.to_string_lossy());
     let mut parts = Vec::new();
@@ -18,6 +19,21 @@ pub(crate) fn finished(log: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     }
     parts.sort_unstable();
     Ok(parts)
+}
+
+/// All parts of a log, oldest first. The newest may be missing, if it was moved away.
+///
+/// # Errors
+/// If the newest part cannot be read, unless it is missing and there are others.
+pub(crate) fn all(log: &Path) -> Result<Vec<PathBuf>, Error> {
+    let finished = finished(log).unwrap_or_default();
+    let mut files: Vec<PathBuf> = finished.into_iter().map(|(_, part)| part).collect();
+    if files.is_empty() || log.exists() {
+        // Opened, not only looked at, so that an error is told before anything is printed.
+        Origin::File(log.to_owned()).reader()?;
+        files.push(log.to_owned());
+    }
+    Ok(files)
 }
 
 /// The name of the next finished part.

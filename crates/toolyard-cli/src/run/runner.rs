@@ -5,11 +5,11 @@ use super::{
     ended_calls::EndedCalls,
     interrupt::{Interrupts, Signal},
     live::Live,
+    records::Records,
 };
 use crate::{
     cli::{Approve, ReportKind, RunArgs},
     error::Error,
-    event_file::EventFile,
     exit::Exit,
     export::Export,
     report::{Recorder, Report, Timeline, Turn, Widths},
@@ -49,9 +49,9 @@ pub(super) struct Runner {
 }
 
 /// What connects a run to the outside: its event file, the signals and the terminal.
-pub(super) struct RunIo {
-    /// The file that events are written to.
-    pub(super) events: Option<EventFile>,
+pub(super) struct RunIo<'a> {
+    /// The files that events are written to.
+    pub(super) records: &'a Records,
     /// The signals that stop it.
     pub(super) interrupts: Interrupts,
     /// The terminal to ask on, if any.
@@ -72,7 +72,7 @@ impl Runner {
     pub(super) async fn open(
         setup: &Setup,
         args: &RunArgs,
-        io: RunIo,
+        io: RunIo<'_>,
         export: &Export,
     ) -> Result<Self, Error> {
         let runner = Self::build(export.count(setup.engine()), setup, args, io).await?;
@@ -80,8 +80,13 @@ impl Runner {
         Ok(runner)
     }
 
-    async fn build(builder: EngineBuilder, setup: &Setup, args: &RunArgs, io: RunIo) -> Result<Self, Error> {
-        let RunIo { events, interrupts, terminal } = io;
+    async fn build(
+        builder: EngineBuilder,
+        setup: &Setup,
+        args: &RunArgs,
+        io: RunIo<'_>,
+    ) -> Result<Self, Error> {
+        let RunIo { records, interrupts, terminal } = io;
         let shows_messages = !args.quiet && args.report != ReportKind::Json;
         let recorder = Recorder::default();
         let live =
@@ -91,9 +96,7 @@ impl Runner {
         if let Some(live) = &live {
             builder = builder.events(live.sink());
         }
-        if let Some(events) = events {
-            builder = builder.event_writer(events);
-        }
+        builder = records.attach(builder);
         let confirmations = setup.confirmations();
         let answer = args.approve.and_then(Approve::answer);
         let has_approver = answer.is_some() || terminal.is_some();
@@ -260,7 +263,7 @@ impl Runner {
     }
 
     /// Stops the engine and prints the report; returns the exit code, interrupts included.
-    pub(super) async fn close(mut self, exit: Exit, report: Option<ReportKind>) -> Exit {
+    pub(super) async fn close(mut self, exit: Exit, report: Option<&ReportKind>) -> Exit {
         self.live = None;
         let mut exit = exit.or(self.report.exit());
         if self.is_interrupted() {

@@ -22,6 +22,7 @@ mod memory;
 #[cfg(feature = "wasm")]
 mod modules;
 mod named_pipe;
+mod page;
 mod permission;
 #[cfg(unix)]
 mod pins;
@@ -36,6 +37,7 @@ mod shared;
 mod shell;
 mod streams;
 mod terminal;
+mod trace;
 #[cfg(target_os = "linux")]
 mod way_out;
 

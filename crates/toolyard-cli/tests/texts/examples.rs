@@ -126,6 +126,11 @@ fn the_page_about_the_program_does_what_it_shows() {
 }
 
 #[test]
+fn the_page_about_the_page_does_what_it_shows() {
+    run("docs/guide/page.md");
+}
+
+#[test]
 fn the_page_about_resilience_does_what_it_shows() {
     run("docs/guide/resilience.md");
 }

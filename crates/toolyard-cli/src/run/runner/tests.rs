@@ -25,7 +25,8 @@ async fn runner(interrupts: Interrupts) -> Runner {
         panic!("these are the arguments of a run");
     };
     let builder = setup.engine_with(vec![deaf, polite]);
-    Runner::build(builder, &setup, &args, RunIo { events: None, interrupts, terminal: None }).await.unwrap()
+    let io = RunIo { records: &Records::default(), interrupts, terminal: None };
+    Runner::build(builder, &setup, &args, io).await.unwrap()
 }
 
 /// Plays a batch that never ends, and sends this many signals after a second. Returns the errors of the calls, the time
