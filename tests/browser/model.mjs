@@ -1,0 +1,94 @@
+// What the page makes of events, without a browser.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import test from "node:test";
+import { Log } from "../../crates/toolyard-page/assets/js/log.js";
+import { reason } from "../../crates/toolyard-page/assets/js/reasons.js";
+import { Scale } from "../../crates/toolyard-page/assets/js/scale.js";
+import { segmentsOf } from "../../crates/toolyard-page/assets/js/segments.js";
+import { log } from "./log.mjs";
+
+function folded(events) {
+  const model = new Log();
+  for (const event of events) model.add(event);
+  return model;
+}
+
+test("every call of a log is in its turn, with how it ended", () => {
+  const model = folded(log(500));
+  const [turn] = model.turnsInOrder;
+  assert.equal(turn.calls.length, 500);
+  assert.equal(turn.finished, 500);
+  assert.equal(turn.calls.filter((call) => call.state !== "ok").length, turn.failed);
+  assert.equal(turn.state, "failed");
+});
+
+test("the stretches of a call follow one another from its arrival to its end", () => {
+  const [turn] = folded(log(500)).turnsInOrder;
+  for (const call of turn.calls) {
+    const segments = segmentsOf(call, turn.until);
+    for (const [index, { from, to }] of segments.entries()) {
+      assert.ok(from < to || segments.length === 1, `${call.id}: ${from} to ${to}`);
+      if (index > 0) assert.ok(from >= segments[index - 1].to, call.id);
+    }
+  }
+});
+
+test("a wait says what for", () => {
+  const [turn] = folded(log(500)).turnsInOrder;
+  const told = new Set();
+  for (const call of turn.calls) {
+    for (const segment of segmentsOf(call, turn.until)) told.add(`${segment.kind}: ${reason(call, segment).join(", ")}`);
+  }
+  const some = (pattern) => assert.ok([...told].some((text) => pattern.test(text)), String(pattern));
+  some(/^blocked: Waited for earlier calls, run \d+ had to end first; \w+ \(call_\d+\) ended last$/);
+  some(/^queued: Queued for a permit, 20 calls held permits of pool read meanwhile$/);
+  some(/^asks: Waited for an answer, approved by ada$/);
+  some(/^backoff: Backed off, attempt 1 had failed: transient$/);
+});
+
+test("every kind of event in the documentation is understood", () => {
+  const text = readFileSync(new URL("../../docs/events.md", import.meta.url), "utf8");
+  const examples = text.split("```json\n")[1].split("```")[0].trim().split("\n").map((line) => JSON.parse(line));
+  const model = folded(examples);
+  const [run, other] = model.turnsInOrder.filter(({ calls }) => calls.length > 0);
+  assert.deepEqual(run.calls.map((call) => call.state), ["ok", "refused", "refused", "failed"]);
+  assert.equal(run.calls[0].questions[0].settled.who, "ada");
+  assert.deepEqual([run.calls[3].late.ok, other.calls[0].state], [false, "suspended"]);
+});
+
+test("a log that begins in the middle is shown as far as it goes", () => {
+  const events = log(200);
+  const model = folded(events.slice(700));
+  const [turn] = model.turnsInOrder;
+  assert.ok(turn.calls.length > 0 && turn.ended !== null);
+  for (const call of turn.calls) segmentsOf(call, turn.until);
+});
+
+test("a new life of the engine begins anew", () => {
+  const model = folded([...log(5), ...log(5)]);
+  assert.deepEqual([model.lives.length, model.turnsInOrder.length], [2, 2]);
+  assert.notEqual(model.turnsInOrder[0], model.turnsInOrder[1]);
+});
+
+test("an unknown kind of event changes nothing", () => {
+  const model = folded(log(3));
+  const { shape } = model;
+  model.add({ v: 1, seq: 99, position: 999, wall_ms: 0, mono_us: 1, session: "run", agent: "root", event: "tool.dreamt" });
+  assert.equal(model.shape, shape);
+});
+
+test("what is seen stays within the whole, and follows it only if all of it was seen", () => {
+  const scale = new Scale(0, 1000, 100);
+  scale.whole(0, 2000);
+  assert.deepEqual([scale.from, scale.to], [0, 2000]);
+  scale.zoom(0.5, 0);
+  scale.whole(0, 4000);
+  assert.deepEqual([scale.from, scale.to], [0, 1000]);
+  scale.pan(-5);
+  assert.deepEqual([scale.from, scale.to], [0, 1000]);
+  scale.pan(100);
+  assert.deepEqual([scale.from, scale.to], [3000, 4000]);
+  assert.ok(scale.ticks().every(({ moment }) => moment >= 3000 && moment <= 4000));
+});
