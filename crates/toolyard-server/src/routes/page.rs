@@ -2,8 +2,15 @@
 
 use super::document::Common;
 use crate::{access::Scope, app::App, http::Json, problem::Problem};
-use axum::{Router, extract::State, http::StatusCode};
+use axum::{
+    Router,
+    extract::State,
+    http::{StatusCode, Uri, header},
+    response::{IntoResponse as _, Response},
+    routing::get,
+};
 use serde::{Deserialize, Serialize};
+use toolyard_page::{Asset, PAGE_POLICY, asset};
 use utoipa::ToSchema;
 
 /// The code of a link.
@@ -39,7 +46,21 @@ pub(super) async fn exchange(
     Ok(axum::Json(Key { key, name: token.name().to_owned(), scopes: token.scopes().collect() }))
 }
 
-/// The files of the page, if it is served.
-pub(super) fn files(_app: &App) -> Router<App> {
-    Router::new()
+/// The files of the page, if it is served. They hold nothing that is secret, and need no token.
+pub(super) fn files(app: &App) -> Router<App> {
+    match app.access.link() {
+        Some(_) => Router::new().route("/", get(file)).route("/page/{*path}", get(file)),
+        None => Router::new(),
+    }
+}
+
+async fn file(uri: Uri) -> Response {
+    match asset(uri.path()) {
+        Some(Asset { content_type, body }) => {
+            let headers =
+                [(header::CONTENT_TYPE, content_type), (header::CONTENT_SECURITY_POLICY, PAGE_POLICY)];
+            (headers, body).into_response()
+        }
+        None => Problem::not_found("such file of the page").into_response(),
+    }
 }

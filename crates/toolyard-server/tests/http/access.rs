@@ -61,6 +61,11 @@ async fn requests_from_elsewhere_are_refused() {
 async fn a_link_is_good_once() {
     let yard = Yard::with(ServerOptions::page).await;
     let link = yard.server.link(yard.address).unwrap();
+    let page = yard.client.get(format!("http://{}/", yard.address)).send().await.unwrap();
+    assert!(page.headers()["content-security-policy"].to_str().unwrap().starts_with("default-src 'none'"));
+    assert!(page.text().await.unwrap().contains("/page/js/live.js"));
+    let missing = yard.client.get(format!("http://{}/page/nonsense.js", yard.address));
+    assert_eq!(yard.sent(missing).await.problem(404), "not_found");
     let (_, code) = link.split_once("/#code=").unwrap();
     let exchange = |code: String| {
         let request =
