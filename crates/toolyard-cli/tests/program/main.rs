@@ -30,6 +30,7 @@ mod programs;
 mod remote;
 mod report;
 mod samples;
+mod serve;
 mod servers;
 mod settings;
 #[path = "../shared/mod.rs"]
