@@ -10,8 +10,10 @@ use toolyard_process::{Containment, Program, Report};
 /// How often each is started. As a test it is only shown to work.
 const ROUNDS: usize = if cfg!(debug_assertions) { 2 } else { 60 };
 
-/// The programs: one that does nothing, and the least of an interpreter.
-const PROGRAMS: [&[&str]; 2] = [&["/bin/true"], &["/usr/bin/python3", "-c", "pass"]];
+/// The programs, and how many times a plain child the confined one may take: one that does nothing, and the least of an
+/// interpreter. What is added is the same for all of them, so that there is no goal for the first.
+const PROGRAMS: [(&[&str], Option<f64>); 2] =
+    [(&["/bin/true"], None), (&["/usr/bin/python3", "-c", "pass"], Some(2.5))];
 
 /// A way to start a program.
 #[derive(Clone, Copy)]
@@ -78,23 +80,33 @@ fn typical(mut times: Vec<Duration>) -> f64 {
     times.iter().map(Duration::as_secs_f64).sum::<f64>() / times.len() as f64 * 1e3
 }
 
-async fn measure(words: &[&str]) {
+/// Whether a goal was met, if there is one.
+fn judged(ratio: f64, goal: Option<f64>) -> String {
+    let is_met = |goal| if ratio <= goal { "met" } else { "missed" };
+    goal.map_or_else(String::new, |goal| format!(" (goal {goal}: {})", is_met(goal)))
+}
+
+async fn measure(words: &[&str], goal: Option<f64>) {
     let mut times = WAYS.map(|_| Vec::new());
     for _ in 0..ROUNDS {
         for ((way, name), times) in WAYS.iter().zip(&mut times) {
             let began = Instant::now();
             if let Err(why) = run(*way, words).await {
-                println!("{}: {name}: not measured: {why}", words.join(" "));
+                println!("process, {}: {name}: not measured: {why}", words.join(" "));
                 continue;
             }
             times.push(began.elapsed());
         }
     }
     let mut plain = None;
-    for ((_, name), times) in WAYS.iter().zip(times).filter(|(_, times)| !times.is_empty()) {
+    for ((way, name), times) in WAYS.iter().zip(times).filter(|(_, times)| !times.is_empty()) {
         let time = typical(times);
         let ratio = time / *plain.get_or_insert(time);
-        println!("{}: {name}: {time:.2} ms, {ratio:.2} times a plain child", words.join(" "));
+        let judged = judged(ratio, goal.filter(|_| matches!(way, Way::Confined)));
+        println!(
+            "process, {}: {name}: {time:.2} ms, {ratio:.2} times a plain child{judged}",
+            words.join(" ")
+        );
     }
 }
 
@@ -102,8 +114,8 @@ fn main() -> Result<(), Failed> {
     #[cfg(target_os = "linux")]
     toolyard_process::help_if_asked();
     Builder::new_current_thread().enable_all().build()?.block_on(async {
-        for words in PROGRAMS {
-            measure(words).await;
+        for (words, goal) in PROGRAMS {
+            measure(words, goal).await;
         }
     });
     Ok(())
