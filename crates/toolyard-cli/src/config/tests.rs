@@ -1,6 +1,8 @@
 use super::*;
 use std::time::Duration;
-use toolyard::{ConfirmationMode, LimitScope, Rule, Sandbox, SideEffects, ToolSettings};
+use toolyard::{ConfirmationMode, LimitScope, SideEffects, ToolSettings};
+#[cfg(unix)]
+use toolyard::{Rule, Sandbox};
 
 mod mcp;
 mod permission;

@@ -74,7 +74,11 @@ fn a_server_prints_its_token_and_runs_calls() {
     assert_eq!(served.post("/sessions", Some(&token), &json!({"id": "a"})).0, 201);
     let batch: Value = serde_json::from_str(READ).unwrap();
     let (status, turn) = served.post("/sessions/a/turns?wait=60", Some(&token), &batch);
-    assert_eq!((status, &turn["results"]["results"][0]["content"][0]["text"]), (200, &json!("milk")), "{turn}");
+    assert_eq!(
+        (status, &turn["results"]["results"][0]["content"][0]["text"]),
+        (200, &json!("milk")),
+        "{turn}"
+    );
     assert_eq!(served.end(), Some(130));
     let audit = toolyard(&["audit", events.to_str().unwrap()], "");
     assert_eq!(audit.code, Some(0), "{}", audit.stdout);
@@ -109,7 +113,8 @@ fn a_bad_token_is_an_error() {
         assert_eq!(done.code, Some(2), "{text}");
         done.stderr
     };
-    let both = format!("[server.tokens.a]\nsha256 = \"{}\"\nscopes = [\"call\", \"approve\"]\n", "0".repeat(64));
+    let both =
+        format!("[server.tokens.a]\nsha256 = \"{}\"\nscopes = [\"call\", \"approve\"]\n", "0".repeat(64));
     assert!(check(&both).contains("self_approve"), "{both}");
     assert!(check("[server.tokens.a]\nscopes = [\"call\"]\n").contains("toolyard token new a"));
     assert!(check("[server.tokens.a]\nsha256 = \"x\"\nscopes = [\"all\"]\n").contains("'all' is no scope"));
