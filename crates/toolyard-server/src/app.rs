@@ -18,7 +18,7 @@ use std::{
     },
 };
 use tokio_util::sync::CancellationToken;
-use toolyard::Engine;
+use toolyard::{Engine, SessionId};
 
 /// Shared by all requests. Cheap to clone.
 #[derive(Clone)]
@@ -103,6 +103,16 @@ impl App {
     pub(crate) fn session(&self, caller: &Caller, id: &str) -> Result<Arc<Served>, Problem> {
         let served = self.book.find(id).filter(|served| caller.sees_all() || caller.is(served.owner()));
         served.ok_or_else(|| no_session(id))
+    }
+
+    /// The name of a session whose events and questions this caller may see. Those of MCP clients are among them, which
+    /// are served at `/mcp` alone.
+    pub(crate) fn seen(&self, caller: &Caller, id: &str) -> Result<SessionId, Problem> {
+        let of_client = || self.engine.find(&SessionId::from(id)).filter(|_| caller.sees_all());
+        match self.session(caller, id) {
+            Ok(served) => Ok(served.id().clone()),
+            Err(problem) => of_client().map(|session| session.id().clone()).ok_or(problem),
+        }
     }
 
     /// A session in which this caller may make calls: one of its own.

@@ -143,8 +143,8 @@ pub(super) async fn list_of_session(
     caller: Caller,
     PathOf(id): PathOf<String>,
 ) -> Result<axum::Json<Questions>, Problem> {
-    let served = app.session(&caller, &id)?;
-    let open = app.front.questions().pending(|asked| asked.request.session() == served.id());
+    let session = app.seen(&caller, &id)?;
+    let open = app.front.questions().pending(|asked| *asked.request.session() == session);
     Ok(axum::Json(Questions { confirmations: open.iter().map(Question::listed).collect() }))
 }
 
@@ -157,12 +157,12 @@ pub(super) async fn show(
     caller: Caller,
     PathOf((id, request)): PathOf<(String, String)>,
 ) -> Result<axum::Json<Question>, Problem> {
-    let served = app.session(&caller, &id)?;
+    let session = app.seen(&caller, &id)?;
     let id = request_id(&request)?;
-    match app.front.questions().find(id).filter(|asked| asked.request.session() == served.id()) {
+    match app.front.questions().find(id).filter(|asked| *asked.request.session() == session) {
         Some(asked) => Ok(axum::Json(Question::whole(&asked).await)),
         None => {
-            let settled = app.front.questions().settled(id).filter(|settled| settled.session == *served.id());
+            let settled = app.front.questions().settled(id).filter(|settled| settled.session == session);
             Err(settled.map_or_else(|| no_question(&request), |settled| over(&settled)))
         }
     }

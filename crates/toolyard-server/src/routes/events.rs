@@ -89,8 +89,8 @@ pub(super) async fn of_session(
     QueryOf(which): QueryOf<Which>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let served = app.session(&caller, &id)?;
-    follow(&app, &caller, Source::Session(served.id().clone()), &which, &headers)
+    let session = app.seen(&caller, &id)?;
+    follow(&app, &caller, Source::Session(session), &which, &headers)
 }
 
 fn follow(

@@ -66,7 +66,7 @@ pub(super) async fn stream(
         )
     })?);
     let source = match &which.session {
-        Some(id) => Source::Session(app.session(&caller, id)?.id().clone()),
+        Some(id) => Source::Session(app.seen(&caller, id)?),
         None => {
             caller.needs(&[Scope::Observe, Scope::Operate, Scope::Approve])?;
             Source::All

@@ -6,6 +6,7 @@ mod access;
 mod confirmations;
 mod events;
 mod idempotency;
+mod mcp;
 mod sessions;
 mod streams;
 mod turns;

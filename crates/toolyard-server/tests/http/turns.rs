@@ -56,8 +56,7 @@ async fn a_bad_response_is_refused_and_a_bad_call_is_answered() {
 async fn a_turn_is_cancelled_whole_or_call_by_call() {
     let yard = Yard::open().await;
     yard.session("a").await;
-    let calls =
-        json!([call("x", "gate", json!({})), call("x", "gate", json!({})), call("x", "gate", json!({}))]);
+    let calls = json!([1, 2, 3].map(|id: u8| call(&id.to_string(), "gate", json!({}))));
     let turn = yard.turn("a", calls).await;
     let at = format!("/sessions/a/turns/{turn}");
     assert_eq!(

@@ -12,7 +12,7 @@ use std::{
 };
 use tokio::{net::TcpListener, sync::Semaphore};
 use tokio_util::sync::CancellationToken;
-use toolyard::{Drain, Engine, ToolContext, ToolSpec, tool_fn};
+use toolyard::{Drain, Engine, ToolContext, ToolError, ToolSpec, tool_fn};
 use toolyard_server::{Bounds, Front, Scope, SecretHash, Server, ServerOptions, Token};
 
 /// The secrets of the tokens that every yard has.
@@ -185,10 +185,13 @@ fn tools(
     let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
     builder
         .tool(tool_fn(ToolSpec::pure("echo"), |args: Value, _: ToolContext| async { Ok(args) }))
-        .tool(tool_fn(ToolSpec::read("gate"), move |_: Value, _: ToolContext| {
+        .tool(tool_fn(ToolSpec::read("gate"), move |_: Value, cx: ToolContext| {
             let gate = gate.clone();
             async move {
-                gate.acquire().await.expect("it is never closed").forget();
+                tokio::select! {
+                    permit = gate.acquire() => permit.expect("it is never closed").forget(),
+                    () = cx.cancelled() => return Err(ToolError::cancelled()),
+                }
                 Ok("passed")
             }
         }))

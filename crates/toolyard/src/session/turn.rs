@@ -271,7 +271,6 @@ impl fmt::Debug for Turn {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::{Engine, tool_fn};
     use futures::future::join_all;
     use std::time::Duration;
