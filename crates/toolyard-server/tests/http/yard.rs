@@ -190,7 +190,7 @@ fn tools(
             async move {
                 tokio::select! {
                     permit = gate.acquire() => permit.expect("it is never closed").forget(),
-                    () = cx.cancelled() => return Err(ToolError::cancelled()),
+                    () = cx.cancelled() => return Err(ToolError::cancelled("the gate was closed")),
                 }
                 Ok("passed")
             }

@@ -209,7 +209,7 @@ impl Turn {
     /// use toolyard::{Call, Engine, ErrorKind, ToolContext, ToolError, ToolSpec, tool_fn};
     /// let wait = tool_fn(ToolSpec::read("wait"), |(): (), cx: ToolContext| async move {
     ///     cx.cancelled().await;
-    ///     Err::<&str, _>(ToolError::cancelled())
+    ///     Err::<&str, _>(ToolError::cancelled("told to stop"))
     /// });
     /// let engine = Engine::builder().tool(wait).build().await.unwrap();
     /// let turn = engine.session("demo").turn();
