@@ -3,10 +3,9 @@
 use crate::{
     cli::{ApproveOrAsk, McpArgs},
     error::Error,
-    event_file::{EventFile, ProtectedFile},
+    event_file::EventFile,
     exit::Exit,
     export::Export,
-    identity::Identity,
     run::interrupt::Interrupts,
     secrecy::TOKEN,
     setup::{INTERRUPT_GRACE, Setup},
@@ -34,7 +33,7 @@ pub(crate) async fn mcp(args: McpArgs, export: &Export) -> Result<Exit, Error> {
     }
     setup.has_clients = true;
     let mut interrupts = Interrupts::listen();
-    let events = events(&args, &setup)?;
+    let events = setup.events(&args.events)?;
     let connected = tokio::select! {
         connected = setup.connect() => connected,
         _ = interrupts.next() => return Ok(Exit::Interrupted),
@@ -88,18 +87,6 @@ fn without_prompts(setup: &Setup, engine: &Engine) -> Confirmations {
         }
     }
     confirmations
-}
-
-/// Opens the event file, if one is requested.
-fn events(args: &McpArgs, setup: &Setup) -> Result<Option<EventFile>, Error> {
-    let config = setup.config.file.as_deref().and_then(Identity::of_path);
-    let protected: Vec<ProtectedFile> =
-        config.into_iter().map(|identity| ProtectedFile { what: "the configuration", identity }).collect();
-    let events = EventFile::of(&args.events, &protected)?;
-    if let Some(events) = &events {
-        setup.guard(events.path());
-    }
-    Ok(events)
 }
 
 /// Serves until the client disconnects or a signal arrives. Running calls then have a grace period and are still

@@ -9,10 +9,8 @@ use crate::{
     check::unconfined,
     cli::ServeArgs,
     error::{Error, chain},
-    event_file::{EventFile, ProtectedFile},
     exit::Exit,
     export::Export,
-    identity::Identity,
     run::interrupt::Interrupts,
     setup::{INTERRUPT_GRACE, Setup},
 };
@@ -35,7 +33,7 @@ pub(crate) async fn serve(args: ServeArgs, export: &Export) -> Result<Exit, Erro
     let mut setup = Setup::load(&args.setup)?;
     setup.has_clients = true;
     let mut interrupts = Interrupts::listen();
-    let events = events(&args, &setup)?;
+    let events = setup.events(&args.events)?;
     let listener = TcpListener::bind(args.http).await.map_err(|error| failed(args.http, &error))?;
     let address = listener.local_addr().map_err(|error| failed(args.http, &error))?;
     let connected = tokio::select! {
@@ -67,18 +65,6 @@ pub(crate) async fn serve(args: ServeArgs, export: &Export) -> Result<Exit, Erro
 
 fn failed(address: SocketAddr, error: &dyn std::error::Error) -> Error {
     Error::Usage(format!("--http {address}: {error}"))
-}
-
-/// Opens the event file, if one is requested.
-fn events(args: &ServeArgs, setup: &Setup) -> Result<Option<EventFile>, Error> {
-    let config = setup.config.file.as_deref().and_then(Identity::of_path);
-    let protected: Vec<ProtectedFile> =
-        config.into_iter().map(|identity| ProtectedFile { what: "the configuration", identity }).collect();
-    let events = EventFile::of(&args.events, &protected)?;
-    if let Some(events) = &events {
-        setup.guard(events.path());
-    }
-    Ok(events)
 }
 
 /// The configured tokens; without any, the page and a token for calls, whose secret is returned (HT-6).

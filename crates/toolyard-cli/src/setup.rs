@@ -1,9 +1,11 @@
 //! From configuration and options to an engine.
 
 use crate::{
-    cli::SetupArgs,
+    cli::{EventsArgs, SetupArgs},
     config::{Config, DEFAULT_FILE},
     error::{Error, chain},
+    event_file::{EventFile, ProtectedFile},
+    identity::Identity,
     logging,
     machines::Machines,
     modules::Modules,
@@ -166,6 +168,20 @@ impl Setup {
         if let Some(workspace) = self.tools.resources.get::<Workspace>() {
             workspace.guard(file);
         }
+    }
+
+    /// Opens the event file, if one is requested, and keeps tools from writing it.
+    pub(crate) fn events(&self, args: &EventsArgs) -> Result<Option<EventFile>, Error> {
+        let config = self.config.file.as_deref().and_then(Identity::of_path);
+        let protected: Vec<ProtectedFile> = config
+            .into_iter()
+            .map(|identity| ProtectedFile { what: "the configuration", identity })
+            .collect();
+        let events = EventFile::of(args, &protected)?;
+        if let Some(events) = &events {
+            self.guard(events.path());
+        }
+        Ok(events)
     }
 
     /// What tools do not write (SB-11).

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::time::Duration;
 use tokio::time::timeout;
+use toolyard::Outcome;
 use toolyard_wire::{Format, encode, outcome_to_json};
 use utoipa::{IntoParams, ToSchema};
 
@@ -106,6 +107,7 @@ pub(super) fn state(app: &App, served: &Served, turn: &ServedTurn) -> State {
 }
 
 impl Shown {
+    /// With its results, if it has ended, and those so far if that is wanted.
     pub(super) fn of(
         app: &App,
         served: &Served,
@@ -113,28 +115,10 @@ impl Shown {
         to: Option<Format>,
         partial: bool,
     ) -> Self {
-        let ended = turn.ended();
-        let so_far = if ended.is_some() && !partial { Vec::new() } else { turn.outcomes() };
-        let finished = match &ended {
-            Some(ended) => ended.outcomes.len(),
-            None => so_far.iter().flatten().count(),
-        };
-        let outcome =
-            |outcome: &Option<toolyard::Outcome>| outcome.as_ref().map_or(Value::Null, outcome_to_json);
-        Self {
-            session: served.id().to_string(),
-            turn: turn.number,
-            agent: turn.agent.clone(),
-            state: state(app, served, turn),
-            cancelled: turn.is_cancelled(),
-            format: turn.format().as_str(),
-            calls: turn.calls(),
-            finished,
-            started_ms: turn.started_ms,
-            ended_ms: ended.as_deref().map(|ended| ended.ended_ms),
-            outcomes: partial.then(|| so_far.iter().map(outcome).collect()),
-            results: ended.as_deref().map(|ended| results(ended, to)),
-        }
+        let outcome = |outcome: &Option<Outcome>| outcome.as_ref().map_or(Value::Null, outcome_to_json);
+        let outcomes = partial.then(|| turn.outcomes().iter().map(outcome).collect());
+        let results = turn.ended().as_deref().map(|ended| results(ended, to));
+        Self { outcomes, results, ..Self::brief(app, served, turn) }
     }
 
     /// Without results, as lists show it.
