@@ -87,7 +87,7 @@ pub(crate) async fn micro_vm(aside: &Path) -> Result<Place, String> {
     let helper = toolyard_process::Helper::this_program().map_err(|error| error.to_string())?;
     let machines = toolyard_vm::Machines::new(parts, aside.join("machines"), helper);
     let sandbox = toolyard_sandbox::VmSandbox::new(machines);
-    sandbox.probe(toolyard_sandbox::Means::Namespaces).await?; // boots a machine, from whose snapshot each call starts
+    sandbox.probe().await?; // boots a machine, from whose snapshot each call starts
     Ok(Place::new(command(), |sandboxes| sandboxes.micro_vm(sandbox)))
 }
 
