@@ -15,7 +15,9 @@ use parking_lot::Mutex;
 use settled::SettledQuestions;
 use std::{
     collections::{BTreeMap, HashMap},
+    pin::pin,
     sync::atomic::{AtomicBool, Ordering},
+    task::Poll,
 };
 use toolyard::{
     Answer, AnswerError, ApprovalDesk, ApprovalRequest, Approver as _, CallDigest, Receipt, RequestId,
@@ -57,8 +59,14 @@ impl Questions {
         if self.has_nobody.load(Ordering::Relaxed) {
             return Answer::nobody();
         }
+        // Polled once before it is shown here: whoever sees a question finds it on the desk.
+        let mut asking = pin!(self.desk.ask(request));
+        let asked = futures::poll!(&mut asking);
         let mut open = self.open(request);
-        let answer = self.desk.ask(request).await;
+        let answer = match asked {
+            Poll::Ready(answer) => answer,
+            Poll::Pending => asking.await,
+        };
         open.is_answered = true;
         self.state.lock().given.insert(request.id(), answer.clone());
         answer

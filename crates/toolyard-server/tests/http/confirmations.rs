@@ -126,12 +126,12 @@ async fn a_cancelled_call_withdraws_its_question() {
     yard.close().await;
 }
 
-/// PO-4: of two hundred races between two answers, one wins each, and the other hears of it.
+/// PO-4: of a thousand races between two answers, one wins each, and the other hears of it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_first_answer_wins() {
     let yard = Yard::open().await;
     yard.session("a").await;
-    for round in 0..200 {
+    for round in 0..1000 {
         let turn = yard.turn("a", save("notes.md")).await;
         let question = yard.question("a").await;
         let path = Yard::answers(&question);
