@@ -49,5 +49,6 @@ mod weight;
 
 pub use clients::Clients;
 pub use connection::{Gateway, ServeError};
+pub use connections::{Connections, Seat};
 pub use http::{HttpError, HttpOptions, Mounted};
 pub use limits::ClientLimits;

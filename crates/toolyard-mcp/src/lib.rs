@@ -21,7 +21,9 @@ pub use client::{
     Pinning, Refused, ServerConfig, ServerConfinement, ServerLimits, ServerState, ServerStatus, Servers,
     StartError, is_inherited,
 };
-pub use gateway::{ClientLimits, Clients, Gateway, HttpError, HttpOptions, Mounted, ServeError};
+pub use gateway::{
+    ClientLimits, Clients, Connections, Gateway, HttpError, HttpOptions, Mounted, Seat, ServeError,
+};
 
 /// The log filter that shows everything that servers write to stderr. An error that quotes only some of it names this.
 pub const STDERR_LOG: &str = "toolyard_mcp=info";

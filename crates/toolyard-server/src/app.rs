@@ -4,7 +4,7 @@ use crate::{
     access::{Access, Caller},
     book::{Book, Served, no_session},
     front::Front,
-    http::{Answered, Streams},
+    http::{Answered, Bodies, Streams},
     options::ServerOptions,
     problem::Problem,
     routes::Gateways,
@@ -32,6 +32,7 @@ pub(crate) struct Shared {
     pub(crate) book: Book,
     pub(crate) answered: Answered,
     pub(crate) streams: Streams,
+    pub(crate) bodies: Bodies,
     pub(crate) gateways: Gateways,
     pub(crate) started_ms: u64,
     /// Fires when streams are to end.
@@ -54,6 +55,7 @@ impl App {
         Self(Arc::new(Shared {
             gateways: Gateways::new(engine.clone(), clients, options.clients, stop.clone()),
             streams: Streams::new(options.bounds.streams_max),
+            bodies: Bodies::new(options.bounds.body_bytes_max, options.bounds.bodies_bytes_max),
             engine,
             front,
             access,

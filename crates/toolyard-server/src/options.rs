@@ -14,8 +14,12 @@ pub(crate) type SetWorkspace = Arc<dyn Fn(SessionOptions) -> SessionOptions + Se
 pub struct Bounds {
     /// The size of a request's body, in bytes. Larger ones are refused with status 413.
     pub body_bytes_max: usize,
-    /// Connections on which a request was admitted. A request on a further one has status 503.
+    /// The bodies of all requests that are arriving, in bytes together. What is beyond has status 503.
+    pub bodies_bytes_max: usize,
+    /// Connections on which a request with a token was admitted. A request on a further one has status 503.
     pub connections_max: usize,
+    /// Connections on which none was. A new one closes the oldest of them.
+    pub strangers_max: usize,
     /// Streams of events that are open at once, of each token. Further ones have status 429.
     pub streams_max: usize,
     /// Sessions that are open at once, of each token. Further ones have status 429.
@@ -34,7 +38,9 @@ impl Default for Bounds {
     fn default() -> Self {
         Self {
             body_bytes_max: 16 << 20,
+            bodies_bytes_max: 256 << 20,
             connections_max: 4096,
+            strangers_max: 512,
             streams_max: 2048,
             sessions_max: 4096,
             turns_open_max: 1024,

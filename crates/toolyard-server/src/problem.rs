@@ -15,11 +15,12 @@ pub(crate) struct Problem {
     detail: String,
     more: Map<String, Value>,
     retry_after: Option<u32>,
+    closes: bool,
 }
 
 impl Problem {
     pub(crate) fn new(status: StatusCode, code: &'static str, detail: impl Display) -> Self {
-        Self { status, code, detail: detail.to_string(), more: Map::new(), retry_after: None }
+        Self { status, code, detail: detail.to_string(), more: Map::new(), retry_after: None, closes: false }
     }
 
     /// Adds a member to the document.
@@ -34,6 +35,18 @@ impl Problem {
     pub(crate) fn retry_after(mut self, seconds: u32) -> Self {
         self.retry_after = Some(seconds);
         self
+    }
+
+    /// Closes the connection after the answer.
+    #[must_use]
+    pub(crate) fn closing(mut self) -> Self {
+        self.closes = true;
+        self
+    }
+
+    #[cfg(test)]
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
     }
 
     pub(crate) fn no_token() -> Self {
@@ -73,6 +86,13 @@ impl Problem {
         Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many", what).retry_after(1)
     }
 
+    /// There is no room for this request at this moment. Its connection is closed, so that it takes none either.
+    pub(crate) fn no_room(what: impl Display) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", format!("{what}: try again later"))
+            .retry_after(1)
+            .closing()
+    }
+
     pub(crate) fn draining() -> Self {
         let detail = "the server is shutting down and starts nothing new";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", detail).retry_after(10)
@@ -105,6 +125,9 @@ impl IntoResponse for Problem {
         }
         if let Some(seconds) = self.retry_after {
             headers.insert(header::RETRY_AFTER, seconds.into());
+        }
+        if self.closes {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         response
     }

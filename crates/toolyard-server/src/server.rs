@@ -10,10 +10,14 @@ use crate::{
 };
 use axum::{
     Router,
-    http::{HeaderValue, header},
+    http::{HeaderValue, Request, header},
     middleware,
 };
-use hyper::server::conn::http1;
+use hyper::{
+    body::Incoming,
+    server::conn::http1,
+    service::{Service as _, service_fn},
+};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
@@ -21,11 +25,11 @@ use hyper_util::{
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
     time::{interval, sleep, timeout},
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolyard::Engine;
+use toolyard_mcp::{Connections, Seat};
 use tower_http::{
     request_id::{PropagateRequestIdLayer, SetRequestIdLayer},
     set_header::SetResponseHeaderLayer,
@@ -141,7 +145,9 @@ impl Server {
             return Err(ServeError::Public(address));
         }
         let service = TowerToHyperService::new(self.router(address));
-        let places = Arc::new(Semaphore::new(self.app.options.bounds.connections_max));
+        let bounds = &self.app.options.bounds;
+        let connections = Connections::new(bounds.strangers_max, bounds.connections_max);
+        let open = TaskTracker::new();
         let sweeping = tokio::spawn(sweep(self.app.clone(), stop.clone()));
         loop {
             let accepted = tokio::select! {
@@ -150,10 +156,9 @@ impl Server {
                 accepted = listener.accept() => accepted,
             };
             match accepted {
-                Ok((stream, _)) => match places.clone().try_acquire_owned() {
-                    Ok(place) => drop(tokio::spawn(connection(stream, service.clone(), stop.clone(), place))),
-                    Err(_) => drop(tokio::spawn(refuse(stream))),
-                },
+                Ok((stream, _)) => {
+                    open.spawn(connection(stream, connections.accept(), service.clone(), stop.clone()));
+                }
                 // Too many open files, for example, which passes when others are closed.
                 Err(error) => {
                     tracing::warn!(%error, "accepting a connection failed");
@@ -163,9 +168,9 @@ impl Server {
         }
         self.app.drain();
         self.app.stop.cancel();
-        let all = u32::try_from(self.app.options.bounds.connections_max).unwrap_or(u32::MAX);
+        open.close();
         // Whoever does not read its answer does not keep the server.
-        let _ = timeout(LAST_ANSWERS, places.acquire_many(all)).await;
+        let _ = timeout(LAST_ANSWERS, open.wait()).await;
         sweeping.abort();
         Ok(())
     }
@@ -194,18 +199,24 @@ impl std::fmt::Debug for Server {
 
 async fn connection(
     stream: TcpStream,
+    seat: Seat,
     service: TowerToHyperService<Router>,
     stop: CancellationToken,
-    _place: OwnedSemaphorePermit,
 ) {
     // Answers are short, and events are to arrive when they happen.
     let _ = stream.set_nodelay(true);
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     server.max_header_size(HEAD_MAX).max_buf_size(BUFFER_MAX);
-    let serving = server.serve_connection(TokioIo::new(stream), service).with_upgrades();
+    let seated = service_fn(|mut request: Request<Incoming>| {
+        request.extensions_mut().insert(seat.clone());
+        service.call(request)
+    });
+    let serving = server.serve_connection(TokioIo::new(stream), seated).with_upgrades();
     let mut serving = std::pin::pin!(serving);
     let served = tokio::select! {
+        biased;
+        () = seat.closed() => return,
         served = &mut serving => served,
         () = stop.cancelled() => {
             serving.as_mut().graceful_shutdown();
@@ -215,14 +226,6 @@ async fn connection(
     if let Err(error) = served {
         tracing::debug!(%error, "a connection failed");
     }
-}
-
-/// Says that there is no room.
-async fn refuse(mut stream: TcpStream) {
-    use tokio::io::AsyncWriteExt as _;
-    let answer = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
-    // Whoever does not read it is gone.
-    let _ = timeout(LAST_ANSWERS, stream.write_all(answer)).await;
 }
 
 /// Closes sessions that nobody uses, and forgets those that have closed (HT-4).

@@ -41,6 +41,7 @@ pub(super) fn read(
     let bounds = &mut server.bounds;
     for (key, bound) in [
         ("connections", &mut bounds.connections_max),
+        ("strangers", &mut bounds.strangers_max),
         ("streams", &mut bounds.streams_max),
         ("sessions", &mut bounds.sessions_max),
         ("turns_open", &mut bounds.turns_open_max),
@@ -50,7 +51,11 @@ pub(super) fn read(
             *bound = count.get();
         }
     }
-    for (key, bound) in [("body", &mut bounds.body_bytes_max), ("results", &mut bounds.results_bytes_max)] {
+    for (key, bound) in [
+        ("body", &mut bounds.body_bytes_max),
+        ("bodies", &mut bounds.bodies_bytes_max),
+        ("results", &mut bounds.results_bytes_max),
+    ] {
         if let Some(bytes) = section.size(key) {
             *bound = usize::try_from(bytes).unwrap_or(usize::MAX);
         }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   accepted ─► stranger ──── first admitted request ────► member ─► closed
-//!               at most 512:                               at most 1024:
+//!               bounded:                                   bounded:
 //!               a new one closes the oldest                a new one is refused with 503
 //! ```
 //!
@@ -24,25 +24,42 @@ const STRANGERS_MAX: usize = 512;
 /// Maximum number of other connections. A client has one for notifications and one for each request.
 const MEMBERS_MAX: usize = 1024;
 
-/// The open connections.
+/// The open connections of a server that serves a gateway, alone or [mounted](crate::Gateway::mounted). Those on which
+/// nothing was admitted are bounded apart from the others, so that however many connect and say nothing, they keep nobody
+/// waiting. Cheap to clone; clones are the same. By default 512 are strangers and 1024 are members.
+///
+/// # Examples
+/// ```
+/// use toolyard_mcp::Connections;
+/// let all = Connections::new(1, 1);
+/// let (first, second) = (all.accept(), all.accept()); // the first one is to be closed: only one may say nothing
+/// assert!(second.admit() && !first.admit());
+/// ```
 #[derive(Debug, Clone)]
-pub(super) struct Connections {
+pub struct Connections {
     strangers: Arc<Mutex<VecDeque<CancellationToken>>>,
+    strangers_max: usize,
     members: Arc<Semaphore>,
 }
 
 impl Default for Connections {
     fn default() -> Self {
-        Self { strangers: Arc::default(), members: Arc::new(Semaphore::new(MEMBERS_MAX)) }
+        Self::new(STRANGERS_MAX, MEMBERS_MAX)
     }
 }
 
 impl Connections {
+    /// No connections yet, and how many there may be: of those on which nothing was admitted, and of the others.
+    pub fn new(strangers_max: usize, members_max: usize) -> Self {
+        let members = Arc::new(Semaphore::new(members_max.min(Semaphore::MAX_PERMITS)));
+        Self { strangers: Arc::default(), strangers_max, members }
+    }
+
     /// Adds a connection that was accepted. If there are too many strangers, the oldest one is closed.
-    pub(super) fn accept(&self) -> Seat {
+    pub fn accept(&self) -> Seat {
         let closed = CancellationToken::new();
         let mut strangers = self.strangers.lock();
-        if strangers.len() >= STRANGERS_MAX
+        if strangers.len() >= self.strangers_max
             && let Some(oldest) = strangers.pop_front()
         {
             oldest.cancel();
@@ -54,7 +71,7 @@ impl Connections {
 
 /// A connection's place among the open ones, until the last clone is dropped.
 #[derive(Debug, Clone)]
-pub(super) struct Seat(Arc<Place>);
+pub struct Seat(Arc<Place>);
 
 #[derive(Debug)]
 struct Place {
@@ -65,12 +82,15 @@ struct Place {
 
 impl Seat {
     /// Waits until the connection is to be closed in favour of a newer one.
-    pub(super) async fn closed(&self) {
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing.
+    pub async fn closed(&self) {
         self.0.closed.cancelled().await;
     }
 
     /// Makes the connection a member, because a request on it was admitted; returns whether there was room.
-    pub(super) fn admit(&self) -> bool {
+    pub fn admit(&self) -> bool {
         let Place { all, membership, .. } = &*self.0;
         if membership.get().is_some() {
             return true;

@@ -6,7 +6,7 @@
 //!                     └─ seen, another body ──────► 422
 //! ```
 
-use super::extract::read_body;
+use super::extract::admit;
 use crate::{app::App, problem::Problem};
 use axum::{
     body::{Body, Bytes},
@@ -130,6 +130,7 @@ pub(crate) async fn once(State(app): State<App>, request: Request, next: Next) -
 async fn remembered(app: App, request: Request, next: Next) -> Result<Response, Problem> {
     let key = key(request.headers())?.to_owned();
     let caller = app.access.caller(request.headers())?;
+    admit(request.extensions())?;
     let (parts, body) = request.into_parts();
     let content_type = parts.headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
     if content_type.starts_with(b"text/event-stream") {
@@ -137,7 +138,7 @@ async fn remembered(app: App, request: Request, next: Next) -> Result<Response, 
             "a streamed body cannot have an Idempotency-Key: it is not known before its end",
         ));
     }
-    let body = read_body(body, app.options.bounds.body_bytes_max).await?;
+    let body = app.bodies.read(body).await?;
     let query = parts.uri.query().unwrap_or_default();
     let place = hash(&[caller.0.name().as_bytes(), parts.uri.path().as_bytes(), key.as_bytes()]);
     let asked = hash(&[content_type, query.as_bytes(), &body]);

@@ -2,17 +2,12 @@
 
 use crate::{access::Caller, app::App, problem::Problem};
 use axum::{
-    body::{Body, Bytes},
     extract::{FromRequest, FromRequestParts, Path, Query, Request},
-    http::{HeaderMap, StatusCode, header, request::Parts},
+    http::{Extensions, HeaderMap, StatusCode, header, request::Parts},
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::{error::Error, time::Duration};
-use tokio::time::timeout;
-
-/// How long a body may take to arrive.
-const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+use toolyard_mcp::Seat;
 
 /// How deep a body may be nested, at most; serde_json has the same bound.
 const POINTER_PARTS_MAX: usize = 128;
@@ -21,7 +16,18 @@ impl FromRequestParts<App> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        app.access.caller(&parts.headers)
+        let caller = app.access.caller(&parts.headers)?;
+        admit(&parts.extensions)?;
+        Ok(caller)
+    }
+}
+
+/// Passes if there is room for the connection of a request that was admitted (HT-10).
+pub(crate) fn admit(extensions: &Extensions) -> Result<(), Problem> {
+    // A request that was not made over a connection has no seat.
+    match extensions.get::<Seat>().is_none_or(Seat::admit) {
+        true => Ok(()),
+        false => Err(Problem::no_room("there are too many connections")),
     }
 }
 
@@ -59,7 +65,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
         expect_type(request.headers(), &["application/json"])?;
-        let bytes = read_body(request.into_body(), app.options.bounds.body_bytes_max).await?;
+        let bytes = app.bodies.read(request.into_body()).await?;
         let value: Value = serde_json::from_slice(&bytes)
             .map_err(|error| Problem::malformed(format!("the body is not JSON: {error}")))?;
         serde_path_to_error::deserialize(value)
@@ -77,25 +83,6 @@ pub(crate) fn expect_type(headers: &HeaderMap, types: &[&str]) -> Result<(), Pro
     }
     let detail = format!("send a body with 'Content-Type: {}'", types.join("' or '"));
     Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type", detail))
-}
-
-/// Reads a body, within its bounds of size and time.
-pub(crate) async fn read_body(body: Body, most: usize) -> Result<Bytes, Problem> {
-    let read = timeout(BODY_TIMEOUT, axum::body::to_bytes(body, most)).await;
-    let too_late =
-        |_| Problem::new(StatusCode::REQUEST_TIMEOUT, "body_timeout", "the body took too long to arrive");
-    read.map_err(too_late)?.map_err(|error| match is_too_long(&error) {
-        true => Problem::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "body_too_large",
-            format!("a body has at most {most} bytes"),
-        ),
-        false => Problem::malformed("the body broke off"),
-    })
-}
-
-fn is_too_long(error: &axum::Error) -> bool {
-    error.source().is_some_and(|source| source.is::<http_body_util::LengthLimitError>())
 }
 
 /// A place in a body as a JSON pointer (RFC 6901).

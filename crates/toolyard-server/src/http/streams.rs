@@ -28,7 +28,8 @@ impl Streams {
         let mut open = self.open.lock();
         let count = open.entry(token.name().to_owned()).or_default();
         if *count >= self.most {
-            return Err(Problem::too_many(format!("this token has {count} open streams: close some")));
+            let problem = Problem::too_many(format!("this token has {count} open streams: close some"));
+            return Err(problem.closing());
         }
         *count += 1;
         Ok(Place { open: self.open.clone(), of: token.name().to_owned() })

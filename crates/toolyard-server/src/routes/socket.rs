@@ -8,7 +8,7 @@ use crate::{
     access::{Caller, Scope},
     app::App,
     events::{Read, Reader, Source},
-    http::{Place, QueryOf},
+    http::{Place, QueryOf, admit},
     problem::Problem,
 };
 use axum::{
@@ -65,6 +65,7 @@ pub(super) async fn stream(
             "this ticket was used, is too old, or is none: get another one",
         )
     })?);
+    admit(&parts.extensions)?;
     let source = match &which.session {
         Some(id) => Source::Session(app.seen(&caller, id)?),
         None => {

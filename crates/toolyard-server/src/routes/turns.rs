@@ -10,7 +10,7 @@ use crate::{
     access::{Caller, Scope},
     app::App,
     book::{Find, Phase, Served, ServedTurn},
-    http::{PathOf, QueryOf, read_body},
+    http::{PathOf, QueryOf},
     problem::Problem,
 };
 use axum::{
@@ -80,7 +80,7 @@ pub(super) async fn start(
     if is_stream(&headers) {
         return streamed::start(app, served, agent, request.into_body(), from, to);
     }
-    let body = read_body(request.into_body(), app.options.bounds.body_bytes_max).await?;
+    let body = app.bodies.read(request.into_body()).await?;
     let message = read(&body, from, &agent)?;
     let turn = run(&served, &agent, message, after);
     let guard = start.cancel_on_disconnect.unwrap_or(false).then(|| CancelOnDrop(Some(turn.clone())));
@@ -229,7 +229,7 @@ pub(super) async fn resend(
     let (from, to) = (start.format()?, shown.format()?);
     let headers = request.headers().clone();
     crate::http::expect_type(&headers, &["application/json"])?;
-    let body = read_body(request.into_body(), app.options.bounds.body_bytes_max).await?;
+    let body = app.bodies.read(request.into_body()).await?;
     let message = read(&body, from, &agent)?;
     streamed::go_on(&served, &turn, message)?;
     if let Some(within) = preferred(&headers).or(shown.waits()) {
