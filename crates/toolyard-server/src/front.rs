@@ -51,6 +51,7 @@ impl Front {
 
 impl EventSink for Front {
     fn accept(&self, event: &Event) {
+        self.shared.questions.accept(event);
         self.shared.history.add(event);
         self.shared.clients.accept(event);
     }
@@ -61,7 +62,10 @@ impl Approver for Front {
     async fn ask(&self, request: &ApprovalRequest) -> Answer {
         // A client whose token may approve asks its own user (HT-6); all others find their questions here.
         match self.shared.clients.asks(request.session()) {
-            true => self.shared.clients.ask(request).await,
+            true => {
+                self.shared.questions.is_elsewhere(request.id());
+                self.shared.clients.ask(request).await
+            }
             false => self.shared.questions.ask(request).await,
         }
     }

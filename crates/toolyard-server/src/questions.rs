@@ -1,16 +1,18 @@
 //! Open questions, and what became of the others (PO-4).
 //!
 //! ```text
-//!   ask ─► open ── answer ─► desk ─► engine ─► receipt: taken ─► settled: answered, by whom and how
-//!            │                                          refused, outdated ─► asked again, under the same id
-//!            └── dropped: cancelled, expired, settled by another ──────────► settled: withdrawn, expired
+//!   event ─► announced ─► ask ─► open ── answer ─► desk ─► engine ─► receipt: taken ─► settled: answered, by whom and how
+//!                                  │                                          refused, outdated ─► asked again, under the same id
+//!                                  └── dropped: cancelled, expired, settled by another ──────────► settled: withdrawn, expired
 //! ```
 
+mod announced;
 mod settled;
 
 pub(crate) use settled::{How, Settled};
 
 use crate::wall;
+use announced::Announced;
 use parking_lot::Mutex;
 use settled::SettledQuestions;
 use std::{
@@ -20,8 +22,8 @@ use std::{
     task::Poll,
 };
 use toolyard::{
-    Answer, AnswerError, ApprovalDesk, ApprovalRequest, Approver as _, CallDigest, Receipt, RequestId,
-    SessionId,
+    Answer, AnswerError, ApprovalDesk, ApprovalRequest, Approver as _, CallDigest, Event, EventKind, Receipt,
+    RequestId, SessionId,
 };
 
 /// A question that waits for its answer.
@@ -36,6 +38,7 @@ pub(crate) struct Asked {
 #[derive(Default)]
 pub(crate) struct Questions {
     desk: ApprovalDesk,
+    announced: Announced,
     state: Mutex<State>,
     /// Nobody can answer: every question ends at once (HT-6).
     has_nobody: AtomicBool,
@@ -55,8 +58,23 @@ impl Questions {
         self.has_nobody.store(!has_approvers, Ordering::Relaxed);
     }
 
+    /// Takes notice of an event: who reads it may answer before the question is here.
+    pub(crate) fn accept(&self, event: &Event) {
+        if let EventKind::ConfirmationRequested(asked) = &event.kind
+            && asked.shares.is_none()
+        {
+            self.announced.add(asked.request);
+        }
+    }
+
+    /// A question is asked elsewhere.
+    pub(crate) fn is_elsewhere(&self, id: RequestId) {
+        self.announced.remove(id);
+    }
+
     pub(crate) async fn ask(&self, request: &ApprovalRequest) -> Answer {
         if self.has_nobody.load(Ordering::Relaxed) {
+            self.announced.remove(request.id());
             return Answer::nobody();
         }
         // Polled once before it is shown here: whoever sees a question finds it on the desk.
@@ -80,6 +98,8 @@ impl Questions {
         let asked_ms = state.settled.take(request.id()).map_or(now, |before| before.asked_ms);
         let expires_ms = asked_ms.saturating_add(within);
         state.open.insert(request.id(), Asked { request: request.clone(), asked_ms, expires_ms });
+        drop(state);
+        self.announced.remove(request.id());
         OpenQuestion { questions: self, id: request.id(), is_answered: false }
     }
 
@@ -90,7 +110,7 @@ impl Questions {
             let answer = state.given.remove(&id);
             match (&receipt, answer) {
                 (Receipt::Taken, Some(answer)) => state.settle(id, How::Answered(answer)),
-                // One that is outdated or refused is asked again, unless its call ends.
+                (Receipt::Outdated | Receipt::Refused(_), _) => state.settle(id, How::NotTaken),
                 _ => state.settle(id, How::Withdrawn),
             }
         }
@@ -136,8 +156,12 @@ impl Questions {
         self.state.lock().open.values().any(|asked| asked.request.session() == session)
     }
 
-    /// An open question.
-    pub(crate) fn find(&self, id: RequestId) -> Option<Asked> {
+    /// An open question, also one that is about to be asked.
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing.
+    pub(crate) async fn find(&self, id: RequestId) -> Option<Asked> {
+        self.announced.asked(id).await;
         self.state.lock().open.get(&id).cloned()
     }
 

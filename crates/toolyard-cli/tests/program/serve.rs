@@ -10,7 +10,11 @@ use std::{
     net::TcpStream,
     path::Path,
     process::{Child, Command, Stdio},
+    time::Duration,
 };
+
+/// A server that says nothing for so long has failed its test.
+const SILENCE_MAX: Duration = Duration::from_secs(120);
 
 /// A server that runs, and what it has printed.
 struct Served {
@@ -34,21 +38,35 @@ impl Served {
         Self { child, told: serde_json::from_str(&line).unwrap() }
     }
 
-    fn post(&self, path: &str, token: Option<&str>, body: &Value) -> (u16, Value) {
+    /// Sends a request, and returns what its answer is read from.
+    fn send(&self, line: &str, token: Option<&str>, body: &str) -> TcpStream {
         let address = self.told["address"].as_str().unwrap().trim_start_matches("http://").to_owned();
-        let (body, mut stream) = (body.to_string(), TcpStream::connect(&address).unwrap());
+        let mut stream = TcpStream::connect(&address).unwrap();
+        stream.set_read_timeout(Some(SILENCE_MAX)).unwrap();
         let token = token.map(|token| format!("authorization: Bearer {token}\r\n")).unwrap_or_default();
         let head = format!(
-            "POST {path} HTTP/1.1\r\nhost: {address}\r\n{token}content-type: application/json\r\n\
+            "{line} HTTP/1.1\r\nhost: {address}\r\n{token}content-type: application/json\r\n\
              content-length: {}\r\nconnection: close\r\n\r\n{body}",
             body.len()
         );
         stream.write_all(head.as_bytes()).unwrap();
+        stream
+    }
+
+    fn get(&self, path: &str, token: &str) -> (u16, Value) {
+        Self::answer(self.send(&format!("GET {path}"), Some(token), ""))
+    }
+
+    fn post(&self, path: &str, token: Option<&str>, body: &Value) -> (u16, Value) {
+        Self::answer(self.send(&format!("POST {path}"), token, &body.to_string()))
+    }
+
+    fn answer(mut stream: TcpStream) -> (u16, Value) {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, serde_json::from_str(body).unwrap())
+        (status, if body.is_empty() { Value::Null } else { serde_json::from_str(body).unwrap() })
     }
 
     /// Interrupts it, and returns its exit code.
@@ -118,4 +136,118 @@ fn a_bad_token_is_an_error() {
     assert!(check(&both).contains("self_approve"), "{both}");
     assert!(check("[server.tokens.a]\nscopes = [\"call\"]\n").contains("toolyard token new a"));
     assert!(check("[server.tokens.a]\nsha256 = \"x\"\nscopes = [\"all\"]\n").contains("'all' is no scope"));
+}
+
+/// The tokens of a program that calls and of a person who approves, and what configures them.
+struct Two {
+    agent: String,
+    ada: String,
+    config: String,
+}
+
+impl Two {
+    fn new() -> Self {
+        let [agent, ada] = [("agent", "call"), ("ada", "approve")].map(|(name, scope)| {
+            let made = toolyard(&["token", "new", name, "--scope", scope, "--json"], "").json();
+            let hash = made["sha256"].as_str().unwrap();
+            let config = format!("[server.tokens.{name}]\nsha256 = \"{hash}\"\nscopes = [\"{scope}\"]\n");
+            (made["token"].as_str().unwrap().to_owned(), config)
+        });
+        Self { agent: agent.0, ada: ada.0, config: agent.1 + &ada.1 }
+    }
+
+    /// A server with these tokens in which a session is open.
+    fn serve(&self, place: &Path, more: &str) -> Served {
+        fs::write(place.join("toolyard.toml"), format!("{more}\n{}", self.config)).unwrap();
+        let served = Served::start(place, &[]);
+        assert_eq!(served.post("/sessions", Some(&self.agent), &json!({"id": "a"})).0, 201);
+        served
+    }
+
+    /// Starts a turn of one call, and returns its number.
+    fn turn(&self, served: &Served, tool: &str, arguments: &Value) -> u64 {
+        let call = json!({"calls": [{"call_id": "1", "name": tool, "arguments": arguments}]});
+        let (status, turn) = served.post("/sessions/a/turns", Some(&self.agent), &call);
+        assert_eq!(status, 202, "{turn}");
+        turn["turn"].as_u64().unwrap()
+    }
+
+    /// Waits for the first question, as the stream of events tells of it, and answers it.
+    fn answer(&self, served: &Served, mut answer: Value) -> (u16, Value) {
+        let question = event(served, &self.ada, "tool.confirmation_requested");
+        answer["digest"] = question["digest"].clone();
+        let path = format!("/sessions/a/turns/1/confirmations/{}", question["request"].as_str().unwrap());
+        served.post(&path, Some(&self.ada), &answer)
+    }
+
+    /// Waits for the outcome of the only call of a turn.
+    fn outcome(&self, served: &Served, turn: u64) -> Value {
+        let path = format!("/sessions/a/turns/{turn}?wait=60&to=neutral");
+        served.get(&path, &self.agent).1["results"]["results"][0].take()
+    }
+}
+
+/// The first event of this kind of the session, as soon as it happens.
+fn event(served: &Served, token: &str, kind: &str) -> Value {
+    let path = format!("GET /sessions/a/events?after=0&kinds={kind}");
+    let stream = BufReader::new(served.send(&path, Some(token), ""));
+    let mut lines = stream.lines().map(Result::unwrap);
+    let data = lines.find_map(|line| line.strip_prefix("data:").map(str::to_owned)).unwrap();
+    serde_json::from_str(&data).unwrap()
+}
+
+/// PO-3, PO-4: a write is asked about over the stream, and denied over HTTP; the model reads why, and nothing is written.
+#[test]
+fn a_write_is_denied_over_http() {
+    let (place, two) = (dir("serve-denied"), Two::new());
+    let served = two.serve(&place, "");
+    let turn = two.turn(&served, "write_file", &json!({"path": "new.md", "content": "x"}));
+    let no = json!({"decision": "deny", "reason": "not on a Friday"});
+    let (status, taken) = two.answer(&served, no.clone());
+    assert_eq!((status, &taken["who"]), (200, &json!("ada")), "{taken}");
+    let late = two.answer(&served, no);
+    assert_eq!((late.0, &late.1["code"]), (409, &json!("already_resolved")));
+    let outcome = two.outcome(&served, turn);
+    assert_eq!(outcome["error"]["code"], "user_denied", "{outcome}");
+    assert!(outcome.to_string().contains("not on a Friday"), "{outcome}");
+    assert!(!place.join("new.md").exists());
+    assert_eq!(served.end(), Some(130));
+}
+
+/// PO-3: where nobody answers within the time for it, the call is refused for that.
+#[test]
+fn a_question_that_nobody_answers_runs_out() {
+    let (place, two) = (dir("serve-silent"), Two::new());
+    let served = two.serve(&place, "[confirmation]\ntimeout = \"50ms\"");
+    let turn = two.turn(&served, "write_file", &json!({"path": "new.md", "content": "x"}));
+    let outcome = two.outcome(&served, turn);
+    assert_eq!(outcome["error"]["code"], "confirmation_timeout", "{outcome}");
+    let late = two.answer(&served, json!({"decision": "allow"}));
+    assert_eq!((late.0, &late.1["code"]), (410, &json!("expired")), "{late:?}");
+    assert!(!place.join("new.md").exists());
+    assert_eq!(served.end(), Some(130));
+}
+
+/// SC-4, SC-5: a command that is cancelled is asked to end, and killed if it does not; what it had printed is in its
+/// result and in the event of its end.
+#[test]
+fn a_command_is_cancelled_over_http() {
+    let (place, two) = (dir("serve-cancelled"), Two::new());
+    let pipe = place.join("up");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let served = two.serve(&place, "[builtin]\nenable = [\"shell\"]");
+    // The loop is not ended by the signal, so that only the second one ends it.
+    let command = "trap 'echo asked to end' TERM; echo begun; echo up > up; while :; do sleep 0.1; done";
+    let turn = two.turn(&served, "shell", &json!({ "command": command }));
+    assert_eq!(two.answer(&served, json!({"decision": "allow"})).0, 200);
+    assert_eq!(fs::read_to_string(&pipe).unwrap(), "up\n");
+    let cancel = format!("/sessions/a/turns/{turn}/cancel");
+    assert_eq!(served.post(&cancel, Some(&two.agent), &Value::Null).0, 202);
+    let outcome = two.outcome(&served, turn);
+    assert_eq!(outcome["error"]["code"], "cancelled", "{outcome}");
+    let told = event(&served, &two.ada, "tool.failed");
+    for text in [outcome.to_string(), told.to_string()] {
+        assert!(text.contains("begun") && text.contains("asked to end"), "{text}");
+    }
+    assert_eq!(served.end(), Some(130));
 }

@@ -16,6 +16,8 @@ pub(crate) enum How {
     Withdrawn,
     /// Its time ran out.
     Expired,
+    /// The engine did not take the answer: it is asked again, if it may be.
+    NotTaken,
 }
 
 /// A question that has ended.

@@ -159,7 +159,7 @@ pub(super) async fn show(
 ) -> Result<axum::Json<Question>, Problem> {
     let session = app.seen(&caller, &id)?;
     let id = request_id(&request)?;
-    match app.front.questions().find(id).filter(|asked| *asked.request.session() == session) {
+    match app.front.questions().find(id).await.filter(|asked| *asked.request.session() == session) {
         Some(asked) => Ok(axum::Json(Question::whole(&asked).await)),
         None => {
             let settled = app.front.questions().settled(id).filter(|settled| settled.session == session);
@@ -191,10 +191,16 @@ fn over(settled: &Settled) -> Problem {
         How::Withdrawn => {
             Problem::new(StatusCode::GONE, "withdrawn", "the question was withdrawn: its call has ended")
         }
+        How::NotTaken => again(),
         How::Expired => {
             Problem::new(StatusCode::GONE, "expired", "nobody answered in time: the call has ended")
         }
     }
+}
+
+fn again() -> Problem {
+    let detail = "another answer could not be taken: answer when the question is asked again, if it is";
+    Problem::new(StatusCode::CONFLICT, "asked_again", detail)
 }
 
 /// An answer.
@@ -248,7 +254,7 @@ pub(super) async fn answer(
     let id = request_id(&request)?;
     let questions = app.front.questions();
     let here = |of: &SessionId, in_turn: u64| of.as_str() == session && in_turn == turn;
-    let open = questions.find(id).filter(|asked| here(asked.request.session(), asked.request.turn()));
+    let open = questions.find(id).await.filter(|asked| here(asked.request.session(), asked.request.turn()));
     if open.is_none() {
         let settled = questions.settled(id).filter(|settled| here(&settled.session, settled.turn));
         return Err(settled.map_or_else(|| no_question(&request), |settled| over(&settled)));
@@ -313,7 +319,7 @@ async fn not_taken(app: &App, id: RequestId, request: &str, error: AnswerError) 
                 "digest_mismatch",
                 "the answer is for something else than what would run now: look at the question again",
             );
-            match questions.find(id) {
+            match questions.find(id).await {
                 Some(asked) => {
                     let question = Question::whole(&asked).await;
                     problem.with("question", serde_json::to_value(question).unwrap_or_default())
@@ -325,11 +331,7 @@ async fn not_taken(app: &App, id: RequestId, request: &str, error: AnswerError) 
             Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "edit_refused", why.why)
                 .with("kind", why.kind.code())
         }
-        AnswerError::Again(_) => Problem::new(
-            StatusCode::CONFLICT,
-            "asked_again",
-            "the arguments of another answer may not run: answer when the question is asked again",
-        ),
+        AnswerError::Again(_) => again(),
         _ => no_question(request),
     }
 }

@@ -20,7 +20,7 @@ use futures::{Stream, StreamExt as _, stream};
 use serde::Deserialize;
 use serde_json::json;
 use std::{convert::Infallible, time::Duration};
-use toolyard::event::{Cursor, Epoch};
+use toolyard::event::{Cursor, Epoch, EventKind};
 use utoipa::IntoParams;
 
 /// How often a silent stream says that it is there.
@@ -56,10 +56,17 @@ pub(super) fn from(app: &App, after: Option<&str>) -> Result<From, Problem> {
     }
 }
 
-/// The kinds that are named.
-pub(super) fn kinds(named: Option<&str>) -> Vec<String> {
+/// The kinds that are named. One that there is not would never come.
+pub(super) fn kinds(named: Option<&str>) -> Result<Vec<String>, Problem> {
     let named = named.unwrap_or_default().split(',').map(str::trim);
-    named.filter(|kind| !kind.is_empty()).map(str::to_owned).collect()
+    let known = |kind: &str| match EventKind::NAMES.contains(&kind) {
+        true => Ok(kind.to_owned()),
+        false => {
+            let (kind, all) = (kind.escape_debug(), EventKind::NAMES.join(", "));
+            Err(Problem::malformed(format!("there are no events '{kind}': there are {all}")))
+        }
+    };
+    named.filter(|kind| !kind.is_empty()).map(known).collect()
 }
 
 /// Follow the events of all sessions: `id` is `<epoch>.<position>`, `data` an event. An event `reset` says that some are
@@ -102,8 +109,9 @@ fn follow(
 ) -> Result<Response, Problem> {
     let last = headers.get("last-event-id").map(|value| value.to_str().unwrap_or_default());
     let from = from(app, last.or(which.after.as_deref()))?;
+    let kinds = kinds(which.kinds.as_deref())?;
     let place = app.streams.open(&caller.0)?;
-    let following = stream_of(app, place, source, from, kinds(which.kinds.as_deref()));
+    let following = stream_of(app, place, source, from, kinds);
     Ok(Sse::new(following).keep_alive(KeepAlive::new().interval(ALIVE_EVERY)).into_response())
 }
 

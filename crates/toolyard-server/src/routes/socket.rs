@@ -74,8 +74,8 @@ pub(super) async fn stream(
         }
     };
     let from = from(&app, which.after.as_deref())?;
+    let kinds = kinds(which.kinds.as_deref())?;
     let place = app.streams.open(&caller.0)?;
-    let kinds = kinds(which.kinds.as_deref());
     Ok(upgrade.on_upgrade(move |socket| follow(app, socket, place, source, from, kinds)).into_response())
 }
 

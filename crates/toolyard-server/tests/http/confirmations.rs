@@ -1,6 +1,9 @@
 //! The confirmation flow, end to end.
 
-use crate::yard::{APPROVER, CALLER, SECOND, Yard, call};
+use crate::{
+    events::Events,
+    yard::{APPROVER, CALLER, SECOND, Yard, call},
+};
 use futures::future::join_all;
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
@@ -146,6 +149,23 @@ async fn the_first_answer_wins() {
         assert_eq!((&lost.body["who"], &lost.body["decision"]), (&won.body["who"], &won.body["decision"]));
         let result = yard.ended("a", turn).await["results"]["results"][0].take();
         assert_eq!(result["status"] == "ok", won.body["decision"] == "allow", "{result}");
+    }
+    yard.close().await;
+}
+
+/// HT-2: whoever reads of a question in the stream of events can answer it at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_event_tells_of_can_be_answered() {
+    let yard = Yard::open().await;
+    yard.session("a").await;
+    let mut asked = Events::open(&yard, APPROVER, "/events?kinds=tool.confirmation_requested", None).await;
+    for _ in 0..300 {
+        let turn = yard.turn("a", save("notes.md")).await;
+        let event = asked.next().await.unwrap().data;
+        let request = event["request"].as_str().unwrap();
+        let path = format!("/sessions/a/turns/{turn}/confirmations/{request}");
+        yard.post(APPROVER, &path, given(&event, "deny")).await.with(200);
+        yard.ended("a", turn).await;
     }
     yard.close().await;
 }

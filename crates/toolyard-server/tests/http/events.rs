@@ -5,21 +5,21 @@ use reqwest::{Method, Response};
 use serde_json::{Value, json};
 
 /// A reader of server-sent events.
-struct Events {
+pub(crate) struct Events {
     response: Response,
     text: String,
 }
 
 /// One of them.
 #[derive(Debug)]
-struct Sent {
-    kind: String,
-    id: String,
-    data: Value,
+pub(crate) struct Sent {
+    pub(crate) kind: String,
+    pub(crate) id: String,
+    pub(crate) data: Value,
 }
 
 impl Events {
-    async fn open(yard: &Yard, secret: &str, path: &str, after: Option<&str>) -> Self {
+    pub(crate) async fn open(yard: &Yard, secret: &str, path: &str, after: Option<&str>) -> Self {
         let mut request = yard.request(secret, Method::GET, path);
         if let Some(after) = after {
             request = request.header("last-event-id", after);
@@ -30,7 +30,7 @@ impl Events {
         Self { response, text: String::new() }
     }
 
-    async fn next(&mut self) -> Option<Sent> {
+    pub(crate) async fn next(&mut self) -> Option<Sent> {
         loop {
             if let Some((block, rest)) = self.text.split_once("\n\n") {
                 let (block, rest) = (block.to_owned(), rest.to_owned());
@@ -109,6 +109,9 @@ async fn a_reader_that_has_missed_something_is_told() {
     assert_eq!(anew.next().await.unwrap().data["event"], "session.opened");
     let bad = yard.sent(yard.request(CALLER, Method::GET, "/sessions/a/events?after=nonsense")).await;
     assert_eq!(bad.problem(400), "malformed");
+    let unknown = yard.get(CALLER, "/sessions/a/events?kinds=tool.completed,tool.done").await;
+    assert_eq!(unknown.problem(400), "malformed");
+    assert!(unknown.body["detail"].as_str().unwrap().contains("'tool.done'"), "{unknown:?}");
     yard.close().await;
 }
 
