@@ -1,0 +1,173 @@
+//! What a server costs: the processor time of a turn of one call that does nothing, as a multiple of what an axum server
+//! takes that answers the same bytes to the same requests, and the memory of many sessions that are all followed.
+//!
+//! ```text
+//!   this process ── requests, on 16 connections ──► itself again, as a server ── processor time, memory ──► this process
+//! ```
+//!
+//! `cargo bench -p toolyard-server --bench load`
+
+#[cfg(target_os = "linux")]
+mod client;
+#[cfg(target_os = "linux")]
+mod served;
+#[cfg(target_os = "linux")]
+mod used;
+
+#[cfg(not(target_os = "linux"))]
+fn main() {
+    println!("load: not measured: what a process has used is read as Linux tells it");
+}
+
+#[cfg(target_os = "linux")]
+fn main() -> Result<(), linux::Failed> {
+    linux::main()
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use crate::{
+        client::{Client, Follower},
+        served::{self, Served, What},
+        used,
+    };
+    use std::env;
+    use tokio::runtime::Builder;
+
+    pub(crate) type Failed = Box<dyn std::error::Error + Send + Sync>;
+
+    /// Whether this is a test, which only shows that it works.
+    const IS_TEST: bool = cfg!(debug_assertions);
+
+    /// How many requests are made at once.
+    const CONNECTIONS: usize = 16;
+
+    /// How many requests are measured together, on each connection.
+    const REQUESTS: usize = if IS_TEST { 2 } else { 1000 };
+
+    /// How often each server is measured.
+    const ROUNDS: usize = if IS_TEST { 1 } else { 9 };
+
+    /// How many times an axum server's time a turn may take.
+    const TIME_GOAL: f64 = 2.0;
+
+    /// How many sessions there are, each with a stream of events.
+    const SESSIONS: usize = if IS_TEST { 20 } else { 2000 };
+
+    /// How many bytes a server with all of them may take.
+    const MEMORY_GOAL: usize = 200_000_000;
+
+    pub(crate) fn main() -> Result<(), Failed> {
+        used::allow_files()?;
+        if let Some(what) = env::args().find_map(|arg| What::named(&arg)) {
+            return served::serve(what);
+        }
+        Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(async {
+            time().await?;
+            memory().await
+        })
+    }
+
+    /// Measures the servers in turns, forth and back.
+    async fn time() -> Result<(), Failed> {
+        let mut ours = Measured::start(What::Toolyard).await?;
+        // The other one answers what ours does.
+        let answer = ours.clients[0].turn().await?;
+        let mut least = Measured::start(What::Constant(answer)).await?;
+        for round in 0..ROUNDS {
+            if round % 2 == 0 {
+                ours.measure().await?;
+                least.measure().await?;
+            } else {
+                least.measure().await?;
+                ours.measure().await?;
+            }
+        }
+        let (ours, least) = (ours.typical(), least.typical());
+        println!("load, a turn of one call: constants: {least:.1} µs, 1.00 times constants");
+        let (ratio, judged) = (ours / least, if ours <= TIME_GOAL * least { "met" } else { "missed" });
+        println!(
+            "load, a turn of one call: the server: {ours:.1} µs, {ratio:.2} times constants (goal {TIME_GOAL}: {judged})"
+        );
+        Ok(())
+    }
+
+    /// A server and its clients, and the processor time of each request in microseconds, round by round.
+    struct Measured {
+        served: Served,
+        clients: Vec<Client>,
+        times: Vec<f64>,
+    }
+
+    impl Measured {
+        async fn start(what: What) -> Result<Self, Failed> {
+            let served = Served::start(what)?;
+            let mut clients = Vec::new();
+            for number in 0..CONNECTIONS {
+                clients.push(Client::open(served.address, &format!("s{number}")).await?);
+            }
+            let mut all = Self { served, clients, times: Vec::new() };
+            all.requests().await?;
+            Ok(all)
+        }
+
+        async fn measure(&mut self) -> Result<(), Failed> {
+            let before = self.served.used()?;
+            self.requests().await?;
+            let used = self.served.used()?.cpu_us - before.cpu_us;
+            self.times.push(used as f64 / (CONNECTIONS * REQUESTS) as f64);
+            Ok(())
+        }
+
+        /// Makes the requests of a round.
+        async fn requests(&mut self) -> Result<(), Failed> {
+            let mut running = tokio::task::JoinSet::new();
+            for mut client in self.clients.drain(..) {
+                running.spawn(async move {
+                    for _ in 0..REQUESTS {
+                        client.turn().await?;
+                    }
+                    Ok::<_, Failed>(client)
+                });
+            }
+            while let Some(ended) = running.join_next().await {
+                self.clients.push(ended??);
+            }
+            Ok(())
+        }
+
+        /// The median of all rounds.
+        fn typical(&self) -> f64 {
+            let mut times = self.times.clone();
+            times.sort_by(f64::total_cmp);
+            times[times.len() / 2]
+        }
+    }
+
+    /// Measures a server whose sessions are all followed, and each of which has made a call.
+    async fn memory() -> Result<(), Failed> {
+        let mut served = Served::start(What::Toolyard)?;
+        let before = served.used()?.memory;
+        let (mut clients, mut followers) = (Vec::new(), Vec::new());
+        for number in 0..SESSIONS {
+            let session = format!("s{number}");
+            clients.push(Client::open(served.address, &session).await?);
+            followers.push(Follower::open(served.address, &session).await?);
+        }
+        for (client, follower) in clients.iter_mut().zip(&mut followers) {
+            client.turn().await?;
+            follower.until("turn.ended").await?;
+        }
+        let memory = served.used()?.memory;
+        let judged = if memory <= MEMORY_GOAL { "met" } else { "missed" };
+        println!(
+            "load: {SESSIONS} sessions that are followed, on {} connections: {:.0} MB of memory, {:.0} MB without any (goal \
+             {:.0}: {judged})",
+            2 * SESSIONS,
+            memory as f64 / 1e6,
+            before as f64 / 1e6,
+            MEMORY_GOAL as f64 / 1e6,
+        );
+        Ok(())
+    }
+}
