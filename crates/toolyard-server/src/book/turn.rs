@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::{sync::Notify, time::interval};
 use tokio_util::sync::CancellationToken;
 use toolyard::{Outcome, Turn};
-use toolyard_wire::{Format, Message, outcome_to_json};
+use toolyard_wire::{Format, Message};
 
 /// How often a cancel is brought that comes before its call.
 const CANCEL_AGAIN: Duration = Duration::from_millis(10);
@@ -35,7 +35,7 @@ pub(crate) struct Ended {
     pub(crate) message: Message,
     pub(crate) outcomes: Vec<Outcome>,
     pub(crate) ended_ms: u64,
-    /// About how many bytes its results take.
+    /// About how many bytes its results take, with the arguments of its calls.
     pub(super) bytes: usize,
 }
 
@@ -208,24 +208,11 @@ impl ServedTurn {
     }
 }
 
-/// About how many bytes a result takes.
+/// About how many bytes a result takes, with the arguments of its call, which are kept too.
 fn weight(outcome: &Outcome) -> usize {
-    let mut counted = Counted(0);
-    // Nothing fails to be counted.
-    let _ = serde_json::to_writer(&mut counted, &outcome_to_json(outcome));
-    counted.0
-}
-
-/// Counts what is written.
-struct Counted(usize);
-
-impl std::io::Write for Counted {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
+    let result = match &outcome.status {
+        Ok(output) => output.footprint(),
+        Err(error) => error.footprint(),
+    };
+    size_of::<Outcome>() + result + outcome.arguments.size()
 }

@@ -15,7 +15,7 @@ use crate::{
 };
 use axum::{
     extract::{Request, State},
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
 use serde::{Deserialize, Serialize};
@@ -75,12 +75,12 @@ pub(super) async fn start(
     }
     let (from, to) = (start.format()?, shown.format()?);
     let after = start.after.map(|number| find(&served, number)).transpose()?;
-    let headers = request.headers().clone();
+    let (Parts { headers, .. }, body) = request.into_parts();
     crate::http::expect_type(&headers, &["application/json", "text/event-stream"])?;
     if is_stream(&headers) {
-        return streamed::start(app, served, agent, request.into_body(), from, to);
+        return streamed::start(app, served, agent, body, from, to);
     }
-    let body = app.bodies.read(request.into_body()).await?;
+    let body = app.bodies.read(body).await?;
     let message = read(&body, from, &agent)?;
     let turn = run(&served, &agent, message, after);
     let guard = start.cancel_on_disconnect.unwrap_or(false).then(|| CancelOnDrop(Some(turn.clone())));
@@ -128,6 +128,9 @@ pub(super) fn undecodable(error: &DecodeError) -> Problem {
 pub(super) fn with_own_names(message: Message, agent: &Session) -> Message {
     let rule = Dialect::from(message.format()).name_rule();
     let entries = agent.definitions();
+    if entries.iter().all(|entry| rule.allows(entry.name())) {
+        return message; // all are known by their own
+    }
     let names = NameMap::new(rule, entries.iter().map(|entry| entry.name()));
     message.with_original_names(&names)
 }
@@ -227,9 +230,9 @@ pub(super) async fn resend(
     let turn = find(&served, number)?;
     let agent = served.agent(Some(&turn.agent))?;
     let (from, to) = (start.format()?, shown.format()?);
-    let headers = request.headers().clone();
+    let (Parts { headers, .. }, body) = request.into_parts();
     crate::http::expect_type(&headers, &["application/json"])?;
-    let body = app.bodies.read(request.into_body()).await?;
+    let body = app.bodies.read(body).await?;
     let message = read(&body, from, &agent)?;
     streamed::go_on(&served, &turn, message)?;
     if let Some(within) = preferred(&headers).or(shown.waits()) {
