@@ -4,6 +4,9 @@ use super::PolicyError;
 use serde::{Deserialize, Serialize};
 use std::{num::NonZeroU32, time::Duration};
 
+/// How much longer than its step a delay can be with [`Jitter::Half`], as a share of the step.
+const HALF: f64 = 0.5;
+
 /// How delays are spread, so that calls that failed together do not retry together (RT-2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -108,6 +111,30 @@ impl RetryPolicy {
     /// How delays are spread.
     pub const fn jitter(&self) -> Jitter {
         self.jitter
+    }
+
+    /// The delay after attempt number `ended`, from 1 (RT-2). `chance` is a random number in `0.0..1.0`.
+    ///
+    /// Steps are capped before jitter in such a way that the longest delay is the cap and delays at the cap still differ;
+    /// otherwise calls that failed together would keep coming back together.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// use toolyard_core::RetryPolicy;
+    /// let policy = RetryPolicy::default();
+    /// assert_eq!(policy.delay(1, 0.0), Duration::from_millis(100));
+    /// assert!(policy.delay(2, 0.9) < Duration::from_millis(600));
+    /// ```
+    pub fn delay(&self, ended: u32, chance: f64) -> Duration {
+        debug_assert!(ended > 0 && (0.0..1.0).contains(&chance), "attempt {ended}, chance {chance}");
+        let (base, cap) = (self.base.as_secs_f64(), self.cap.as_secs_f64());
+        let step = base * self.factor.powf(f64::from(ended.saturating_sub(1)));
+        let seconds = match self.jitter {
+            Jitter::Half => step.min(base.max(cap / (1.0 + HALF))) * (1.0 + HALF * chance),
+            Jitter::Full => step.min(cap) * chance,
+        };
+        Duration::try_from_secs_f64(seconds).map_or(self.cap, |delay| delay.min(self.cap))
     }
 }
 

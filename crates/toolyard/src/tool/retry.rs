@@ -10,10 +10,8 @@
 
 mod bucket;
 mod decide;
-mod delay;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use bucket::{Bucket, Paid};
 pub(crate) use decide::{Decision, Ended, Repeatability, Span, decide};
-pub(crate) use delay::delay;

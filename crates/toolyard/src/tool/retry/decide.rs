@@ -1,6 +1,6 @@
 //! Whether a failed attempt is retried (RT-1, RT-3, RT-4, RT-5, RT-7).
 
-use super::{Bucket, Paid, delay};
+use super::{Bucket, Paid};
 use std::{num::NonZeroU32, time::Duration};
 use tokio::time::Instant;
 use toolyard_core::{Effect, ErrorKind, RetryPolicy, RetryStopped};
@@ -66,7 +66,7 @@ pub(crate) fn decide(
         return Decision::Stop(None);
     }
     let wait = if ended.attempt < policy.max_attempts().get() {
-        span.wait(delay(policy, ended.attempt, chance), ended.hint)
+        span.wait(policy.delay(ended.attempt, chance), ended.hint)
     } else {
         Err(RetryStopped::Attempts)
     };

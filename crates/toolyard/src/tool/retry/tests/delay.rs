@@ -8,8 +8,8 @@ const ALMOST_ONE: f64 = 1.0 - f64::EPSILON;
 
 fn check(policy: RetryPolicy, ended: u32, least: Duration, most: Duration) {
     let near = |a: Duration, b: Duration| a.abs_diff(b) <= Duration::from_micros(1);
-    assert!(near(delay(&policy, ended, 0.0), least), "after {ended}: {:?}", delay(&policy, ended, 0.0));
-    let longest = delay(&policy, ended, ALMOST_ONE);
+    assert!(near(policy.delay(ended, 0.0), least), "after {ended}: {:?}", policy.delay(ended, 0.0));
+    let longest = policy.delay(ended, ALMOST_ONE);
     assert!(near(longest, most) && longest <= most, "after {ended}: {longest:?}");
 }
 
@@ -53,7 +53,7 @@ proptest! {
         let cap = base.saturating_add(Duration::from_secs(more));
         let jitter = if full { Jitter::Full } else { Jitter::Half };
         let policy = RetryPolicy::default().with_delays(base, factor, cap).unwrap().with_jitter(jitter);
-        let delay = delay(&policy, ended, chance);
+        let delay = policy.delay(ended, chance);
         prop_assert!(delay <= cap);
         // Allows for the precision of 53 bits at a large base.
         prop_assert!(full || delay + base / (1 << 30) + Duration::from_nanos(1) >= base, "{delay:?} < {base:?}");
