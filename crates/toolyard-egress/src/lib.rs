@@ -45,11 +45,13 @@ mod secret_header;
 mod service;
 mod setup_error;
 mod stream;
+mod target;
 #[cfg(feature = "https")]
 mod tls;
 #[cfg(not(feature = "https"))]
 #[path = "no_tls.rs"]
 mod tls;
+mod webhook;
 
 pub use address::{Addresses, NotPublic};
 pub use egress::Egress;
@@ -59,3 +61,4 @@ pub use proxy::{Door, Listener, Observer, PROXY_VARIABLES, Proxy, ProxyLimits, U
 pub use resolve::{Resolver, SystemResolver};
 pub use service::{CallFailed, RemoteService};
 pub use setup_error::SetupError;
+pub use webhook::Webhook;

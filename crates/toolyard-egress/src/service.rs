@@ -13,20 +13,14 @@ mod headers;
 pub use failed::CallFailed;
 
 use crate::{
-    address::Addresses,
-    egress::Egress,
-    exchange::{Arriving, NoResponse, exchange},
-    not_sent::NotSent,
-    origin::Origin,
-    setup_error::SetupError,
+    address::Addresses, egress::Egress, exchange::Arriving, setup_error::SetupError, target::Target,
 };
-use http::{HeaderMap, Method, Request, Response, Uri, header::RETRY_AFTER};
+use http::{HeaderMap, Response, header::RETRY_AFTER};
 use http_body_util::Full;
 use hyper::body::Bytes;
 use std::fmt;
 use toolyard_core::Service;
 use toolyard_program::{Answered, Given};
-use url::Url;
 
 /// A service that is called over HTTP, by the contract of programs that are tools (SB-2).
 ///
@@ -52,11 +46,7 @@ use url::Url;
 /// # let _ = count;
 /// ```
 pub struct RemoteService {
-    egress: Egress,
-    origin: Origin,
-    may: Addresses,
-    /// The path and the query.
-    path: Uri,
+    target: Target,
     headers: HeaderMap,
     output_bytes: usize,
 }
@@ -68,21 +58,9 @@ impl RemoteService {
     /// [`SetupError`]: its URL or one of its headers is not valid, its address may not be dialled, or it needs TLS,
     /// which cannot be had.
     pub fn new(service: &Service, egress: &Egress) -> Result<Self, SetupError> {
-        let url = Url::parse(&service.url).map_err(|error| SetupError::Origin(error.into()))?;
-        let origin = Origin::of(&url)?;
-        egress.check(&origin)?;
-        let may = Addresses::with_private(service.allow_private);
-        if let Some(address) = origin.at.address() {
-            may.check(address).map_err(|why| NotSent::refused(&origin.at, why))?;
-        }
-        Ok(Self {
-            egress: egress.clone(),
-            may,
-            path: path_of(&url)?,
-            headers: headers::of_service(service, &origin)?,
-            output_bytes: service.output_bytes,
-            origin,
-        })
+        let target = Target::new(&service.url, Addresses::with_private(service.allow_private), egress)?;
+        let headers = headers::of_service(service, &target)?;
+        Ok(Self { target, headers, output_bytes: service.output_bytes })
     }
 
     /// Calls it. `traceparent` is the header of that name, by W3C Trace Context; what is no such header is left out.
@@ -93,18 +71,9 @@ impl RemoteService {
     /// # Cancel safety
     /// Dropping the future ends the connection. The service may have begun by then.
     pub async fn call(&self, given: &Given<'_>, traceparent: Option<&str>) -> Result<Answered, CallFailed> {
-        let mut request = Request::new(Full::new(Bytes::from(given.request())));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = self.path.clone();
-        *request.headers_mut() = headers::of_call(&self.headers, given.key(), traceparent)?;
-        let stream = self.egress.connect(&self.origin, self.may).await?;
-        match exchange(stream, request).await {
-            Ok(response) => self.answered(response).await,
-            Err(NoResponse { is_sent: true, why }) => Err(self.lost(why)),
-            Err(NoResponse { is_sent: false, why }) => {
-                Err(NotSent::unreachable(&self.origin.at, &why).into())
-            }
-        }
+        let headers = headers::of_call(&self.headers, given.key(), traceparent)?;
+        let response = self.target.post(headers, Bytes::from(given.request())).await?;
+        self.answered(response).await
     }
 
     async fn answered(&self, response: Response<Arriving<Full<Bytes>>>) -> Result<Answered, CallFailed> {
@@ -114,25 +83,14 @@ impl RemoteService {
         let read = body::read(body, self.output_bytes).await;
         match read.broke {
             // Of a failure the status says enough.
-            Some(why) if head.status.is_success() => Err(self.lost(why)),
+            Some(why) if head.status.is_success() => Err(self.target.lost(why)),
             _ => Ok(Answered { status: head.status.as_u16(), retry_after, body: read.into_kept() }),
         }
     }
-
-    fn lost(&self, why: String) -> CallFailed {
-        CallFailed::Lost { from: self.origin.to_string(), why }
-    }
-}
-
-/// What a request asks an origin for.
-fn path_of(url: &Url) -> Result<Uri, SetupError> {
-    let path = &url[url::Position::BeforePath..url::Position::AfterQuery];
-    path.parse().map_err(|_| SetupError::Path)
 }
 
 impl fmt::Debug for RemoteService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut debug = f.debug_struct("RemoteService");
-        debug.field("origin", &self.origin).field("addresses", &self.may).finish_non_exhaustive()
+        f.debug_struct("RemoteService").field("target", &self.target).finish_non_exhaustive()
     }
 }

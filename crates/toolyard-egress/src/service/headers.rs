@@ -2,14 +2,11 @@
 
 use super::failed::CallFailed;
 use crate::{
-    origin::Origin,
     secret_header::{IDEMPOTENCY_KEY, secret_headers},
     setup_error::SetupError,
+    target::Target,
 };
-use http::{
-    HeaderMap, HeaderName, HeaderValue,
-    header::{ACCEPT, CONNECTION, CONTENT_TYPE, HOST, USER_AGENT},
-};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use toolyard_core::Service;
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
@@ -18,19 +15,9 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 ///
 /// # Errors
 /// One of them is not valid, or is not the service's to set.
-pub(super) fn of_service(service: &Service, origin: &Origin) -> Result<HeaderMap, SetupError> {
+pub(super) fn of_service(service: &Service, target: &Target) -> Result<HeaderMap, SetupError> {
     let own = service.headers.iter().map(|(name, value)| (&**name, &**value));
-    let mut headers = secret_headers(own)?;
-    let defaults = [(ACCEPT, "*/*"), (USER_AGENT, concat!("toolyard/", env!("CARGO_PKG_VERSION")))];
-    for (name, value) in defaults {
-        headers.entry(name).or_insert(HeaderValue::from_static(value));
-    }
-    let host = HeaderValue::try_from(origin.authority())
-        .map_err(|_| SetupError::HeaderValue(HOST.as_str().to_owned()))?;
-    headers.insert(HOST, host);
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(CONNECTION, HeaderValue::from_static("close"));
-    Ok(headers)
+    target.headers(secret_headers(own)?)
 }
 
 /// The headers of one request.
@@ -64,7 +51,7 @@ fn key_value(key: &str) -> Result<HeaderValue, CallFailed> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use url::Url;
+    use crate::{address::Addresses, egress::Egress};
 
     /// SB-2: what a service sets goes with what the contract sets.
     #[test]
@@ -73,8 +60,8 @@ mod tests {
         service.headers = [("X-Key", "hunter22"), ("user-agent", "mine")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into();
-        let origin = Origin::of(&Url::parse(&service.url).unwrap()).unwrap();
-        let headers = of_service(&service, &origin).unwrap();
+        let target = Target::new(&service.url, Addresses::Public, &Egress::new()).unwrap();
+        let headers = of_service(&service, &target).unwrap();
         for (name, value) in [("x-key", "hunter22"), ("user-agent", "mine"), ("host", "a.example:8080")] {
             assert_eq!(headers[name], value);
         }
