@@ -269,6 +269,7 @@ impl Config {
         config.redactor = redaction::read(file.section("redaction"), here);
         config.redactor = mcp::redact_secrets(&config.servers, config.redactor);
         config.redactor = program::redact_secrets(&config.programs, config.redactor);
+        config.redactor = server::redact_secrets(&config.server, config.redactor);
         file.finish();
         config
     }

@@ -76,6 +76,9 @@ fn options(args: &ServeArgs, setup: &Setup) -> Result<(ServerOptions, Option<Str
         .session(session)
         .client_limits(setup.config.clients)
         .confirmations(setup.config.confirmations.clone());
+    if let Some(told) = &server.notify {
+        options = options.notify(told.notify.clone());
+    }
     options = server.hosts.iter().fold(options, ServerOptions::host);
     options = server.origins.iter().fold(options, ServerOptions::origin);
     for (name, root) in &server.workspaces {

@@ -5,6 +5,7 @@ use crate::{
     book::{Book, Served, no_session},
     front::Front,
     http::{Answered, Bodies, Streams},
+    notify::Counts,
     options::ServerOptions,
     problem::Problem,
     routes::Gateways,
@@ -35,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) bodies: Bodies,
     pub(crate) gateways: Gateways,
     pub(crate) started_ms: u64,
+    /// What became of the questions that somebody elsewhere is told of, if there is somebody.
+    pub(crate) told: Option<Arc<Counts>>,
     /// Fires when streams are to end.
     pub(crate) stop: CancellationToken,
     draining: AtomicBool,
@@ -49,7 +52,13 @@ impl Deref for App {
 }
 
 impl App {
-    pub(crate) fn new(engine: Engine, front: Front, access: Access, options: ServerOptions) -> Self {
+    pub(crate) fn new(
+        engine: Engine,
+        front: Front,
+        access: Access,
+        options: ServerOptions,
+        told: Option<Arc<Counts>>,
+    ) -> Self {
         let stop = CancellationToken::new();
         let clients = front.clients().clone();
         Self(Arc::new(Shared {
@@ -63,6 +72,7 @@ impl App {
             book: Book::default(),
             answered: Answered::default(),
             started_ms: wall::now_ms(),
+            told,
             stop,
             draining: AtomicBool::new(false),
         }))

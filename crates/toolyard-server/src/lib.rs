@@ -6,6 +6,7 @@ mod book;
 mod events;
 mod front;
 mod http;
+mod notify;
 mod options;
 mod problem;
 mod questions;
@@ -15,5 +16,6 @@ mod wall;
 
 pub use access::{Scope, SecretHash, SecretHashError, SelfApproval, Token, UnknownScope, new_token};
 pub use front::Front;
+pub use notify::{Notify, WebhookSecret, WebhookSecretError};
 pub use options::{Bounds, ServerOptions};
 pub use server::{ServeError, Server};

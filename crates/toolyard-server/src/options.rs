@@ -1,6 +1,6 @@
 //! What a server is configured with.
 
-use crate::access::Token;
+use crate::{access::Token, notify::Notify};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use toolyard::{Confirmations, SessionOptions};
 use toolyard_mcp::ClientLimits;
@@ -74,6 +74,7 @@ pub struct ServerOptions {
     pub(crate) confirmations: Option<Confirmations>,
     pub(crate) workspaces: BTreeMap<String, SetWorkspace>,
     pub(crate) clients: ClientLimits,
+    pub(crate) notify: Option<Notify>,
 }
 
 impl ServerOptions {
@@ -137,6 +138,13 @@ impl ServerOptions {
     #[must_use]
     pub fn client_limits(mut self, limits: ClientLimits) -> Self {
         self.clients = limits;
+        self
+    }
+
+    /// Tells somebody elsewhere of each question that is opened (HT-5).
+    #[must_use]
+    pub fn notify(mut self, notify: Notify) -> Self {
+        self.notify = Some(notify);
         self
     }
 

@@ -11,14 +11,17 @@ mod settled;
 
 pub(crate) use settled::{How, Settled};
 
-use crate::wall;
+use crate::{notify::Outbox, wall};
 use announced::Announced;
 use parking_lot::Mutex;
 use settled::SettledQuestions;
 use std::{
     collections::{BTreeMap, HashMap},
     pin::pin,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     task::Poll,
 };
 use toolyard::{
@@ -42,6 +45,8 @@ pub(crate) struct Questions {
     state: Mutex<State>,
     /// Nobody can answer: every question ends at once (HT-6).
     has_nobody: AtomicBool,
+    /// Where those are put that somebody elsewhere is told of (HT-5).
+    outbox: OnceLock<Outbox>,
 }
 
 #[derive(Default)]
@@ -72,6 +77,11 @@ impl Questions {
         self.announced.remove(id);
     }
 
+    /// Sets where questions are put that somebody elsewhere is told of. A front serves one server, so that there is one.
+    pub(crate) fn tell_of_each(&self, outbox: Outbox) {
+        let _ = self.outbox.set(outbox);
+    }
+
     pub(crate) async fn ask(&self, request: &ApprovalRequest) -> Answer {
         if self.has_nobody.load(Ordering::Relaxed) {
             self.announced.remove(request.id());
@@ -95,11 +105,17 @@ impl Questions {
         let within = u64::try_from(request.expires_in().as_millis()).unwrap_or(u64::MAX);
         let mut state = self.state.lock();
         // One that is asked again keeps its time.
-        let asked_ms = state.settled.take(request.id()).map_or(now, |before| before.asked_ms);
+        let before = state.settled.take(request.id()).map(|before| before.asked_ms);
+        let asked_ms = before.unwrap_or(now);
         let expires_ms = asked_ms.saturating_add(within);
-        state.open.insert(request.id(), Asked { request: request.clone(), asked_ms, expires_ms });
+        let asked = Asked { request: request.clone(), asked_ms, expires_ms };
+        state.open.insert(request.id(), asked.clone());
         drop(state);
         self.announced.remove(request.id());
+        // Of one that is asked again somebody knows already.
+        if let Some(outbox) = self.outbox.get().filter(|_| before.is_none()) {
+            outbox.put(&asked);
+        }
         OpenQuestion { questions: self, id: request.id(), is_answered: false }
     }
 
@@ -154,6 +170,11 @@ impl Questions {
     /// Whether a session waits for an answer.
     pub(crate) fn has_any(&self, session: &SessionId) -> bool {
         self.state.lock().open.values().any(|asked| asked.request.session() == session)
+    }
+
+    /// Whether a question waits for its answer.
+    pub(crate) fn is_open(&self, id: RequestId) -> bool {
+        self.state.lock().open.contains_key(&id)
     }
 
     /// An open question, also one that is about to be asked.

@@ -5,6 +5,7 @@ use crate::{
     app::App,
     front::Front,
     http::{self, Hosts, Number},
+    notify::{Counts, Teller},
     options::ServerOptions,
     routes,
 };
@@ -22,6 +23,7 @@ use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
+use parking_lot::Mutex;
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -29,6 +31,8 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolyard::Engine;
+
+use toolyard_egress::SetupError;
 use toolyard_mcp::{Connections, Seat};
 use tower_http::{
     request_id::{PropagateRequestIdLayer, SetRequestIdLayer},
@@ -60,6 +64,9 @@ pub enum ServeError {
     /// Two tokens have this name, under which sessions belong to them.
     #[error("two tokens are named '{0}'")]
     Twice(String),
+    /// Nobody can be told of questions as it is configured.
+    #[error("whoever is to be told of questions cannot be: {0}")]
+    Notify(#[from] SetupError),
     /// Anybody who can reach the address could make calls.
     #[error("{0} is not a loopback address: calls without a token are for this machine alone")]
     Public(SocketAddr),
@@ -93,13 +100,15 @@ pub struct Server {
     app: App,
     /// The one-time code of the page's link.
     code: Option<Arc<str>>,
+    /// Until it is served.
+    teller: Arc<Mutex<Option<Teller>>>,
 }
 
 impl Server {
     /// A server for this engine, which was built with `front` as its approver and among its event sinks.
     ///
     /// # Errors
-    /// [`ServeError::SelfApproval`] and [`ServeError::Twice`], for tokens that must not be.
+    /// [`ServeError::SelfApproval`] and [`ServeError::Twice`], for tokens that must not be; [`ServeError::Notify`].
     pub fn new(engine: Engine, front: Front, options: ServerOptions) -> Result<Self, ServeError> {
         let mut tokens = Vec::new();
         for token in options.tokens.iter().cloned() {
@@ -118,12 +127,27 @@ impl Server {
         };
         let access = Access::new(tokens, link, options.anybody.clone());
         front.questions().set_audience(access.has_approvers());
-        Ok(Self { app: App::new(engine, front, access, options), code })
+        let told = options.notify.as_ref().map(|_| Arc::<Counts>::default());
+        let teller = match (&options.notify, &told) {
+            (Some(notify), Some(counts)) => {
+                let (teller, outbox) = Teller::new(notify, counts)?;
+                front.questions().tell_of_each(outbox);
+                Some(teller)
+            }
+            _ => None,
+        };
+        let teller = Arc::new(Mutex::new(teller));
+        Ok(Self { app: App::new(engine, front, access, options, told), code, teller })
+    }
+
+    /// Where it is served at this address, without a slash at the end.
+    fn base(&self, address: SocketAddr) -> String {
+        format!("http://{address}")
     }
 
     /// The link of the page at this address, which is good for one browser; `None` without a page.
     pub fn link(&self, address: SocketAddr) -> Option<String> {
-        self.code.as_ref().map(|code| format!("http://{address}/#code={code}"))
+        self.code.as_ref().map(|code| format!("{}/#code={code}", self.base(address)))
     }
 
     /// Starts nothing new from now on, and says so at `/readyz`: the engine is about to shut down.
@@ -149,6 +173,9 @@ impl Server {
         let connections = Connections::new(bounds.strangers_max, bounds.connections_max);
         let open = TaskTracker::new();
         let sweeping = tokio::spawn(sweep(self.app.clone(), stop.clone()));
+        if let Some(teller) = self.teller.lock().take() {
+            tokio::spawn(teller.run(self.app.front.clone(), self.link_of_question(address), stop.clone()));
+        }
         loop {
             let accepted = tokio::select! {
                 biased;
@@ -173,6 +200,12 @@ impl Server {
         let _ = timeout(LAST_ANSWERS, open.wait()).await;
         sweeping.abort();
         Ok(())
+    }
+
+    /// Where a question is looked at, with places for what names it. The page finds its questions itself.
+    fn link_of_question(&self, address: SocketAddr) -> String {
+        let path = if self.code.is_some() { "/" } else { "/sessions/{session}/confirmations/{request_id}" };
+        format!("{}{path}", self.base(address))
     }
 
     fn router(&self, address: SocketAddr) -> Router {

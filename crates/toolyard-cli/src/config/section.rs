@@ -153,6 +153,13 @@ impl<'a> Section<'a> {
         table.unwrap_or_else(|| Self::of(self.source, self.name_of(key), DeTable::new()))
     }
 
+    /// Takes a table with its place, if the file has it.
+    pub(super) fn placed_section(&mut self, key: &'static str) -> Option<Placed<Section<'a>>> {
+        let value = self.take(key)?;
+        let at = value.span();
+        self.table(self.name_of(key), value).map(|table| (table, at))
+    }
+
     /// Takes a table, or `false` to disable what the table would configure.
     pub(super) fn table_or_false(&mut self, key: &'static str) -> Option<TableOrFalse<'a>> {
         let value = self.take(key)?;

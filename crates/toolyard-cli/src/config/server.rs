@@ -1,5 +1,9 @@
 //! `[server]`: who may do what over HTTP, and how much `toolyard serve` takes at once.
 
+mod notify;
+
+pub(crate) use notify::NotifySettings;
+
 use super::{
     budget,
     policy::{self, CapabilityTexts},
@@ -10,6 +14,7 @@ use std::{
     ops::Range,
     path::{Path, PathBuf},
 };
+use toolyard::Redactor;
 use toolyard_server::{Bounds, Scope, SecretHash, Token};
 
 /// The settings of `toolyard serve`.
@@ -21,6 +26,8 @@ pub(crate) struct ServerSettings {
     pub(crate) origins: Vec<String>,
     /// How much it takes at once.
     pub(crate) bounds: Bounds,
+    /// Who is told of each question.
+    pub(crate) notify: Option<NotifySettings>,
     /// Who is admitted.
     pub(crate) tokens: Vec<Token>,
     /// The workspaces that tokens name, as they name them, and where they lie.
@@ -63,6 +70,7 @@ pub(super) fn read(
     if let Some(within) = section.duration("idle_timeout") {
         bounds.idle_timeout = within;
     }
+    server.notify = section.placed_section("notify").and_then(|section| notify::read(section, here));
     let mut tokens = section.section("tokens");
     for (name, at, inner) in tokens.sections() {
         if let Some(token) = token((&name, &at), inner, here, &mut server.workspaces, &known) {
@@ -72,6 +80,11 @@ pub(super) fn read(
     tokens.finish();
     section.finish();
     server
+}
+
+/// Registers the secrets of the section with the redactor.
+pub(super) fn redact_secrets(server: &ServerSettings, redactor: Redactor) -> Redactor {
+    server.notify.as_ref().map_or(redactor.clone(), |notify| notify.redact(redactor))
 }
 
 fn token(

@@ -8,6 +8,7 @@ mod mcp;
 mod permission;
 mod program;
 mod resilience;
+mod server;
 
 fn read(text: &str) -> Result<Config, ConfigErrors> {
     Config::read(Path::new("conf/toolyard.toml"), text)

@@ -1,13 +1,16 @@
 //! `toolyard serve` and `toolyard token new`, as a script uses them.
 #![cfg(unix)]
 
-use crate::{child::toolyard, place::dir};
+use crate::{
+    child::{fed, program, toolyard},
+    place::dir,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
-    net::TcpStream,
+    net::{TcpListener, TcpStream},
     path::Path,
     process::{Child, Command, Stdio},
     time::Duration,
@@ -24,10 +27,15 @@ struct Served {
 
 impl Served {
     fn start(place: &Path, args: &[&str]) -> Self {
+        Self::with(place, args, &[])
+    }
+
+    fn with(place: &Path, args: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_toolyard"))
             .args(["serve", "--http", "127.0.0.1:0", "--json", "--workspace"])
             .arg(place)
             .args(args)
+            .envs(variables.iter().copied())
             .current_dir(place)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -249,5 +257,44 @@ fn a_command_is_cancelled_over_http() {
     for text in [outcome.to_string(), told.to_string()] {
         assert!(text.contains("begun") && text.contains("asked to end"), "{text}");
     }
+    assert_eq!(served.end(), Some(130));
+}
+
+/// HT-5: whoever is configured is told of a question by a signed POST; neither the address nor the secret is printed.
+#[test]
+fn a_question_is_told_of_elsewhere() {
+    const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    let place = dir("serve-notify");
+    let receiver = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/a-secret-path", receiver.local_addr().unwrap());
+    let made =
+        toolyard(&["token", "new", "ci", "--scope", "call", "--scope", "approve", "--json"], "").json();
+    let settings = format!(
+        "[server.tokens.ci]\nsha256 = {}\nscopes = [\"call\", \"approve\"]\nself_approve = true\n\
+         [server.notify]\nurl = \"$HOOK\"\nsecret = \"$HOOK_SECRET\"\nallow_private = true\n\
+         link = \"https://ui.example/{{request_id}}\"\n",
+        made["sha256"]
+    );
+    fs::write(place.join("toolyard.toml"), settings).unwrap();
+    let variables = [("HOOK", url.as_str()), ("HOOK_SECRET", SECRET)];
+    let file = place.join("toolyard.toml");
+    let mut check = program(&["check", "--config", file.to_str().unwrap()]);
+    check.envs(variables);
+    let checked = fed(check, "");
+    let said = checked.stdout + &checked.stderr;
+    assert_eq!(checked.code, Some(0), "{said}");
+    assert!(!said.contains("a-secret-path") && !said.contains("MfKQ9r8GKYq"), "{said}");
+    let served = Served::with(&place, &[], &variables);
+    let token = made["token"].as_str();
+    assert_eq!(served.post("/sessions", token, &json!({"id": "a"})).0, 201);
+    let write = json!({"name": "write_file", "arguments": {"path": "notes.md", "content": "milk"}});
+    assert_eq!(served.post("/sessions/a/turns", token, &json!({"calls": [write]})).0, 202);
+
+    let (stream, _) = receiver.accept().unwrap();
+    let mut lines = BufReader::new(&stream).lines().map(Result::unwrap);
+    assert_eq!(lines.next().unwrap(), "POST /a-secret-path HTTP/1.1");
+    let head: Vec<String> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
+    assert!(head.iter().any(|line| line.starts_with("webhook-signature: v1,")), "{head:?}");
+    (&stream).write_all(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap();
     assert_eq!(served.end(), Some(130));
 }

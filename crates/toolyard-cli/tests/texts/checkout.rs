@@ -60,6 +60,8 @@ impl Checkout {
         command.current_dir(&self.dir).env("PATH", format!("{}:{path}", self.dir.join("bin").display()));
         command.env_remove("TOOLYARD_LOG").env("API_TOKEN", "a token of my own");
         command.env("TRACKER_TOKEN", "a token of the tracker");
+        command.env("TOOLYARD_NOTIFY_URL", "http://hooks.example.com/questions");
+        command.env("TOOLYARD_NOTIFY_SECRET", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
         command
     }
 }

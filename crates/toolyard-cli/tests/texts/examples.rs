@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::{
     fs,
     io::{BufRead, BufReader, Write},
-    process::{Output, Stdio},
+    process::{Command, Output, Stdio},
 };
 
 /// Commands that are not run here, by page and block: those that install, and those that talk to a server, which
@@ -39,6 +39,7 @@ fn run(path: &str) {
             "text" => assert_said(&said, &code),
             "toml" => configuration(&checkout, &code),
             "json" => client(&checkout, &code),
+            "python" => receiver(&code),
             _ => {} // see `every_block_is_run_or_says_that_it_is_not`
         }
     }
@@ -81,6 +82,22 @@ fn assert_remote(done: &Output) {
     assert_eq!(done.status.code(), Some(2), "{done:?}");
     let expect = if cfg!(feature = "mcp-https") { "tracker" } else { "without the feature mcp-http" };
     assert!(said.lines().count() == 1 && said.contains(expect), "{said}");
+}
+
+/// Checks the example of Standard Webhooks as a receiver in Python does (HT-5), where there is Python.
+fn receiver(code: &str) {
+    let checks = r#"
+headers = {"webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek", "webhook-timestamp": "1614265330",
+           "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="}
+secret, body = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", b'{"test": 2432232314}'
+assert is_genuine(headers, body, secret, within=10**12)
+assert not is_genuine(headers, body, secret), "too old"
+assert not is_genuine(headers, body + b" ", secret, within=10**12)
+"#;
+    match Command::new("python3").args(["-c", &format!("{code}{checks}")]).output() {
+        Ok(done) => assert!(done.status.success(), "{done:?}"),
+        Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{error}"),
+    }
 }
 
 /// Starts the program as the configuration of an MCP client says, and lists its tools.
@@ -166,7 +183,7 @@ fn every_block_is_run_or_says_that_it_is_not() {
         let included = doc_tests.contains(&format!("../{}\")]", page.path));
         for (at, Block { tag, code }) in page.blocks().iter().enumerate() {
             match tag.as_str() {
-                "sh" | "toml" | "json" => {}
+                "sh" | "toml" | "json" | "python" => {}
                 "rust" => assert!(included, "{}: no doc test", page.path),
                 "text" => assert!(at > 0 && !code.contains("toolyard "), "{}: output\n{code}", page.path),
                 "sh install" => {

@@ -49,6 +49,14 @@ pub(super) async fn metrics(State(app): State<App>, caller: Caller) -> Result<Re
     let open =
         |breaker: &BreakerStatus| (of(&breaker.of), u64::from(json!(breaker.state) != json!("closed")));
     text.gauge("toolyard_breaker_open", "Whether a breaker is not closed.", engine.breakers.iter().map(open));
+    if let Some(told) = &app.told {
+        let told = told.all().map(|(outcome, count)| (label("outcome", &json!(outcome)), count));
+        text.counter(
+            "toolyard_notifications_total",
+            "Questions that somebody elsewhere was to be told of.",
+            told,
+        );
+    }
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text.0).into_response())
 }
 
@@ -57,8 +65,22 @@ struct Text(String);
 
 impl Text {
     fn gauge(&mut self, name: &str, help: &str, samples: impl IntoIterator<Item = (String, u64)>) {
+        self.metric("gauge", name, help, samples);
+    }
+
+    fn counter(&mut self, name: &str, help: &str, samples: impl IntoIterator<Item = (String, u64)>) {
+        self.metric("counter", name, help, samples);
+    }
+
+    fn metric(
+        &mut self,
+        kind: &str,
+        name: &str,
+        help: &str,
+        samples: impl IntoIterator<Item = (String, u64)>,
+    ) {
         // Nothing fails to be written into a text.
-        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} gauge");
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
         for (labels, value) in samples {
             let _ = writeln!(self.0, "{name}{labels} {value}");
         }

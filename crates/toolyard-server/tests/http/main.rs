@@ -8,6 +8,7 @@ mod confirmations;
 mod events;
 mod idempotency;
 mod mcp;
+mod notify;
 mod sessions;
 mod streams;
 mod turns;
