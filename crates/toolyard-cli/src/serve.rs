@@ -19,7 +19,7 @@ use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 use tokio::{net::TcpListener, time::timeout};
 use tokio_util::sync::CancellationToken;
 use toolyard::{Drain, Engine, SessionOptions};
-use toolyard_server::{Front, Scope, SecretHash, Server, ServerOptions, Token, new_token};
+use toolyard_server::{Front, Scope, SecretHash, Server, ServerOptions, Tls, TlsError, Token, new_token};
 use toolyard_tools::Workspace;
 
 /// How long an interrupted program waits for its last answers to be read.
@@ -32,6 +32,7 @@ const CALLER: &str = "caller";
 pub(crate) async fn serve(args: ServeArgs, export: &Export) -> Result<Exit, Error> {
     let mut setup = Setup::load(&args.setup)?;
     setup.has_clients = true;
+    let tls = tls(&args, &setup)?;
     let mut interrupts = Interrupts::listen();
     let events = setup.events(&args.events)?;
     let listener = TcpListener::bind(args.http).await.map_err(|error| failed(args.http, &error))?;
@@ -50,10 +51,14 @@ pub(crate) async fn serve(args: ServeArgs, export: &Export) -> Result<Exit, Erro
     let engine = builder.build().await?;
     export.observe(&engine);
     setup.attach(&engine);
-    let (options, secret) = options(&args, &setup)?;
+    let (mut options, secret) = options(&args, &setup)?;
+    if let Some(tls) = tls {
+        options = options.tls(tls);
+    }
     let server = Server::new(engine.clone(), front, options).map_err(|error| failed(address, &error))?;
     tell(&args, &server, address, secret.as_deref());
     warn(&unconfined(&setup, &engine));
+    warn_of_clear_text(&args, address);
     let served = until_interrupted(&server, listener, &engine, &mut interrupts).await;
     setup.disconnect(true).await;
     if let Some(events) = events {
@@ -65,6 +70,18 @@ pub(crate) async fn serve(args: ServeArgs, export: &Export) -> Result<Exit, Erro
 
 fn failed(address: SocketAddr, error: &dyn std::error::Error) -> Error {
     Error::Usage(format!("--http {address}: {error}"))
+}
+
+/// The certificate and its key, which tools do not write.
+fn tls(args: &ServeArgs, setup: &Setup) -> Result<Option<Tls>, Error> {
+    let (Some(certificate), Some(key)) = (&args.tls_cert, &args.tls_key) else { return Ok(None) };
+    let tls = Tls::from_files(certificate, key).map_err(|error| {
+        let option =
+            if matches!(&error, TlsError::File { file, .. } if file == key) { "key" } else { "cert" };
+        Error::Usage(format!("--tls-{option}: {error}"))
+    })?;
+    [certificate, key].into_iter().for_each(|file| setup.guard(file));
+    Ok(Some(tls))
 }
 
 /// The configured tokens; without any, the page and a token for calls, whose secret is returned (HT-6).
@@ -104,12 +121,9 @@ fn options(args: &ServeArgs, setup: &Setup) -> Result<(ServerOptions, Option<Str
 fn tell(args: &ServeArgs, server: &Server, address: SocketAddr, secret: Option<&str>) {
     let link = server.link(address);
     if args.json {
-        anstream::println!(
-            "{}",
-            json!({"address": format!("http://{address}"), "link": link, "token": secret})
-        );
+        anstream::println!("{}", json!({"address": server.url(address), "link": link, "token": secret}));
     } else {
-        anstream::eprintln!("toolyard: serving http://{address}");
+        anstream::eprintln!("toolyard: serving {}", server.url(address));
         if let Some(link) = link {
             anstream::eprintln!(
                 "  page   {link}\n         good for one browser, as long as this program runs"
@@ -133,6 +147,16 @@ fn warn(unconfined: &[String]) {
         anstream::eprintln!(
             "toolyard: warning: {names} may run programs outside of a sandbox: whoever is allowed to call them can do what \
              this program can, whatever is approved"
+        );
+    }
+}
+
+/// Says that others may read along.
+fn warn_of_clear_text(args: &ServeArgs, address: SocketAddr) {
+    if args.tls_cert.is_none() && !address.ip().is_loopback() {
+        anstream::eprintln!(
+            "toolyard: warning: {address} is reached by others, and what is sent there is not encrypted, tokens and keys \
+             included: give --tls-cert and --tls-key, or put a proxy with TLS in front"
         );
     }
 }

@@ -61,4 +61,6 @@ pub use proxy::{Door, Listener, Observer, PROXY_VARIABLES, Proxy, ProxyLimits, U
 pub use resolve::{Resolver, SystemResolver};
 pub use service::{CallFailed, RemoteService};
 pub use setup_error::SetupError;
+#[cfg(feature = "https")]
+pub use tls::tls_provider;
 pub use webhook::Webhook;

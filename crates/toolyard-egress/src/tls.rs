@@ -6,12 +6,30 @@
 use crate::{not_sent::NotSent, origin::Destination, stream::Stream};
 use rustls::{
     ClientConfig,
+    crypto::CryptoProvider,
     pki_types::{CertificateDer, ServerName, pem::PemObject},
 };
 use rustls_platform_verifier::Verifier;
 use std::{io, path::Path, sync::Arc};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+
+/// What TLS of this program is done with, for servers too: graviola.
+///
+/// # Errors
+/// It does not support this processor.
+///
+/// # Examples
+/// ```
+/// let builder = toolyard_egress::tls_provider().map(rustls::ServerConfig::builder_with_provider);
+/// # let _ = builder;
+/// ```
+pub fn tls_provider() -> Result<Arc<CryptoProvider>, String> {
+    match is_known_processor() {
+        true => Ok(Arc::new(rustls_graviola::default_provider())),
+        false => Err("this processor is too old for TLS (no AES, AVX2 or ADX)".to_owned()),
+    }
+}
 
 /// What connections are encrypted with.
 #[derive(Clone)]
@@ -25,10 +43,7 @@ impl Tls {
     /// # Errors
     /// Why it cannot be had: for example a file without certificates, or a processor that graviola does not support.
     pub(crate) fn new(authorities: Option<&Path>) -> Result<Self, String> {
-        if !is_known_processor() {
-            return Err("this processor is too old for TLS (no AES, AVX2 or ADX)".to_owned());
-        }
-        let provider = Arc::new(rustls_graviola::default_provider());
+        let provider = tls_provider()?;
         let config = ClientConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
             .map_err(|error| format!("TLS cannot be used: {error}"))?;

@@ -12,6 +12,12 @@ mod problem;
 mod questions;
 mod routes;
 mod server;
+#[cfg(feature = "https")]
+mod tls;
+#[cfg(not(feature = "https"))]
+#[path = "no_tls.rs"]
+mod tls;
+mod tls_error;
 mod wall;
 
 pub use access::{Scope, SecretHash, SecretHashError, SelfApproval, Token, UnknownScope, new_token};
@@ -19,3 +25,5 @@ pub use front::Front;
 pub use notify::{Notify, WebhookSecret, WebhookSecretError};
 pub use options::{Bounds, ServerOptions};
 pub use server::{ServeError, Server};
+pub use tls::Tls;
+pub use tls_error::TlsError;

@@ -1,6 +1,6 @@
 //! What a server is configured with.
 
-use crate::{access::Token, notify::Notify};
+use crate::{access::Token, notify::Notify, tls::Tls};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use toolyard::{Confirmations, SessionOptions};
 use toolyard_mcp::ClientLimits;
@@ -75,6 +75,7 @@ pub struct ServerOptions {
     pub(crate) workspaces: BTreeMap<String, SetWorkspace>,
     pub(crate) clients: ClientLimits,
     pub(crate) notify: Option<Notify>,
+    pub(crate) tls: Option<Tls>,
 }
 
 impl ServerOptions {
@@ -145,6 +146,13 @@ impl ServerOptions {
     #[must_use]
     pub fn notify(mut self, notify: Notify) -> Self {
         self.notify = Some(notify);
+        self
+    }
+
+    /// Encrypts every connection (HT-10). A client has 10 s to begin.
+    #[must_use]
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
         self
     }
 

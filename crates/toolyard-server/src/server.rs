@@ -8,6 +8,7 @@ use crate::{
     notify::{Counts, Teller},
     options::ServerOptions,
     routes,
+    tls::Tls,
 };
 use axum::{
     Router,
@@ -26,6 +27,7 @@ use hyper_util::{
 use parking_lot::Mutex;
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     time::{interval, sleep, timeout},
 };
@@ -41,6 +43,9 @@ use tower_http::{
 
 /// How long the head of a request may take to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long encryption may take to be agreed on.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The largest head of a request, in bytes.
 const HEAD_MAX: usize = 16 << 10;
@@ -140,14 +145,15 @@ impl Server {
         Ok(Self { app: App::new(engine, front, access, options, told), code, teller })
     }
 
-    /// Where it is served at this address, without a slash at the end.
-    fn base(&self, address: SocketAddr) -> String {
-        format!("http://{address}")
+    /// Where it is served at this address: `http://` or `https://` and the address, without a slash at the end.
+    pub fn url(&self, address: SocketAddr) -> String {
+        let scheme = if self.app.options.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{address}")
     }
 
     /// The link of the page at this address, which is good for one browser; `None` without a page.
     pub fn link(&self, address: SocketAddr) -> Option<String> {
-        self.code.as_ref().map(|code| format!("{}/#code={code}", self.base(address)))
+        self.code.as_ref().map(|code| format!("{}/#code={code}", self.url(address)))
     }
 
     /// Starts nothing new from now on, and says so at `/readyz`: the engine is about to shut down.
@@ -184,7 +190,8 @@ impl Server {
             };
             match accepted {
                 Ok((stream, _)) => {
-                    open.spawn(connection(stream, connections.accept(), service.clone(), stop.clone()));
+                    let (seat, tls) = (connections.accept(), self.app.options.tls.clone());
+                    open.spawn(connection(stream, seat, tls, service.clone(), stop.clone()));
                 }
                 // Too many open files, for example, which passes when others are closed.
                 Err(error) => {
@@ -205,12 +212,12 @@ impl Server {
     /// Where a question is looked at, with places for what names it. The page finds its questions itself.
     fn link_of_question(&self, address: SocketAddr) -> String {
         let path = if self.code.is_some() { "/" } else { "/sessions/{session}/confirmations/{request_id}" };
-        format!("{}{path}", self.base(address))
+        format!("{}{path}", self.url(address))
     }
 
     fn router(&self, address: SocketAddr) -> Router {
         let options = &self.app.options;
-        let hosts = Hosts::new(address, &options.hosts, &options.origins);
+        let hosts = Hosts::new(address, options.tls.is_some(), &options.hosts, &options.origins);
         let fixed = |name: header::HeaderName, value: &'static str| {
             SetResponseHeaderLayer::if_not_present(name, HeaderValue::from_static(value))
         };
@@ -230,14 +237,47 @@ impl std::fmt::Debug for Server {
     }
 }
 
+/// Serves a connection until its end, or until it makes room for another one.
 async fn connection(
     stream: TcpStream,
     seat: Seat,
+    tls: Option<Tls>,
+    service: TowerToHyperService<Router>,
+    stop: CancellationToken,
+) {
+    tokio::select! {
+        biased;
+        () = seat.closed() => {}
+        () = encrypted(stream, &seat, tls, service, stop) => {}
+    }
+}
+
+async fn encrypted(
+    stream: TcpStream,
+    seat: &Seat,
+    tls: Option<Tls>,
     service: TowerToHyperService<Router>,
     stop: CancellationToken,
 ) {
     // Answers are short, and events are to arrive when they happen.
     let _ = stream.set_nodelay(true);
+    let Some(tls) = tls else { return answer(stream, seat, service, stop).await };
+    let encrypted = tokio::select! {
+        () = stop.cancelled() => return,
+        encrypted = timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)) => encrypted,
+    };
+    match encrypted {
+        Ok(Ok(stream)) => answer(stream, seat, service, stop).await,
+        Ok(Err(error)) => tracing::debug!(%error, "a connection was not encrypted"),
+        Err(_) => tracing::debug!("a connection was not encrypted in time"),
+    }
+}
+
+/// Answers the requests of a connection.
+async fn answer<S>(stream: S, seat: &Seat, service: TowerToHyperService<Router>, stop: CancellationToken)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     server.max_header_size(HEAD_MAX).max_buf_size(BUFFER_MAX);
@@ -248,8 +288,6 @@ async fn connection(
     let serving = server.serve_connection(TokioIo::new(stream), seated).with_upgrades();
     let mut serving = std::pin::pin!(serving);
     let served = tokio::select! {
-        biased;
-        () = seat.closed() => return,
         served = &mut serving => served,
         () = stop.cancelled() => {
             serving.as_mut().graceful_shutdown();

@@ -2,13 +2,14 @@
 
 use super::{EventsArgs, SetupArgs};
 use clap::{Args, Subcommand};
-use std::net::SocketAddr;
+use std::{net::SocketAddr, path::PathBuf};
 use toolyard_server::Scope;
 
 const SERVE: &str = "\
 Examples:
   toolyard serve                                 prints a link to the page and a token for calls
   toolyard serve --http 127.0.0.1:9000 --config toolyard.toml --events log.jsonl
+  toolyard serve --http 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem
   toolyard serve --open-call                     calls need no token; nobody is asked, so that writes are refused
   toolyard serve --json | jq -r .link
 
@@ -52,6 +53,12 @@ pub(crate) struct ServeArgs {
     /// The address to serve at
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
     pub(crate) http: SocketAddr,
+    /// Serve over TLS, with the certificate in this file of PEM, and those that lead to its authority behind it
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The private key of the certificate, in a file of PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
     /// Let whoever reaches the address, which must be a loopback one, make calls without a token. There is no page then,
     /// and calls that need approval are refused
     #[arg(long)]

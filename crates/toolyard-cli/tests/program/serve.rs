@@ -2,7 +2,7 @@
 #![cfg(unix)]
 
 use crate::{
-    child::{fed, program, toolyard},
+    child::{fed, program, root, toolyard},
     place::dir,
 };
 use rustix::process::{Pid, Signal, kill_process};
@@ -297,4 +297,68 @@ fn a_question_is_told_of_elsewhere() {
     assert!(head.iter().any(|line| line.starts_with("webhook-signature: v1,")), "{head:?}");
     (&stream).write_all(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap();
     assert_eq!(served.end(), Some(130));
+}
+
+/// The certificate and the key that tests of HTTPS have.
+fn tls_file(name: &str) -> String {
+    let file = root().join("crates/toolyard-egress/tests/egress").join(name);
+    file.to_str().unwrap().to_owned()
+}
+
+/// HT-10: with a certificate and its key the address and the link are encrypted ones, and plain HTTP is not answered.
+#[cfg(feature = "https")]
+#[test]
+fn it_serves_over_tls() {
+    let place = dir("serve-tls");
+    let (certificate, key) = (tls_file("localhost.pem"), tls_file("localhost.key"));
+    let served = Served::start(&place, &["--tls-cert", &certificate, "--tls-key", &key]);
+    let address = served.told["address"].as_str().unwrap().strip_prefix("https://").unwrap();
+    assert!(served.told["link"].as_str().unwrap().starts_with(&format!("https://{address}/#code=")));
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer); // it may be reset as well
+    assert!(!answer.starts_with(b"HTTP/"), "{answer:?}");
+    assert_eq!(served.end(), Some(130));
+}
+
+/// HT-10: a certificate without its key, and files that are none, are errors that say which.
+#[test]
+fn a_bad_certificate_is_an_error() {
+    let refused = |options: &[&str]| {
+        let done = toolyard(&[&["serve", "--http", "127.0.0.1:0"], options].concat(), "");
+        assert_eq!(done.code, Some(2), "{}", done.stderr);
+        done.stderr
+    };
+    let (certificate, key) = (tls_file("localhost.pem"), tls_file("localhost.key"));
+    assert!(refused(&["--tls-cert", &certificate]).contains("--tls-key <FILE>"));
+    assert!(refused(&["--tls-key", &key]).contains("--tls-cert <FILE>"));
+    let missing = refused(&["--tls-cert", "no.pem", "--tls-key", &key]);
+    let swapped = refused(&["--tls-cert", &certificate, "--tls-key", &certificate]);
+    if cfg!(feature = "https") {
+        assert!(missing.contains("--tls-cert: 'no.pem' cannot be read"), "{missing}");
+        assert!(swapped.contains("--tls-key: ") && swapped.contains("has no private key"), "{swapped}");
+    } else {
+        assert!(
+            missing.contains("without the feature https") && swapped.contains("without the feature https")
+        );
+    }
+}
+
+/// HT-10: whoever serves others without encryption is warned.
+#[test]
+fn clear_text_for_others_is_warned_of() {
+    let place = dir("serve-public");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_toolyard"))
+        .args(["serve", "--http", "0.0.0.0:0", "--workspace"])
+        .arg(&place)
+        .current_dir(&place)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let warned = lines.into_iter().find(|line| line.contains("is not encrypted"));
+    assert!(warned.is_some_and(|line| line.contains("--tls-cert and --tls-key")));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
 }

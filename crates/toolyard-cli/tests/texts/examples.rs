@@ -14,8 +14,9 @@ use std::{
 
 /// Commands that are not run here, by page and block: those that install, and those that talk to a server, which
 /// `program/serve.rs` and the tests of `toolyard-server` do.
-const NOT_RUN: [(&str, &str); 7] = [
+const NOT_RUN: [(&str, &str); 8] = [
     ("docs/guide/program.md", "cargo install "),
+    ("docs/guide/server.md", "toolyard serve "),
     ("docs/guide/server.md", "toolyard serve "),
     ("docs/guide/server.md", "curl "),
     ("docs/guide/server.md", "curl "),

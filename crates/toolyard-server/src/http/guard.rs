@@ -17,6 +17,8 @@ pub(crate) struct Hosts(Arc<Names>);
 #[derive(Debug)]
 struct Names {
     port: u16,
+    /// Whether connections are encrypted, so that its own origin is.
+    is_encrypted: bool,
     /// Whether only this machine reaches it, so that only its own names are right.
     is_loopback: bool,
     address: SocketAddr,
@@ -26,10 +28,11 @@ struct Names {
 
 impl Hosts {
     /// Those of a server at this address, with those that are configured.
-    pub(crate) fn new(address: SocketAddr, hosts: &[String], origins: &[String]) -> Self {
+    pub(crate) fn new(address: SocketAddr, is_encrypted: bool, hosts: &[String], origins: &[String]) -> Self {
         let lower = |names: &[String]| names.iter().map(|name| name.to_ascii_lowercase()).collect();
         Self(Arc::new(Names {
             port: address.port(),
+            is_encrypted,
             is_loopback: address.ip().is_loopback(),
             address,
             hosts: lower(hosts),
@@ -40,12 +43,12 @@ impl Hosts {
     /// Whether a request to this host is meant for this server.
     fn is_host(&self, host: &str) -> bool {
         let host = host.to_ascii_lowercase();
-        let Names { port, address, hosts, .. } = &*self.0;
+        let Names { port, is_encrypted, address, hosts, .. } = &*self.0;
         if hosts.contains(&host) {
             return true;
         }
         let Ok(authority) = host.parse::<Authority>() else { return false };
-        let is_port = authority.port_u16().unwrap_or(80) == *port;
+        let is_port = authority.port_u16().unwrap_or(if *is_encrypted { 443 } else { 80 }) == *port;
         let own = authority.host().trim_start_matches('[').trim_end_matches(']');
         let is_name = match own.parse::<std::net::IpAddr>() {
             // Any address of a server that listens on all of them may be its own.
@@ -64,7 +67,9 @@ impl Hosts {
         if self.0.origins.contains(&origin) {
             return true;
         }
-        let own = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        let of = |scheme| origin.strip_prefix(scheme);
+        // Without encryption of its own there may be a proxy that has it.
+        let own = of("https://").or_else(|| of("http://").filter(|_| !self.0.is_encrypted));
         own.is_some_and(|host| self.is_host(host))
     }
 
@@ -110,8 +115,18 @@ mod tests {
     use super::*;
 
     fn passes(at: &str, target: &str, headers: &[(&'static str, &'static str)]) -> bool {
+        passes_as(false, at, target, headers)
+    }
+
+    fn passes_as(
+        is_encrypted: bool,
+        at: &str,
+        target: &str,
+        headers: &[(&'static str, &'static str)],
+    ) -> bool {
         let hosts = Hosts::new(
             at.parse().unwrap(),
+            is_encrypted,
             &["tools.example.com".into()],
             &["https://ui.example.com".into()],
         );
@@ -169,6 +184,18 @@ mod tests {
         {
             assert!(!origin(foreign), "{foreign}");
         }
+    }
+
+    /// HT-8: where connections are encrypted, its own origin is an encrypted one, and the port that goes without saying is
+    /// that of HTTPS.
+    #[test]
+    fn an_encrypted_server_has_an_encrypted_origin() {
+        let passes = |at, host, origin| passes_as(true, at, "/", &[("host", host), ("origin", origin)]);
+        assert!(passes("127.0.0.1:443", "localhost", "https://localhost"));
+        assert!(!passes("127.0.0.1:443", "localhost", "http://localhost:443"));
+        assert!(!passes("127.0.0.1:80", "localhost", "https://localhost:80"));
+        assert!(passes("127.0.0.1:8443", "127.0.0.1:8443", "https://localhost:8443"));
+        assert!(!passes("127.0.0.1:8443", "127.0.0.1:8443", "https://localhost"));
     }
 
     /// What decides is there once, and a target names no other host.

@@ -11,5 +11,7 @@ mod mcp;
 mod notify;
 mod sessions;
 mod streams;
+#[cfg(feature = "https")]
+mod tls;
 mod turns;
 mod yard;
