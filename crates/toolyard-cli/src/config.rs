@@ -21,6 +21,7 @@ mod shell;
 pub(crate) mod size;
 mod tool;
 mod variables;
+mod written;
 
 pub(crate) use budget::BudgetSettings;
 pub(crate) use confirmation::Trusted;
@@ -35,6 +36,7 @@ pub(crate) use sandbox::ProcessSettings;
 pub(crate) use server::ServerSettings;
 pub(crate) use shell::{SHELL, ShellSettings};
 pub(crate) use tool::SUB_AGENTS;
+pub(crate) use written::{Setting, Written};
 
 use crate::{machines::Machines, modules::Modules};
 use section::{Errors, Section, Source};
@@ -48,8 +50,8 @@ use std::{
     time::Duration,
 };
 use toolyard::{
-    BreakerPolicy, Confirmations, Limits, OnSerialFailure, PoolWidths, Priority, Redactor, RetryPolicy,
-    ToolConfig, ToolSpec,
+    BreakerPolicy, Confirmations, Limits, OnSerialFailure, PolicyRules, PoolWidths, Priority, Redactor,
+    RetryPolicy, ToolConfig, ToolSpec,
 };
 use toolyard_mcp::{ClientLimits, ServerConfig};
 use toolyard_tools::BUILTIN;
@@ -112,6 +114,8 @@ impl std::error::Error for ConfigErrors {}
 pub(crate) struct Config {
     /// The file it was read from; `None` for the defaults.
     pub(crate) file: Option<PathBuf>,
+    /// What it says, as it says it.
+    pub(crate) written: Written,
     /// The workspace's root, relative to the current directory.
     pub(crate) root: Option<PathBuf>,
     /// The widths of the pools.
@@ -176,6 +180,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             file: None,
+            written: Written::default(),
             root: None,
             pools: PoolWidths::default(),
             max_in_flight: None,
@@ -232,7 +237,7 @@ impl Config {
         let config = Section::file(Source::new(text, &errors)).map(|section| Self::of(section, file));
         let errors = errors.into_lines(text);
         match config {
-            Some(config) if errors.is_empty() => Ok(config),
+            Some(config) if errors.is_empty() => Ok(Self { written: Written::of(text), ..config }),
             _ => Err(ConfigErrors { file: file.display().to_string(), errors }),
         }
     }
@@ -265,7 +270,7 @@ impl Config {
         (config.confirmations, config.trusted) = asked;
         config.policy = policy;
         config.server = server;
-        config.place_shell();
+        config.policy.rules = config.with_shell(config.policy.as_written.clone());
         config.redactor = redaction::read(file.section("redaction"), here);
         config.redactor = mcp::redact_secrets(&config.servers, config.redactor);
         config.redactor = program::redact_secrets(&config.programs, config.redactor);
@@ -274,12 +279,12 @@ impl Config {
         config
     }
 
-    /// Makes the place of the shell's commands a rule, where it is none that the tool has of its own.
-    fn place_shell(&mut self) {
-        let Ok(spec) = self.spec(shell::SHELL) else { return };
+    /// These rules, with the place of the shell's commands as one of them, where it is none that the tool has of its own.
+    pub(crate) fn with_shell(&self, rules: PolicyRules) -> PolicyRules {
+        let Ok(spec) = self.spec(shell::SHELL) else { return rules };
         let configured = self.tools.get(shell::SHELL).and_then(|tool| tool.side_effects);
         let side_effects = configured.unwrap_or(spec.side_effects);
-        self.policy.rules = shell::placed(self.policy.rules.clone(), &self.shell, side_effects);
+        shell::placed(rules, &self.shell, side_effects)
     }
 
     fn workspace(&mut self, mut section: Section<'_>, here: &Path) {

@@ -11,11 +11,14 @@ use crate::{
     error::{Error, chain},
     exit::Exit,
     export::Export,
+    hangup::Hangups,
+    reload::Reloading,
     run::interrupt::Interrupts,
     setup::{INTERRUPT_GRACE, Setup},
 };
+use parking_lot::Mutex;
 use serde_json::json;
-use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::Path, pin::pin, sync::Arc, time::Duration};
 use tokio::{net::TcpListener, time::timeout};
 use tokio_util::sync::CancellationToken;
 use toolyard::{Drain, Engine, SessionOptions};
@@ -34,6 +37,7 @@ pub(crate) async fn serve(args: ServeArgs, export: &Export) -> Result<Exit, Erro
     setup.has_clients = true;
     let tls = tls(&args, &setup)?;
     let mut interrupts = Interrupts::listen();
+    let hangups = Hangups::listen();
     let events = setup.events(&args.events)?;
     let listener = TcpListener::bind(args.http).await.map_err(|error| failed(args.http, &error))?;
     let address = listener.local_addr().map_err(|error| failed(args.http, &error))?;
@@ -55,11 +59,14 @@ pub(crate) async fn serve(args: ServeArgs, export: &Export) -> Result<Exit, Erro
     if let Some(tls) = tls {
         options = options.tls(tls);
     }
+    options = options.reload(reloading(&args, &setup, &engine));
     let server = Server::new(engine.clone(), front, options).map_err(|error| failed(address, &error))?;
     tell(&args, &server, address, secret.as_deref());
     warn(&unconfined(&setup, &engine));
     warn_of_clear_text(&args, address);
+    let reloading = tokio::spawn(reload_at_hangups(server.clone(), hangups));
     let served = until_interrupted(&server, listener, &engine, &mut interrupts).await;
+    reloading.abort();
     setup.disconnect(true).await;
     if let Some(events) = events {
         events.finish()?;
@@ -115,6 +122,41 @@ fn options(args: &ServeArgs, setup: &Setup) -> Result<(ServerOptions, Option<Str
     let secret = new_token();
     let token = Token::new(CALLER, SecretHash::of(&secret), [Scope::Call]);
     Ok((options.page().token(token), Some(secret)))
+}
+
+/// What reads the configuration again.
+fn reloading(args: &ServeArgs, setup: &Setup, engine: &Engine) -> Reloading {
+    Reloading {
+        named: args.setup.config.clone(),
+        root: setup.scope_root().map(Path::to_owned),
+        in_force: Mutex::new(setup.config.written.clone()),
+        started: setup.config.clone(),
+        engine: engine.clone(),
+        open_call: args.open_call,
+    }
+}
+
+/// Reads the configuration again at each hang-up, and says what came of it.
+async fn reload_at_hangups(server: Server, mut hangups: Hangups) {
+    loop {
+        hangups.next().await;
+        match server.reload().await {
+            Ok(reloaded) => {
+                let named = |names: &[String]| match names {
+                    [] => "nothing".to_owned(),
+                    names => names.join(", "),
+                };
+                let (changed, left) = (named(&reloaded.changed), named(&reloaded.needs_restart));
+                anstream::eprintln!(
+                    "toolyard: the configuration was read again: changed {changed}; needs a restart: {left}"
+                );
+            }
+            Err(error) => {
+                error.to_string().lines().for_each(|line| anstream::eprintln!("toolyard: {line}"));
+                anstream::eprintln!("toolyard: the configuration was not read again: nothing was changed");
+            }
+        }
+    }
 }
 
 /// Says where it is served, and with which secrets, once.

@@ -81,29 +81,10 @@ impl Setup {
             root,
         };
         setup.guard_configuration();
-        setup.refuse_writable_programs()?;
-        Ok(setup)
-    }
-
-    /// Refuses programs that calls may write: a model could then rewrite its own tool (SB-1).
-    fn refuse_writable_programs(&self) -> Result<(), Error> {
-        let Some(root) = self.scope_root() else { return Ok(()) };
-        let grants = self.config.policy.capabilities.fs_grants();
-        let may_write = |file: &Path| {
-            let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
-            let Ok(inside) = file.strip_prefix(root) else { return false };
-            grants.is_none_or(|grants| grants.iter().any(|grant| grant.covers(FsMode::Write, inside)))
-        };
-        for program in &self.config.programs {
-            if let Some(file) = program.governing().find(|file| may_write(file)) {
-                let (name, file) = (&program.spec.name, file.display());
-                return Err(Error::Usage(format!(
-                    "[program.\"{name}\"]: tools may write '{file}', which lies in the workspace, and so change what this \
-                     tool does: move it elsewhere, or set writable = true"
-                )));
-            }
+        match writable_program(&setup.config, setup.scope_root()) {
+            Some(what) => Err(Error::Usage(what)),
+            None => Ok(setup),
         }
-        Ok(())
     }
 
     fn guard_configuration(&self) {
@@ -222,7 +203,7 @@ impl Setup {
     }
 
     /// The workspace's root, with links resolved.
-    fn scope_root(&self) -> Option<&Path> {
+    pub(crate) fn scope_root(&self) -> Option<&Path> {
         self.tools.scope.as_ref().map(|scope| scope.root())
     }
 
@@ -230,6 +211,25 @@ impl Setup {
     pub(crate) fn confirmation(&self, spec: &ToolSpec) -> ConfirmationMode {
         self.confirmations().mode(&spec.name, spec.asked_as())
     }
+}
+
+/// The first program that calls may write in this workspace, as an error message: a model could rewrite its own tool
+/// (SB-1).
+pub(crate) fn writable_program(config: &Config, root: Option<&Path>) -> Option<String> {
+    let (root, grants) = (root?, config.policy.capabilities.fs_grants());
+    let may_write = |file: &&Path| {
+        let file = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
+        let Ok(inside) = file.strip_prefix(root) else { return false };
+        grants.is_none_or(|grants| grants.iter().any(|grant| grant.covers(FsMode::Write, inside)))
+    };
+    config.programs.iter().find_map(|program| {
+        let file = program.governing().find(may_write)?;
+        let (name, file) = (&program.spec.name, file.display());
+        Some(format!(
+            "[program.\"{name}\"]: tools may write '{file}', which lies in the workspace, and so change what this tool \
+             does: move it elsewhere, or set writable = true"
+        ))
+    })
 }
 
 /// The enabled tools, in a workspace.

@@ -20,6 +20,7 @@ pub use token::{SelfApproval, Token};
 
 use crate::problem::Problem;
 use axum::http::{HeaderMap, header};
+use parking_lot::RwLock;
 use std::sync::Arc;
 
 /// A new bearer token, to be given to somebody and not kept: what a server is configured with is its
@@ -37,7 +38,7 @@ pub fn new_token() -> String {
 /// Who is admitted.
 #[derive(Debug, Default)]
 pub(crate) struct Access {
-    tokens: Vec<Arc<Token>>,
+    tokens: RwLock<Vec<Arc<Token>>>,
     link: Option<Link>,
     /// Who calls without a token, where that is allowed (HT-6).
     anybody: Option<Arc<Token>>,
@@ -46,13 +47,26 @@ pub(crate) struct Access {
 
 impl Access {
     pub(crate) fn new(tokens: Vec<Token>, link: Option<Link>, anybody: Option<Token>) -> Self {
-        let tokens = tokens.into_iter().map(Arc::new).collect();
+        let tokens = RwLock::new(tokens.into_iter().map(Arc::new).collect());
         Self { tokens, link, anybody: anybody.map(Arc::new), tickets: Tickets::default() }
+    }
+
+    /// Admits these from now on, and returns those that are not admitted any more; whatever they have open ends. One that
+    /// is as it was stays the same.
+    pub(crate) fn replace(&self, tokens: Vec<Token>) -> Vec<Arc<Token>> {
+        let mut all = self.tokens.write();
+        let same = |token: &Token| all.iter().find(|known| known.is(token)).cloned();
+        let next: Vec<_> =
+            tokens.into_iter().map(|token| same(&token).unwrap_or_else(|| Arc::new(token))).collect();
+        let mut before = std::mem::replace(&mut *all, next);
+        before.retain(|known| !all.iter().any(|token| Arc::ptr_eq(token, known)));
+        before.iter().for_each(|gone| gone.gone.cancel());
+        before
     }
 
     /// Whether anybody can answer questions.
     pub(crate) fn has_approvers(&self) -> bool {
-        self.link.is_some() || self.tokens.iter().any(|token| token.has(Scope::Approve))
+        self.link.is_some() || self.tokens.read().iter().any(|token| token.has(Scope::Approve))
     }
 
     /// The link of the page, if there is one.
@@ -74,6 +88,7 @@ impl Access {
         // All of them are looked at, so that time does not tell which one was nearly right.
         let token = self
             .tokens
+            .read()
             .iter()
             .fold(None, |found, token| if token.hash.is(&hash) { Some(token.clone()) } else { found });
         let token = token.or_else(|| self.link.as_ref()?.token(&hash));

@@ -5,12 +5,13 @@ use crate::{
     book::{Book, Served, no_session},
     front::Front,
     http::{Answered, Bodies, Streams},
-    notify::Counts,
+    notify::{Counts, Teller},
     options::ServerOptions,
     problem::Problem,
     routes::Gateways,
     wall,
 };
+use parking_lot::Mutex;
 use std::{
     ops::Deref,
     sync::{
@@ -36,11 +37,24 @@ pub(crate) struct Shared {
     pub(crate) bodies: Bodies,
     pub(crate) gateways: Gateways,
     pub(crate) started_ms: u64,
+    /// The one-time code of the page's link.
+    pub(crate) code: Option<Arc<str>>,
+    /// Who tells of questions, until it is served.
+    pub(crate) teller: Mutex<Option<Teller>>,
     /// What became of the questions that somebody elsewhere is told of, if there is somebody.
     pub(crate) told: Option<Arc<Counts>>,
+    /// Held while the configuration is read again.
+    pub(crate) reloading: tokio::sync::Mutex<()>,
     /// Fires when streams are to end.
     pub(crate) stop: CancellationToken,
     draining: AtomicBool,
+}
+
+/// What a server has from its beginning.
+pub(crate) struct Begun {
+    pub(crate) code: Option<Arc<str>>,
+    pub(crate) teller: Option<Teller>,
+    pub(crate) told: Option<Arc<Counts>>,
 }
 
 impl Deref for App {
@@ -57,7 +71,7 @@ impl App {
         front: Front,
         access: Access,
         options: ServerOptions,
-        told: Option<Arc<Counts>>,
+        begun: Begun,
     ) -> Self {
         let stop = CancellationToken::new();
         let clients = front.clients().clone();
@@ -72,7 +86,10 @@ impl App {
             book: Book::default(),
             answered: Answered::default(),
             started_ms: wall::now_ms(),
-            told,
+            code: begun.code,
+            teller: Mutex::new(begun.teller),
+            told: begun.told,
+            reloading: tokio::sync::Mutex::default(),
             stop,
             draining: AtomicBool::new(false),
         }))

@@ -10,6 +10,7 @@ mod notify;
 mod options;
 mod problem;
 mod questions;
+mod reload;
 mod routes;
 mod server;
 #[cfg(feature = "https")]
@@ -24,6 +25,7 @@ pub use access::{Scope, SecretHash, SecretHashError, SelfApproval, Token, Unknow
 pub use front::Front;
 pub use notify::{Notify, WebhookSecret, WebhookSecretError};
 pub use options::{Bounds, ServerOptions};
+pub use reload::{ConfigFault, Reload, ReloadError, Reloaded};
 pub use server::{ServeError, Server};
 pub use tls::Tls;
 pub use tls_error::TlsError;

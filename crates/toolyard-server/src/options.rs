@@ -1,6 +1,6 @@
 //! What a server is configured with.
 
-use crate::{access::Token, notify::Notify, tls::Tls};
+use crate::{access::Token, notify::Notify, reload::Reload, tls::Tls};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use toolyard::{Confirmations, SessionOptions};
 use toolyard_mcp::ClientLimits;
@@ -76,6 +76,7 @@ pub struct ServerOptions {
     pub(crate) clients: ClientLimits,
     pub(crate) notify: Option<Notify>,
     pub(crate) tls: Option<Tls>,
+    pub(crate) reload: Option<Arc<dyn Reload>>,
 }
 
 impl ServerOptions {
@@ -153,6 +154,13 @@ impl ServerOptions {
     #[must_use]
     pub fn tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
+        self
+    }
+
+    /// Sets what reads the configuration again, for `POST /reload` and [`Server::reload`](crate::Server::reload).
+    #[must_use]
+    pub fn reload(mut self, reload: impl Reload + 'static) -> Self {
+        self.reload = Some(Arc::new(reload));
         self
     }
 

@@ -11,6 +11,7 @@ mod mcp;
 mod metrics;
 mod operator;
 mod page;
+mod reload;
 mod results;
 mod sessions;
 mod socket;
@@ -49,6 +50,7 @@ pub(crate) fn router(app: &App) -> Router {
         .routes(routes!(operator::status))
         .routes(routes!(operator::set_pool))
         .routes(routes!(operator::set_breaker))
+        .routes(routes!(reload::reload))
         .routes(routes!(health::live))
         .routes(routes!(health::ready))
         .routes(routes!(metrics::metrics))

@@ -1,57 +1,37 @@
 //! The server: an engine behind HTTP.
 
+mod connection;
+
 use crate::{
-    access::{Access, Link, SelfApproval},
-    app::App,
+    access::{Access, Link, SelfApproval, Token},
+    app::{App, Begun},
     front::Front,
     http::{self, Hosts, Number},
     notify::{Counts, Teller},
     options::ServerOptions,
+    reload::{ReloadError, Reloaded},
     routes,
-    tls::Tls,
 };
 use axum::{
     Router,
-    http::{HeaderValue, Request, header},
+    http::{HeaderValue, header},
     middleware,
 };
-use hyper::{
-    body::Incoming,
-    server::conn::http1,
-    service::{Service as _, service_fn},
-};
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    service::TowerToHyperService,
-};
-use parking_lot::Mutex;
+use hyper_util::service::TowerToHyperService;
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::{TcpListener, TcpStream},
+    net::TcpListener,
     time::{interval, sleep, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolyard::Engine;
 
 use toolyard_egress::SetupError;
-use toolyard_mcp::{Connections, Seat};
+use toolyard_mcp::Connections;
 use tower_http::{
     request_id::{PropagateRequestIdLayer, SetRequestIdLayer},
     set_header::SetResponseHeaderLayer,
 };
-
-/// How long the head of a request may take to arrive.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// How long encryption may take to be agreed on.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The largest head of a request, in bytes.
-const HEAD_MAX: usize = 16 << 10;
-
-/// The largest buffer of a connection, in bytes.
-const BUFFER_MAX: usize = 64 << 10;
 
 /// How often idle sessions are looked for.
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
@@ -103,10 +83,6 @@ pub enum ServeError {
 #[derive(Clone)]
 pub struct Server {
     app: App,
-    /// The one-time code of the page's link.
-    code: Option<Arc<str>>,
-    /// Until it is served.
-    teller: Arc<Mutex<Option<Teller>>>,
 }
 
 impl Server {
@@ -115,14 +91,7 @@ impl Server {
     /// # Errors
     /// [`ServeError::SelfApproval`] and [`ServeError::Twice`], for tokens that must not be; [`ServeError::Notify`].
     pub fn new(engine: Engine, front: Front, options: ServerOptions) -> Result<Self, ServeError> {
-        let mut tokens = Vec::new();
-        for token in options.tokens.iter().cloned() {
-            let token = token.checked()?;
-            if tokens.iter().any(|other: &crate::Token| other.name() == token.name()) {
-                return Err(ServeError::Twice(token.name().to_owned()));
-            }
-            tokens.push(token);
-        }
+        let tokens = checked(options.tokens.clone())?;
         let (link, code) = match options.has_page {
             true => {
                 let (link, code) = Link::fresh();
@@ -132,17 +101,52 @@ impl Server {
         };
         let access = Access::new(tokens, link, options.anybody.clone());
         front.questions().set_audience(access.has_approvers());
-        let told = options.notify.as_ref().map(|_| Arc::<Counts>::default());
-        let teller = match (&options.notify, &told) {
-            (Some(notify), Some(counts)) => {
-                let (teller, outbox) = Teller::new(notify, counts)?;
+        let counts = Arc::<Counts>::default();
+        let told = options.notify.as_ref().map(|notify| Teller::new(notify, &counts)).transpose()?;
+        let (teller, told) = match told {
+            Some((teller, outbox)) => {
                 front.questions().tell_of_each(outbox);
-                Some(teller)
+                (Some(teller), Some(counts))
             }
-            _ => None,
+            None => (None, None),
         };
-        let teller = Arc::new(Mutex::new(teller));
-        Ok(Self { app: App::new(engine, front, access, options, told), code, teller })
+        Ok(Self { app: App::new(engine, front, access, options, Begun { code, teller, told }) })
+    }
+
+    /// That of these requests.
+    pub(crate) fn of(app: App) -> Self {
+        Self { app }
+    }
+
+    /// Admits the holders of these tokens from now on, instead of those before. Who is not admitted any more is refused, and
+    /// the streams that they have open end. Sessions belong to the names of their tokens: whoever has a new token of that
+    /// name finds them.
+    ///
+    /// # Errors
+    /// [`ServeError::SelfApproval`] and [`ServeError::Twice`]: nothing has changed.
+    pub fn set_tokens(&self, tokens: Vec<Token>) -> Result<(), ServeError> {
+        let gone = self.app.access.replace(checked(tokens)?);
+        self.app.front.questions().set_audience(self.app.access.has_approvers());
+        self.app.gateways.end(&gone);
+        Ok(())
+    }
+
+    /// Reads the configuration again, by what was [set](ServerOptions::reload) for that.
+    ///
+    /// # Errors
+    /// [`ReloadError`]: nothing has changed.
+    ///
+    /// # Cancel safety
+    /// Dropping the future does not stop it.
+    pub async fn reload(&self) -> Result<Reloaded, ReloadError> {
+        let server = self.clone();
+        let reloading = tokio::spawn(async move {
+            let reload = server.app.options.reload.clone().ok_or(ReloadError::NotGiven)?;
+            let _alone = server.app.reloading.lock().await;
+            reload.reload(&server).await
+        });
+        // It ends early only with its runtime, or by a panic of its own.
+        reloading.await.unwrap_or(Err(ReloadError::Stopping))
     }
 
     /// Where it is served at this address: `http://` or `https://` and the address, without a slash at the end.
@@ -153,7 +157,7 @@ impl Server {
 
     /// The link of the page at this address, which is good for one browser; `None` without a page.
     pub fn link(&self, address: SocketAddr) -> Option<String> {
-        self.code.as_ref().map(|code| format!("{}/#code={code}", self.url(address)))
+        self.app.code.as_ref().map(|code| format!("{}/#code={code}", self.url(address)))
     }
 
     /// Starts nothing new from now on, and says so at `/readyz`: the engine is about to shut down.
@@ -179,7 +183,7 @@ impl Server {
         let connections = Connections::new(bounds.strangers_max, bounds.connections_max);
         let open = TaskTracker::new();
         let sweeping = tokio::spawn(sweep(self.app.clone(), stop.clone()));
-        if let Some(teller) = self.teller.lock().take() {
+        if let Some(teller) = self.app.teller.lock().take() {
             tokio::spawn(teller.run(self.app.front.clone(), self.link_of_question(address), stop.clone()));
         }
         loop {
@@ -191,7 +195,7 @@ impl Server {
             match accepted {
                 Ok((stream, _)) => {
                     let (seat, tls) = (connections.accept(), self.app.options.tls.clone());
-                    open.spawn(connection(stream, seat, tls, service.clone(), stop.clone()));
+                    open.spawn(connection::serve(stream, seat, tls, service.clone(), stop.clone()));
                 }
                 // Too many open files, for example, which passes when others are closed.
                 Err(error) => {
@@ -211,7 +215,8 @@ impl Server {
 
     /// Where a question is looked at, with places for what names it. The page finds its questions itself.
     fn link_of_question(&self, address: SocketAddr) -> String {
-        let path = if self.code.is_some() { "/" } else { "/sessions/{session}/confirmations/{request_id}" };
+        let path =
+            if self.app.code.is_some() { "/" } else { "/sessions/{session}/confirmations/{request_id}" };
         format!("{}{path}", self.url(address))
     }
 
@@ -237,66 +242,17 @@ impl std::fmt::Debug for Server {
     }
 }
 
-/// Serves a connection until its end, or until it makes room for another one.
-async fn connection(
-    stream: TcpStream,
-    seat: Seat,
-    tls: Option<Tls>,
-    service: TowerToHyperService<Router>,
-    stop: CancellationToken,
-) {
-    tokio::select! {
-        biased;
-        () = seat.closed() => {}
-        () = encrypted(stream, &seat, tls, service, stop) => {}
-    }
-}
-
-async fn encrypted(
-    stream: TcpStream,
-    seat: &Seat,
-    tls: Option<Tls>,
-    service: TowerToHyperService<Router>,
-    stop: CancellationToken,
-) {
-    // Answers are short, and events are to arrive when they happen.
-    let _ = stream.set_nodelay(true);
-    let Some(tls) = tls else { return answer(stream, seat, service, stop).await };
-    let encrypted = tokio::select! {
-        () = stop.cancelled() => return,
-        encrypted = timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)) => encrypted,
-    };
-    match encrypted {
-        Ok(Ok(stream)) => answer(stream, seat, service, stop).await,
-        Ok(Err(error)) => tracing::debug!(%error, "a connection was not encrypted"),
-        Err(_) => tracing::debug!("a connection was not encrypted in time"),
-    }
-}
-
-/// Answers the requests of a connection.
-async fn answer<S>(stream: S, seat: &Seat, service: TowerToHyperService<Router>, stop: CancellationToken)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let mut server = http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-    server.max_header_size(HEAD_MAX).max_buf_size(BUFFER_MAX);
-    let seated = service_fn(|mut request: Request<Incoming>| {
-        request.extensions_mut().insert(seat.clone());
-        service.call(request)
-    });
-    let serving = server.serve_connection(TokioIo::new(stream), seated).with_upgrades();
-    let mut serving = std::pin::pin!(serving);
-    let served = tokio::select! {
-        served = &mut serving => served,
-        () = stop.cancelled() => {
-            serving.as_mut().graceful_shutdown();
-            serving.await
+/// Passes tokens of which each may be, under a name of its own.
+fn checked(tokens: Vec<Token>) -> Result<Vec<Token>, ServeError> {
+    let mut passed: Vec<Token> = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        let token = token.checked()?;
+        if passed.iter().any(|other| other.name() == token.name()) {
+            return Err(ServeError::Twice(token.name().to_owned()));
         }
-    };
-    if let Err(error) = served {
-        tracing::debug!(%error, "a connection failed");
+        passed.push(token);
     }
+    Ok(passed)
 }
 
 /// Closes sessions that nobody uses, and forgets those that have closed (HT-4).

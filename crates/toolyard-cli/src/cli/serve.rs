@@ -24,6 +24,9 @@ otherwise approve itself.
 
 Questions about calls that need approval are shown on the page and at /confirmations; the first answer counts.
 
+POST /reload and SIGHUP read the configuration again: pools, rules and tokens change at once, and whatever else differs is
+named.
+
 Every request and answer is described at /openapi.json.";
 
 const SERVE_EXIT: &str = "\
@@ -38,7 +41,7 @@ Examples:
   toolyard token new ci --scope call --json | jq -r .token
 
 Scopes: call (open sessions and make calls), approve (answer questions), observe (see everything), operate (change pools
-and breakers, cancel and close the sessions of others).
+and breakers, reload the configuration, cancel and close the sessions of others).
 
 Exit codes:
     0  it is printed

@@ -31,6 +31,8 @@ const RULE_WANTED: &str =
 pub(crate) struct PolicySettings {
     /// Which tools may run, and in which sandbox.
     pub(crate) rules: PolicyRules,
+    /// The same without the place of the shell's commands, which is configured elsewhere.
+    pub(crate) as_written: PolicyRules,
     /// The rules' names that end in a star.
     pub(crate) patterns: Vec<String>,
     /// What the tools may touch.
@@ -54,6 +56,7 @@ impl Default for PolicySettings {
     fn default() -> Self {
         Self {
             rules: PolicyRules::new(Rule::allow()),
+            as_written: PolicyRules::new(Rule::allow()),
             patterns: Vec::new(),
             capabilities: Capabilities::default(),
             capability_texts: CapabilityTexts::default(),
@@ -88,6 +91,7 @@ pub(super) fn read(mut section: Section<'_>, known: impl Fn(&str) -> Result<(), 
     }
     (policy.capabilities, policy.capability_texts) = capabilities(section.section("capabilities"), known);
     section.finish();
+    policy.as_written = policy.rules.clone();
     policy
 }
 

@@ -1,6 +1,8 @@
 //! `toolyard serve` and `toolyard token new`, as a script uses them.
 #![cfg(unix)]
 
+mod reload;
+
 use crate::{
     child::{fed, program, root, toolyard},
     place::dir,
@@ -9,10 +11,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::{
     fs,
-    io::{BufRead, BufReader, Read, Write},
+    io::{BufRead, BufReader, Lines, Read, Write},
     net::{TcpListener, TcpStream},
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Child, ChildStderr, Command, Stdio},
     time::Duration,
 };
 
@@ -23,6 +25,8 @@ const SILENCE_MAX: Duration = Duration::from_secs(120);
 struct Served {
     child: Child,
     told: Value,
+    /// Its standard error.
+    said: Lines<BufReader<ChildStderr>>,
 }
 
 impl Served {
@@ -38,12 +42,13 @@ impl Served {
             .envs(variables.iter().copied())
             .current_dir(place)
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .unwrap();
+        let said = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        Self { child, told: serde_json::from_str(&line).unwrap() }
+        Self { child, told: serde_json::from_str(&line).unwrap(), said }
     }
 
     /// Sends a request, and returns what its answer is read from.
@@ -77,10 +82,13 @@ impl Served {
         (status, if body.is_empty() { Value::Null } else { serde_json::from_str(body).unwrap() })
     }
 
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
     /// Interrupts it, and returns its exit code.
     fn end(mut self) -> Option<i32> {
-        let pid = Pid::from_child(&self.child);
-        kill_process(pid, Signal::INT).unwrap();
+        self.signal(Signal::INT);
         self.child.wait().unwrap().code()
     }
 }

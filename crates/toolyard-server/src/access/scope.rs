@@ -14,7 +14,7 @@ pub enum Scope {
     Approve,
     /// See all sessions, turns and events.
     Observe,
-    /// Change pools and breakers, cancel and close anybody's sessions.
+    /// Change pools and breakers, reload the configuration, cancel and close anybody's sessions.
     Operate,
 }
 

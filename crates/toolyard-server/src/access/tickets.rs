@@ -40,7 +40,8 @@ impl Tickets {
         let (hash, now) = (SecretHash::of(ticket), Instant::now());
         let mut all = self.0.lock();
         let at = all.iter().position(|ticket| ticket.hash.is(&hash))?;
-        all.remove(at).filter(|ticket| ticket.until > now).map(|ticket| ticket.token)
+        let good = |ticket: &Ticket| ticket.until > now && !ticket.token.gone.is_cancelled();
+        all.remove(at).filter(good).map(|ticket| ticket.token)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Scope, secret::SecretHash};
 use std::{collections::BTreeSet, sync::Arc};
+use tokio_util::sync::CancellationToken;
 use toolyard::{Budgets, Capabilities, Confirmations};
 
 /// What a bearer token admits to. The token itself is not kept, only its hash.
@@ -23,6 +24,8 @@ pub struct Token {
     pub(crate) budgets: Budgets,
     pub(crate) roles: BTreeSet<String>,
     pub(crate) workspaces: BTreeSet<String>,
+    /// Fires when it is admitted no longer.
+    pub(crate) gone: CancellationToken,
 }
 
 /// A token that must not exist: its holder would approve its own calls.
@@ -45,6 +48,7 @@ impl Token {
             budgets: Budgets::default(),
             roles: BTreeSet::new(),
             workspaces: BTreeSet::new(),
+            gone: CancellationToken::new(),
         }
     }
 
@@ -106,11 +110,32 @@ impl Token {
         self.scopes.iter().copied()
     }
 
+    /// Whether it is the same as another: the same secret of the same holder, for the same.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        let Self {
+            name,
+            hash,
+            scopes,
+            self_approve,
+            capabilities,
+            confirmations,
+            budgets,
+            roles,
+            workspaces,
+            gone: _,
+        } = self;
+        hash.is(&other.hash)
+            && (name, scopes, self_approve) == (&other.name, &other.scopes, &other.self_approve)
+            && (capabilities, confirmations) == (&other.capabilities, &other.confirmations)
+            && (budgets, roles, workspaces) == (&other.budgets, &other.roles, &other.workspaces)
+    }
+
     /// Refuses a token whose holder would approve its own calls unless that is meant (HT-6).
     pub(crate) fn checked(self) -> Result<Self, SelfApproval> {
         match self.has(Scope::Call) && self.has(Scope::Approve) && !self.self_approve {
             true => Err(SelfApproval(self.name)),
-            false => Ok(self),
+            // A server that lets it go lets it go alone.
+            false => Ok(Self { gone: CancellationToken::new(), ..self }),
         }
     }
 }

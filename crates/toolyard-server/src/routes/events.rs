@@ -20,11 +20,16 @@ use futures::{Stream, StreamExt as _, stream};
 use serde::Deserialize;
 use serde_json::json;
 use std::{convert::Infallible, time::Duration};
+use tokio_util::sync::CancellationToken;
 use toolyard::event::{Cursor, Epoch, EventKind};
 use utoipa::IntoParams;
 
 /// How often a silent stream says that it is there.
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
+
+/// Why a stream ends.
+pub(super) const SHUTTING_DOWN: &str = "shutting_down";
+pub(super) const TOKEN_REMOVED: &str = "token_removed";
 
 /// Which events are read.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -111,7 +116,8 @@ fn follow(
     let from = from(app, last.or(which.after.as_deref()))?;
     let kinds = kinds(which.kinds.as_deref())?;
     let place = app.streams.open(&caller.0)?;
-    let following = stream_of(app, place, source, from, kinds);
+    let gone = caller.0.gone.clone();
+    let following = stream_of(app, (place, gone), source, from, kinds);
     Ok(Sse::new(following).keep_alive(KeepAlive::new().interval(ALIVE_EVERY)).into_response())
 }
 
@@ -120,13 +126,15 @@ struct Following {
     reader: Reader,
     epoch: Epoch,
     app: App,
+    /// Fires when its reader is not admitted any more.
+    gone: CancellationToken,
     is_over: bool,
     _place: Place,
 }
 
 fn stream_of(
     app: &App,
-    place: Place,
+    (place, gone): (Place, CancellationToken),
     source: Source,
     from: From,
     kinds: Vec<String>,
@@ -138,7 +146,7 @@ fn stream_of(
         From::Anew => (0, vec![reset(epoch, 0)]),
     };
     let reader = Reader::new(app.front.clone(), source, position, kinds);
-    let following = Following { reader, epoch, app: app.clone(), is_over: false, _place: place };
+    let following = Following { reader, epoch, app: app.clone(), gone, is_over: false, _place: place };
     let rest = stream::unfold(following, |mut following| async move {
         let events = following.next().await?;
         Some((stream::iter(events), following))
@@ -152,13 +160,17 @@ impl Following {
         if self.is_over {
             return None;
         }
-        let stop = self.app.stop.clone();
         let read = tokio::select! {
             biased;
-            read = self.reader.next() => read,
-            () = stop.cancelled() => {
+            () = self.gone.cancelled() => Err(TOKEN_REMOVED),
+            read = self.reader.next() => Ok(read),
+            () = self.app.stop.cancelled() => Err(SHUTTING_DOWN),
+        };
+        let read = match read {
+            Ok(read) => read,
+            Err(why) => {
                 self.is_over = true;
-                return Some(vec![Event::default().event("end").data(json!({"why": "shutting_down"}).to_string())]);
+                return Some(vec![Event::default().event("end").data(json!({ "why": why }).to_string())]);
             }
         };
         Some(match read {

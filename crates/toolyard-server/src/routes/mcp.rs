@@ -11,7 +11,7 @@ use axum::{
     response::Response,
 };
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 use tokio_util::sync::CancellationToken;
 use toolyard::{Engine, SessionOptions};
 use toolyard_mcp::{ClientLimits, Clients, Gateway, Mounted};
@@ -22,7 +22,13 @@ pub(crate) struct Gateways {
     clients: Clients,
     limits: ClientLimits,
     stop: CancellationToken,
-    by_token: Mutex<HashMap<String, Mounted>>,
+    by_token: Mutex<HashMap<String, OfToken>>,
+}
+
+/// The gateway of a token, and what ends it.
+struct OfToken {
+    mounted: Mounted,
+    stop: CancellationToken,
 }
 
 impl Gateways {
@@ -36,17 +42,33 @@ impl Gateways {
     }
 
     /// That of a token; `options` are those of its sessions.
-    fn of(&self, token: &Token, options: impl FnOnce() -> SessionOptions) -> Mounted {
+    ///
+    /// # Errors
+    /// The token is not admitted any more.
+    fn of(&self, token: &Token, options: impl FnOnce() -> SessionOptions) -> Result<Mounted, Problem> {
         let mut all = self.by_token.lock();
-        if let Some(mounted) = all.get(token.name()) {
-            return mounted.clone();
+        // Looked at under the lock, under which those of tokens that are gone end.
+        if token.gone.is_cancelled() {
+            return Err(Problem::unknown_token());
+        }
+        if let Some(own) = all.get(token.name()) {
+            return Ok(own.mounted.clone());
         }
         let gateway = Gateway::new(self.engine.clone(), self.clients.clone());
         let gateway = gateway.client_limits(self.limits).session_options(options());
         let gateway = if token.has(Scope::Approve) { gateway } else { gateway.without_questions() };
-        let mounted = gateway.mounted(self.stop.clone());
-        all.insert(token.name().to_owned(), mounted.clone());
-        mounted
+        let stop = self.stop.child_token();
+        let mounted = gateway.mounted(stop.clone());
+        all.insert(token.name().to_owned(), OfToken { mounted: mounted.clone(), stop });
+        Ok(mounted)
+    }
+
+    /// Ends those of tokens that are not admitted any more.
+    pub(crate) fn end(&self, gone: &[Arc<Token>]) {
+        let mut all = self.by_token.lock();
+        for own in gone.iter().filter_map(|token| all.remove(token.name())) {
+            own.stop.cancel();
+        }
     }
 }
 
@@ -58,6 +80,6 @@ pub(super) async fn answer(
 ) -> Result<Response, Problem> {
     caller.needs(&[Scope::Call])?;
     app.starts()?;
-    let mounted = app.gateways.of(&caller.0, || super::sessions::options_of(&app, &caller.0));
+    let mounted = app.gateways.of(&caller.0, || super::sessions::options_of(&app, &caller.0))?;
     Ok(mounted.answer(request).await.map(Body::new))
 }

@@ -2,7 +2,7 @@
 
 use super::{
     document::Common,
-    events::{From, from, kinds},
+    events::{From, SHUTTING_DOWN, TOKEN_REMOVED, from, kinds},
 };
 use crate::{
     access::{Caller, Scope},
@@ -76,18 +76,19 @@ pub(super) async fn stream(
     let from = from(&app, which.after.as_deref())?;
     let kinds = kinds(which.kinds.as_deref())?;
     let place = app.streams.open(&caller.0)?;
-    Ok(upgrade.on_upgrade(move |socket| follow(app, socket, place, source, from, kinds)).into_response())
+    Ok(upgrade
+        .on_upgrade(move |socket| follow(app, socket, (place, caller), source, from, kinds))
+        .into_response())
 }
 
 async fn follow(
     app: App,
     mut socket: WebSocket,
-    place: Place,
+    (_place, caller): (Place, Caller),
     source: Source,
     from: From,
     kinds: Vec<String>,
 ) {
-    let _place = place;
     let (position, mut next) = match from {
         From::Position(position) => (position, Vec::new()),
         From::Anew => (0, vec![reset(&app, 0)]),
@@ -100,25 +101,27 @@ async fn follow(
                 return;
             }
         }
-        tokio::select! {
+        let why = tokio::select! {
             biased;
+            () = caller.0.gone.cancelled() => TOKEN_REMOVED,
             heard = socket.recv() => match heard {
                 // It is one way: what comes is not looked at, but its end is.
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return,
-                Some(Ok(_)) => {}
+                Some(Ok(_)) => continue,
             },
-            read = reader.next() => next = texts(&app, read),
-            () = app.stop.cancelled() => {
-                let end = json!({"end": {"why": "shutting_down"}}).to_string();
-                sent(&mut socket, Message::Text(end.into())).await;
-                return;
+            read = reader.next() => {
+                next = texts(&app, read);
+                continue;
             }
-            _ = ping.tick() => {
-                if !sent(&mut socket, Message::Ping(Default::default())).await {
-                    return;
-                }
-            }
-        }
+            () = app.stop.cancelled() => SHUTTING_DOWN,
+            _ = ping.tick() => match sent(&mut socket, Message::Ping(Default::default())).await {
+                true => continue,
+                false => return,
+            },
+        };
+        let end = json!({"end": {"why": why}}).to_string();
+        sent(&mut socket, Message::Text(end.into())).await;
+        return;
     }
 }
 

@@ -28,6 +28,7 @@ use futures::{StreamExt as _, stream};
 use serde_json::json;
 use std::{convert::Infallible, sync::Arc, time::Duration};
 use tokio::{sync::mpsc, time::timeout};
+use tokio_util::sync::CancellationToken;
 use toolyard::{Call, OpenBatch, Session};
 use toolyard_wire::{Dialect, Format, Message, NameMap, SseDecoder};
 
@@ -42,7 +43,7 @@ pub(super) fn start(
     app: App,
     served: Arc<Served>,
     agent: Session,
-    body: Body,
+    (body, gone): (Body, CancellationToken),
     from: Option<Format>,
     to: Option<Format>,
 ) -> Result<Response, Problem> {
@@ -53,11 +54,11 @@ pub(super) fn start(
     let turn = Arc::new(ServedTurn::new(engine_turn, path, Phase::Streaming, format, 0));
     served.turns.add(turn.clone());
     let (tell, told) = mpsc::channel(EVENTS_MAX);
-    let streamed = Streamed { app, served, agent, turn, to, tell };
+    let streamed = Streamed { app, served, agent, turn, to, tell, gone: gone.clone() };
     // In a task of its own: what has come runs on when its sender goes away (HT-2).
     tokio::spawn(streamed.run(batch, body, from));
     let events = stream::unfold(told, |mut told| async move { told.recv().await.map(|event| (event, told)) });
-    let events = events.map(Ok::<_, Infallible>);
+    let events = events.map(Ok::<_, Infallible>).take_until(gone.cancelled_owned());
     Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response())
 }
 
@@ -68,6 +69,8 @@ struct Streamed {
     turn: Arc<ServedTurn>,
     to: Option<Format>,
     tell: mpsc::Sender<Event>,
+    /// Fires when its sender is not admitted any more.
+    gone: CancellationToken,
 }
 
 impl Streamed {
@@ -105,7 +108,11 @@ impl Streamed {
     async fn read(&self, batch: &OpenBatch, body: Body, decoder: &mut SseDecoder) -> Result<(), String> {
         let mut data = body.into_data_stream();
         loop {
-            let next = timeout(SILENCE_MAX, data.next()).await;
+            let next = tokio::select! {
+                biased;
+                () = self.gone.cancelled() => return Err("its sender is not admitted any more".to_owned()),
+                next = timeout(SILENCE_MAX, data.next()) => next,
+            };
             let next = next.map_err(|_| format!("nothing came for {} s", SILENCE_MAX.as_secs()))?;
             let Some(bytes) = next else { break };
             let bytes = bytes.map_err(|_| "the connection broke off".to_owned())?;

@@ -78,7 +78,8 @@ pub(super) async fn start(
     let (Parts { headers, .. }, body) = request.into_parts();
     crate::http::expect_type(&headers, &["application/json", "text/event-stream"])?;
     if is_stream(&headers) {
-        return streamed::start(app, served, agent, body, from, to);
+        let gone = caller.0.gone.clone();
+        return streamed::start(app, served, agent, (body, gone), from, to);
     }
     let body = app.bodies.read(body).await?;
     let message = read(&body, from, &agent)?;

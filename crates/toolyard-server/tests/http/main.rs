@@ -1,4 +1,4 @@
-//! The server as its clients meet it: over a socket (HT-1 to HT-10).
+//! The server as its clients meet it: over a socket (HT-1 to HT-11).
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 
@@ -9,6 +9,7 @@ mod events;
 mod idempotency;
 mod mcp;
 mod notify;
+mod reload;
 mod sessions;
 mod streams;
 #[cfg(feature = "https")]
