@@ -9,7 +9,7 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, error::TrySendError};
 
 /// What became of what was to be told.
 #[derive(Debug, Default)]
@@ -72,9 +72,13 @@ impl Outbox {
         (Self { notes, counts, is_full: AtomicBool::new(false) }, waiting)
     }
 
-    /// Puts a question in, or drops it if there is no place.
+    /// Puts a question in, or drops it if there is no place. Once the server has ended nobody is told.
     pub(crate) fn put(&self, asked: &Asked) {
-        let is_full = self.notes.try_send(Note::of(asked)).is_err();
+        let is_full = match self.notes.try_send(Note::of(asked)) {
+            Ok(()) => false,
+            Err(TrySendError::Full(_)) => true,
+            Err(TrySendError::Closed(_)) => return,
+        };
         if is_full {
             self.counts.count(Outcome::Dropped);
         }
