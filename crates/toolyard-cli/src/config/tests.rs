@@ -190,6 +190,7 @@ fn the_sample_configuration_is_valid_and_says_the_defaults() {
     assert_eq!((sample.retry, sample.breaker), (defaults.retry, defaults.breaker));
     assert_eq!(sample.budget, defaults.budget);
     assert_eq!(sample.limits, defaults.limits);
+    assert_eq!(format!("{:?}", sample.server.bounds), format!("{:?}", defaults.server.bounds));
     assert_eq!(sample.enabled.len(), defaults.enabled.len());
     let shell = |config: &Config| config.authored("shell");
     assert_eq!(
