@@ -70,8 +70,8 @@ pub(crate) const REPORT: (&str, &str) = ("report.js", include_str!("../assets/js
 
 /// The modules of the live page alone.
 const LIVE: &[(&str, &str)] = files!("js":
-    "api.js", "stream.js", "desk.js", "diff.js", "question-sheet.js", "questions.js", "waiting.js", "pool.js", "now.js",
-    "frame.js", "results.js", "live.js",
+    "api.js", "stream.js", "desk.js", "diff.js", "question-sheet.js", "questions.js", "waiting.js", "pool.js",
+    "limits.js", "now.js", "frame.js", "results.js", "live.js",
 );
 
 #[cfg(test)]

@@ -192,6 +192,16 @@ impl Agent {
         self.allowance.as_ref().map_or(Budget::UNLIMITED, |allowance| allowance.remaining())
     }
 
+    /// The allowances that its calls draw on, except those of turns and tools, nearest first.
+    pub(crate) fn allowances(&self) -> impl Iterator<Item = &Allowance> {
+        self.allowance.iter().flat_map(|allowance| allowance.chain())
+    }
+
+    /// The allowances of the tools that its tree has called, by their names.
+    pub(crate) fn tool_allowances(&self) -> Vec<(Arc<str>, Arc<Allowance>)> {
+        self.tree.spending.tools()
+    }
+
     /// The marks that the agents of its tree were given in place of secrets.
     pub(crate) fn given_marks(&self) -> &GivenMarks {
         &self.tree.given_marks

@@ -197,6 +197,19 @@ impl Allowance {
         budget
     }
 
+    /// Whose it is.
+    pub(crate) fn owner(&self) -> BudgetOwner {
+        self.owner
+    }
+
+    /// Its own bounds; `None` for what is unbounded.
+    pub(crate) fn limit(&self) -> Budget {
+        let mut budget = Budget::UNLIMITED;
+        budget.calls = self.calls.as_ref().map(|account| account.limit);
+        budget.cost = self.cost.as_ref().map(|account| account.limit);
+        budget
+    }
+
     /// What is left here and in everything it draws on: the least of each.
     pub(crate) fn remaining(&self) -> Budget {
         let smaller = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
@@ -208,7 +221,7 @@ impl Allowance {
     }
 
     /// This allowance and everything it draws on.
-    fn chain(&self) -> impl Iterator<Item = &Self> {
+    pub(crate) fn chain(&self) -> impl Iterator<Item = &Self> {
         iter::once(self).chain(self.above.chain().map(Arc::as_ref))
     }
 

@@ -3,6 +3,7 @@
 mod builder;
 mod gauges;
 mod guards;
+mod limits;
 mod open;
 mod shutdown;
 mod status;
@@ -10,6 +11,7 @@ mod status;
 pub use builder::{BuildError, EngineBuilder};
 pub use gauges::Gauges;
 pub use guards::{BreakerOf, BreakerStatus};
+pub use limits::{BudgetOf, BudgetStatus, Quota, RateStatus};
 pub use open::AlreadyOpen;
 pub use shutdown::DrainReport;
 pub use status::{Bound, EngineStatus, Holder, HolderState, Missing, Waiting, Who};

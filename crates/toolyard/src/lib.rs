@@ -50,7 +50,9 @@ pub use tool::{RegisterError, Registry, Schema, SchemaError, SchemaWarning, Tool
 pub use toolyard_core::*;
 pub use toolyard_redact::{Redactor, SecretError};
 
-/// The parts of an [`EngineStatus`]: who waits, and for what.
+/// The parts of an [`EngineStatus`]: who waits, and for what; rates and budgets.
 pub mod status {
-    pub use crate::engine::{Bound, Holder, HolderState, Missing, Waiting, Who};
+    pub use crate::engine::{
+        Bound, BudgetOf, BudgetStatus, Holder, HolderState, Missing, Quota, RateStatus, Waiting, Who,
+    };
 }

@@ -53,6 +53,32 @@ async fn t16_a_budget_admits_exactly_its_calls() {
     yard.events.check();
 }
 
+/// RT-11: an operator sees what is used of the budgets of open sessions, those first that are used the most.
+#[tokio::test(start_paused = true)]
+async fn an_operator_sees_what_is_used() {
+    let tool = ToolSettings { budget: Some(Budget::calls(2)), ..ToolSettings::default() };
+    let budgets = Budgets::default().session(Budget::calls(5)).tree(Budget::calls(10).with_cost(0));
+    let yard = yard(|builder, _| builder.budgets(budgets).tool_config("read", tool)).await;
+    assert_eq!(json!(yard.engine.status().await.unwrap().budgets), json!([]));
+    let (one, other) = (yard.engine.session("one"), yard.engine.session("other"));
+    assert_eq!(succeeded(&one, calls(1, 1)).await, 1);
+    let seen = json!(yard.engine.status().await.unwrap().budgets);
+    let calls = |used, limit| json!({"used": used, "limit": limit});
+    let cost = json!({"used": 0, "limit": 0});
+    assert_eq!(
+        seen,
+        json!([
+            {"session": "one", "of": "tree", "calls": calls(1, 10), "cost": cost},
+            {"session": "other", "of": "tree", "calls": calls(0, 10), "cost": cost},
+            {"session": "one", "of": {"tool": "read"}, "calls": calls(1, 2), "cost": null},
+            {"session": "one", "of": "session", "calls": calls(1, 5), "cost": null},
+            {"session": "other", "of": "session", "calls": calls(0, 5), "cost": null},
+        ])
+    );
+    drop((one, other));
+    assert_eq!(json!(yard.engine.status().await.unwrap().budgets), json!([]));
+}
+
 /// RT-11: turn, session and tree each have their own count; a fork also draws on its ancestors.
 #[tokio::test(start_paused = true)]
 async fn children_draw_on_their_parents_budgets() {

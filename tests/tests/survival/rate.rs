@@ -41,6 +41,21 @@ async fn attempts_wait_for_their_token_in_order() {
     yard.events.check();
 }
 
+/// RT-10, RT-3: an operator sees each rate, how many calls wait for it, and pauses that servers asked for.
+#[tokio::test(start_paused = true)]
+async fn a_rate_and_its_waiters_are_seen() {
+    let yard = limited("1/s").await;
+    let session = yard.engine.session("s");
+    let look = async {
+        sleep(SECOND / 2).await;
+        yard.engine.status().await.unwrap().rates
+    };
+    let (outcomes, seen) = no_hang(async { tokio::join!(session.dispatch(calls(3)), look) }).await;
+    assert!(outcomes.iter().all(|outcome| outcome.success()), "{}", shape(&outcomes));
+    let rates = json!([{"tool": "read", "rate": "1/s", "waiting": 2, "paused_ms": null}]);
+    assert_eq!(json!(seen), rates);
+}
+
 /// RT-10, CC-9: a cancelled call leaves the line at once, and those behind it move up.
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_call_gives_up_its_place() {
@@ -91,6 +106,11 @@ async fn t10_a_hint_pauses_the_tool_for_all_sessions() {
     let hinted = Call::new("a", "read", json!({"ends": ["limited", "ok"], "hint_ms": 2000}));
     let beside = async {
         sleep(Duration::from_millis(10)).await;
+        let [pause] = &yard.engine.status().await.unwrap().rates[..] else { panic!("the pause is seen") };
+        assert_eq!(
+            (&*pause.tool, pause.rate, pause.paused),
+            ("read", None, Some(Duration::from_millis(1990)))
+        );
         let batch = vec![call("b", "read", 0, "ok"), call("c", "other", 0, "ok")];
         two.dispatch(batch).await
     };

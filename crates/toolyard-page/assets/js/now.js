@@ -1,6 +1,7 @@
-// What the engine does now: pools, who waits for what, breakers, and sessions as trees of agents.
+// What the engine does now: pools, who waits for what, rates, budgets, breakers, and sessions as trees of agents.
 
 import { el } from "./el.js";
+import { budgetRow, rateRow } from "./limits.js";
 import { mark, stateWords } from "./marks.js";
 import { pool } from "./pool.js";
 import { brief, count } from "./units.js";
@@ -13,13 +14,15 @@ export class Now {
     this.pools = el("section", { class: "pools", "aria-label": "Pools" });
     this.waiting = el("ul", { class: "rows" });
     this.breakers = el("ul", { class: "rows" });
+    this.rates = el("ul", { class: "rows" });
+    this.budgets = el("ul", { class: "rows" });
     this.sessions = el("ul", { class: "rows" });
     this.version = el("p", { class: "where" });
     const card = (title, content) => el("section", { class: "card" }, el("h2", {}, title), content);
     this.node = el("div", { class: "view now", hidden: true }, el("div", { class: "inner" },
       el("header", {}, el("h1", {}, "Now"), this.version),
       this.pools,
-      el("div", { class: "columns" }, card("Who waits for what", this.waiting), card("Sessions", this.sessions), card("Breakers", this.breakers))));
+      el("div", { class: "columns" }, card("Who waits for what", this.waiting), card("Sessions", this.sessions), card("Rates", this.rates), card("Budgets", this.budgets), card("Breakers", this.breakers))));
   }
 
   /** Draws this status. */
@@ -31,6 +34,8 @@ export class Now {
     const focused = document.activeElement?.dataset?.control;
     this.pools.replaceChildren(...status.pools.map((state) => pool(state, this.operate)));
     this.waiting.replaceChildren(...rows(status.waiting, waitingRow, "Nobody waits."));
+    this.rates.replaceChildren(...rows(status.rates, rateRow, "No tool has a rate."));
+    this.budgets.replaceChildren(...rows(status.budgets, budgetRow, "No open session has a budget."));
     this.breakers.replaceChildren(...rows(status.breakers, (breaker) => this.breaker(breaker), "No breaker has anything to tell."));
     this.drawSessions();
     // Drawn anew, what had the focus has it again.

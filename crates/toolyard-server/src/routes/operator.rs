@@ -27,13 +27,13 @@ pub(super) struct Status {
     questions: usize,
     /// Streams of events that are open.
     streams: usize,
-    /// Pools with their widths, who waits for what, and breakers.
+    /// Pools with their widths, who waits for what, breakers, rates and budgets.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     engine: EngineStatus,
 }
 
-/// The state of the engine: pools, who waits for what, breakers.
+/// The state of the engine: pools, who waits for what, breakers, rates, budgets.
 #[utoipa::path(get, path = "/status", tag = "operator",
     responses((status = 200, description = "The state", body = Status), Common))]
 pub(super) async fn status(State(app): State<App>, caller: Caller) -> Result<axum::Json<Status>, Problem> {

@@ -111,3 +111,17 @@ async fn sessions_of_a_token_are_bounded() {
     yard.post(OTHER, "/sessions", json!({})).await.with(201);
     yard.close().await;
 }
+
+/// RT-11: an operator sees what is used of the budgets of sessions, and that no tool has a rate.
+#[tokio::test]
+async fn an_operator_sees_budgets() {
+    let yard = Yard::open().await;
+    let limits = json!({"session_calls": 5});
+    yard.post(CALLER, "/sessions", json!({"id": "a", "limits": limits})).await.with(201);
+    let turn = yard.turn("a", json!([call("1", "echo", json!({}))])).await;
+    yard.ended("a", turn).await;
+    let status = yard.get(OPERATOR, "/status").await.with(200);
+    let budget = json!({"session": "a", "of": "session", "calls": {"used": 1, "limit": 5}, "cost": null});
+    assert_eq!((&status["budgets"], &status["rates"]), (&json!([budget]), &json!([])));
+    yard.close().await;
+}

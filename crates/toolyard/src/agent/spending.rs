@@ -50,6 +50,12 @@ impl Spending {
         self.books.open(BudgetOwner::Turn, self.budgets.turn, agent)
     }
 
+    /// The allowances of the tools that were called, by name.
+    pub(super) fn tools(&self) -> Vec<(Arc<str>, Arc<Allowance>)> {
+        let tools = self.tools.lock();
+        tools.iter().filter_map(|(name, of)| Some((name.clone(), of.allowance.clone()?))).collect()
+    }
+
     /// The allowance of a tool's calls. If the tool is replaced by one with another budget, the old allowance is
     /// discarded.
     pub(super) fn tool(&self, entry: &ToolEntry) -> Option<Arc<Allowance>> {

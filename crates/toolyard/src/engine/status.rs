@@ -1,6 +1,9 @@
-//! A person's view of an engine: the state of its pools, and who waits for what.
+//! A person's view of an engine: the state of its pools, who waits for what, and what bounds its calls.
 
-use super::guards::{BreakerStatus, breakers};
+use super::{
+    guards::{BreakerStatus, breakers},
+    limits::{BudgetStatus, RateStatus, budgets, rates},
+};
 use crate::{
     call::EngineCore,
     pool::{PoolError, PoolStatus, Pools},
@@ -36,6 +39,11 @@ pub struct EngineStatus {
     pub waiting: Vec<Waiting>,
     /// The breakers of the tools, then those of their back-ends, then those of sandboxes.
     pub breakers: Vec<BreakerStatus>,
+    /// The rates of the tools that have one, and the pauses that servers asked for (RT-10, RT-3), by tool.
+    pub rates: Vec<RateStatus>,
+    /// The budgets of the open sessions (RT-11): the 100 of which the largest part is used, the most used first. Those
+    /// of turns and of forks are not among them.
+    pub budgets: Vec<BudgetStatus>,
 }
 
 impl Index<ToolClass> for EngineStatus {
@@ -158,7 +166,14 @@ pub(super) async fn status(engine: &EngineCore, pools: &Pools) -> Result<EngineS
     let lines = engine.admission.lines();
     let names = Names::of(engine);
     let waiting = lines.into_iter().map(|line| names.waiting(line)).collect();
-    Ok(EngineStatus { pools, parked: engine.admission.parked(), waiting, breakers: breakers(engine) })
+    Ok(EngineStatus {
+        pools,
+        parked: engine.admission.parked(),
+        waiting,
+        breakers: breakers(engine),
+        rates: rates(engine),
+        budgets: budgets(engine),
+    })
 }
 
 /// The names of the open sessions, by number.

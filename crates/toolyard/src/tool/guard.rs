@@ -186,6 +186,11 @@ impl Guard {
         policies(self) == policies(other) && backend(self) == backend(other)
     }
 
+    /// How often its attempts may start; `None` if as often as they like.
+    pub(crate) fn rate(&self) -> Option<Rate> {
+        self.rate
+    }
+
     /// Whether every call passes, as is almost always the case. Costs a few loads.
     #[inline]
     fn passes_all(&self, sandbox: Option<SandboxBreaker<'_>>) -> bool {

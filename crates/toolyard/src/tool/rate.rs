@@ -161,6 +161,12 @@ impl<W> RateQueue<W> {
         self.queue.lock().waiting()
     }
 
+    /// How many wait, and for how long there is a pause, if there is one.
+    pub(crate) fn standing(&self, now: Instant) -> (usize, Option<Duration>) {
+        let queue = self.queue.lock();
+        (queue.waiting(), queue.paused_for(now))
+    }
+
     fn note(&self, queue: &Queue<W>) {
         self.is_free.store(queue.is_free(), Ordering::Relaxed);
     }

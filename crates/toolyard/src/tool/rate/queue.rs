@@ -106,6 +106,11 @@ impl<W> Queue<W> {
         self.bucket.as_ref().map_or(open, |bucket| bucket.at(ahead, open))
     }
 
+    pub(crate) fn paused_for(&self, now: Instant) -> Option<Duration> {
+        let left = self.paused_until?.saturating_duration_since(now);
+        (!left.is_zero()).then_some(left)
+    }
+
     fn end_pause(&mut self, now: Instant) {
         self.paused_until = self.paused_until.filter(|until| *until > now);
     }
