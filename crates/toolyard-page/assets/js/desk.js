@@ -20,7 +20,10 @@ export class Desk {
   }
 
   add(question) {
-    if (this.settled.some((entry) => entry.question.request_id === question.request_id)) return;
+    const at = this.settled.findIndex((entry) => entry.question.request_id === question.request_id);
+    if (at >= 0 && this.settled[at].decision !== null) return;
+    // One that nobody has answered is asked again under its id, as after an edit that may not run.
+    if (at >= 0) this.settled.splice(at, 1);
     const known = this.open.get(question.request_id);
     this.open.set(question.request_id, { ...known, ...question });
   }

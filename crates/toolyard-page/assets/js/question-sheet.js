@@ -70,7 +70,11 @@ export class QuestionSheet {
   }
 
   press(work) {
-    if (performance.now() >= this.armed) work();
+    if (this.isArmed) work();
+  }
+
+  get isArmed() {
+    return performance.now() >= this.armed;
   }
 
   edit(wanted) {
@@ -107,8 +111,9 @@ export class QuestionSheet {
     setText(this.fault, text);
   }
 
-  /** Draws how much time is left. */
+  /** Draws how much time is left, and from when on its buttons count. */
   tick() {
+    this.node.toggleAttribute("data-armed", this.isArmed);
     const { asked_ms: asked, expires_ms: expires } = this.question;
     const left = Math.max(0, expires - this.nowMs());
     const seconds = Math.ceil(left / 1000);
