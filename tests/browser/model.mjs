@@ -48,6 +48,17 @@ test("a wait says what for", () => {
   some(/^backoff: Backed off, attempt 1 had failed: transient$/);
 });
 
+test("a call that has not started is queued once the runs before its own have ended", () => {
+  const events = log(60);
+  const last = events.find(({ event, run }) => event === "tool.called" && run === 2);
+  const model = folded(events.slice(0, events.indexOf(last)));
+  const [turn] = model.turnsInOrder;
+  const now = turn.until + 10_000;
+  const waits = (run) => turn.calls.filter((call) => call.run === run && !call.end && !call.question).map((call) => segmentsOf(call, now).at(-1).kind);
+  assert.ok(waits(2).length > 0 && waits(2).every((kind) => kind === "queued"), waits(2).join());
+  assert.ok(waits(3).length > 0 && waits(3).every((kind) => kind === "blocked"), waits(3).join());
+});
+
 test("every kind of event in the documentation is understood", () => {
   const text = readFileSync(new URL("../../docs/events.md", import.meta.url), "utf8");
   const examples = text.split("```json\n")[1].split("```")[0].trim().split("\n").map((line) => JSON.parse(line));

@@ -60,7 +60,7 @@ pub(crate) const STYLES: &[(&str, &str)] = files!("css":
 
 /// The modules that the live page and reports share. Each imports only from those before it.
 pub(crate) const SHARED: &[(&str, &str)] = files!("js":
-    "el.js", "units.js", "call.js", "log.js", "segments.js", "reasons.js", "scale.js", "list.js", "marks.js", "bars.js",
+    "el.js", "units.js", "call.js", "runs.js", "log.js", "segments.js", "reasons.js", "scale.js", "list.js", "marks.js", "bars.js",
     "patterns.js", "controls.js", "theme.js", "brand.js", "tip.js", "filter.js", "figures.js", "json.js",
     "overview.js", "timeline.js", "turn-view.js", "details.js", "outline.js", "turns.js",
 );

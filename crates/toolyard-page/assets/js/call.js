@@ -112,10 +112,17 @@ export class Call {
     return this.called ? "running" : "waits";
   }
 
+  /** The same of one that has not started: when the last call before its run ended. */
+  get readyNow() {
+    const since = this.questions.length > 0 ? null : (this.turn.runs.get(this.batch)?.ready(this.run) ?? null);
+    return since === null ? null : Math.max(this.received, since);
+  }
+
   /** When it was ready for its permits; null if that is not known yet. */
   get ready() {
     const last = this.called ?? this.end;
-    if (!last || last.queue_ms === undefined) return null;
+    if (!last) return this.readyNow;
+    if (last.queue_ms === undefined) return null;
     const until = this.called ? last.mono_us : last.mono_us - (last.duration_ms ?? 0) * 1000;
     return Math.max(this.received, until - last.queue_ms * 1000);
   }

@@ -20,7 +20,7 @@ export function budgetRow({ session, of, calls, cost }) {
 
 function ofWords(of) {
   if (of?.tool) return `calls of ${of.tool}`;
-  return { session: "the session", tree: "the session with all its agents" }[of] ?? String(of);
+  return { session: "root agent", tree: "all agents" }[of] ?? String(of);
 }
 
 function quota({ used, limit }, noun, more = "") {

@@ -4,6 +4,7 @@
 //                       └─► agents, as a tree by their paths
 
 import { Call, endsCall } from "./call.js";
+import { Runs } from "./runs.js";
 
 /** How many calls are kept before the oldest turns that have ended are forgotten. */
 const CALLS_MAX = 250_000;
@@ -46,6 +47,7 @@ class Turn {
     this.cancelled = false;
     this.calls = [];
     this.byPlace = new Map();
+    this.runs = new Map();
     this.finished = 0;
     this.failed = 0;
     this.asking = 0;
@@ -166,6 +168,8 @@ export class Log {
       call = new Call(turn, event);
       turn.byPlace.set(place, call);
       turn.calls.push(call);
+      if (!turn.runs.has(call.batch)) turn.runs.set(call.batch, new Runs());
+      turn.runs.get(call.batch).received(call.run);
       this.calls += 1;
       if (this.calls > CALLS_MAX) this.forget(turn);
     }
@@ -174,6 +178,7 @@ export class Log {
     turn.asking += (call.question ? 1 : 0) - (asked ? 1 : 0);
     if (!ended && endsCall(event.event)) {
       turn.finished += 1;
+      turn.runs.get(call.batch)?.ended(call.run, event.mono_us);
       turn.failed += event.event === "tool.completed" ? 0 : 1;
     }
   }

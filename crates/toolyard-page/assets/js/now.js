@@ -7,6 +7,10 @@ import { pool } from "./pool.js";
 import { brief, count } from "./units.js";
 import { breakerName, missingWords, whoWords } from "./waiting.js";
 
+/** How many sessions and budgets are shown. */
+const SESSIONS_MAX = 50;
+const BUDGETS_MAX = 20;
+
 /** The view of the present. `operate(method, path, body)` changes something and loads the status again. */
 export class Now {
   constructor({ log, operate, onTurn }) {
@@ -35,7 +39,7 @@ export class Now {
     this.pools.replaceChildren(...status.pools.map((state) => pool(state, this.operate)));
     this.waiting.replaceChildren(...rows(status.waiting, waitingRow, "Nobody waits."));
     this.rates.replaceChildren(...rows(status.rates, rateRow, "No tool has a rate."));
-    this.budgets.replaceChildren(...rows(status.budgets, budgetRow, "No open session has a budget."));
+    this.budgets.replaceChildren(...rows(status.budgets.slice(0, BUDGETS_MAX), budgetRow, "No open session has a budget."));
     this.breakers.replaceChildren(...rows(status.breakers, (breaker) => this.breaker(breaker), "No breaker has anything to tell."));
     this.drawSessions();
     // Drawn anew, what had the focus has it again.
@@ -47,16 +51,16 @@ export class Now {
     const change = (what) => () => this.operate("POST", `/breakers/${encodeURIComponent(name)}/${what}?of=${kind}`, {});
     const button = (what, label) => el("button", { type: "button", class: "bare", "data-control": `${kind}-${name}-${what}`, "aria-label": `${label} the breaker of ${name}`, on: { click: change(what) } }, label);
     const look = { closed: "ok", open: "failed", half_open: "asks" }[state] ?? "waits";
-    return el("li", {}, mark(look), el("code", {}, name),
-      el("span", { class: "grow" }, el("small", {}, `${kind}, ${String(state).replace("_", " ")}, ${failures} of ${failures + successes} failed`)),
+    return el("li", {}, mark(look),
+      el("span", { class: "grow" }, el("code", {}, name), el("small", {}, `${kind}, ${String(state).replace("_", " ")}, ${failures} of ${failures + successes} failed`)),
       state === "open" ? button("close", "Close") : button("open", "Open"), button("reset", "Reset"));
   }
 
   drawSessions() {
     const life = this.log.life;
     const open = [...life.sessions.values()].filter((session) => !session.closed).toReversed();
-    this.sessions.replaceChildren(...rows(open.slice(0, 50), (session) => this.session(session), "No session is open."));
-    if (open.length > 50) this.sessions.append(el("li", { class: "none" }, `and ${open.length - 50} more`));
+    this.sessions.replaceChildren(...rows(open.slice(0, SESSIONS_MAX), (session) => this.session(session), "No session is open."));
+    if (open.length > SESSIONS_MAX) this.sessions.append(el("li", { class: "none" }, `and ${open.length - SESSIONS_MAX} more`));
   }
 
   session(session) {

@@ -4,6 +4,9 @@ import { el, setText } from "./el.js";
 import { mark } from "./marks.js";
 import { QuestionSheet } from "./question-sheet.js";
 
+/** How much of what a question is about stands in the list. */
+const SUBJECT_MAX = 120;
+
 /** The view of all questions. */
 export class Questions {
   constructor({ desk, nowMs }) {
@@ -37,12 +40,13 @@ export class Questions {
       class: "bare",
       "aria-current": chosen ? "true" : null,
       on: { click: () => this.choose(question.request_id) },
-    }, mark("asks"), el("code", {}, question.tool), el("small", {}, `${question.session}, turn ${question.turn}`)));
+    }, mark("asks"), el("code", {}, question.tool), subject(question), el("small", {}, `${question.session}, turn ${question.turn}`)));
   }
 
   choose(id) {
     this.chosen = id;
     this.refresh();
+    this.list.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
     this.sheet?.heading.focus();
   }
 
@@ -80,11 +84,26 @@ export class Questions {
   }
 }
 
+/** What a question is about: the first text among its arguments, such as a path or a command. */
+function subject({ arguments: args, summary }) {
+  const text = Object.values(args ?? parsed(summary) ?? {}).find((value) => typeof value === "string");
+  return text ? el("small", { class: "subject" }, text.slice(0, SUBJECT_MAX)) : null;
+}
+
+/** What an event tells of arguments, unless it was cut. */
+function parsed(summary) {
+  try {
+    return JSON.parse(summary);
+  } catch {
+    return null;
+  }
+}
+
 const STATES = { allow: "ok", always: "ok", deny: "refused" };
 const WORDS = { allow: "allowed", always: "always allowed", deny: "denied" };
 
 function settledEntry({ question, decision, who, why, mine, by }) {
   const how = WORDS[decision] ?? why ?? "not answered";
   const whom = mine ? "by you" : by === "pattern" ? "by an answer to another question" : who ? `answered elsewhere by ${who}` : "";
-  return el("li", {}, mark(STATES[decision] ?? "suspended"), el("code", {}, question.tool), el("small", {}, [how, whom].filter(Boolean).join(", ")));
+  return el("li", {}, mark(STATES[decision] ?? "suspended"), el("code", {}, question.tool), subject(question), el("small", {}, [how, whom].filter(Boolean).join(", ")));
 }
