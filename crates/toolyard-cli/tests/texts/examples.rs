@@ -16,7 +16,7 @@ use std::{
 /// `program/serve.rs` and the tests of `toolyard-server` do.
 const NOT_RUN: [(&str, &str); 8] = [
     ("docs/guide/program.md", "cargo install "),
-    ("docs/guide/server.md", "toolyard serve "),
+    ("docs/guide/server.md", "toolyard serve"),
     ("docs/guide/server.md", "toolyard serve "),
     ("docs/guide/server.md", "curl "),
     ("docs/guide/server.md", "curl "),
@@ -24,6 +24,9 @@ const NOT_RUN: [(&str, &str); 8] = [
     ("docs/guide/server.md", "curl "),
     ("docs/guide/server.md", "curl "),
 ];
+
+/// How the program in Python begins that `tests/browser/guide.mjs` runs.
+const AGENT: &str = "\"\"\"Sends a model's response to `toolyard serve`";
 
 /// Files whose doc tests are the Rust of the pages that they include.
 const DOC_TESTS: [&str; 2] = ["examples/src/lib.rs", "crates/toolyard-mcp/src/lib.rs"];
@@ -40,6 +43,7 @@ fn run(path: &str) {
             "text" => assert_said(&said, &code),
             "toml" => configuration(&checkout, &code),
             "json" => client(&checkout, &code),
+            "python" if code.starts_with(AGENT) => {}
             "python" => receiver(&code),
             _ => {} // see `every_block_is_run_or_says_that_it_is_not`
         }
@@ -172,7 +176,8 @@ fn the_page_about_testing_does_what_it_shows() {
     run("docs/guide/testing.md");
 }
 
-/// The tests above run commands, configurations and clients, doc tests run Rust, and the rest is shown: output and
+/// The tests above run commands, configurations and clients, doc tests run Rust, a browser's test runs Python, and the
+/// rest is shown: output and
 /// pictures. Each page begins with an example that is run.
 #[test]
 fn every_block_is_run_or_says_that_it_is_not() {

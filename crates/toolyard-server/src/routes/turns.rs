@@ -118,11 +118,9 @@ fn read(body: &[u8], from: Option<Format>, agent: &Session) -> Result<Message, P
 }
 
 pub(super) fn undecodable(error: &DecodeError) -> Problem {
-    Problem::new(
-        StatusCode::UNPROCESSABLE_ENTITY,
-        "response",
-        format!("the response cannot be read: {error}"),
-    )
+    // What is an option of the program is a parameter of a request.
+    let what = error.to_string().replace("--from", "?from=");
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "response", format!("the response cannot be read: {what}"))
 }
 
 /// Gives calls the names that their tools have, where a format knows them by others.

@@ -46,6 +46,8 @@ async fn a_bad_response_is_refused_and_a_bad_call_is_answered() {
     for bad in ["", "{", "[1]", "{\"x\":1}", "\u{7}"] {
         assert_eq!(body(bad).await.problem(422), "response", "{bad:?}");
     }
+    let unknown = body("{\"x\":1}").await.with(422);
+    assert!(unknown["detail"].as_str().unwrap().ends_with("name one with ?from="), "{unknown}");
     let turn = body(r#"{"calls":[{"call_id":"1","name":"nobody","arguments":{}}]}"#).await.with(200);
     assert_eq!(turn["results"]["results"][0]["error"]["code"], "not_found", "{turn}");
     yard.close().await;
