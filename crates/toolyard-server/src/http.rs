@@ -10,6 +10,6 @@ mod streams;
 pub(crate) use answered::{Answered, once};
 pub(crate) use bodies::Bodies;
 pub(crate) use extract::{Json, PathOf, QueryOf, admit, expect_type};
-pub(crate) use guard::{Hosts, guard};
+pub(crate) use guard::Hosts;
 pub(crate) use request_id::{HEADER as REQUEST_ID, Number};
 pub(crate) use streams::{Place, Streams};

@@ -3,12 +3,12 @@
 
 use crate::problem::Problem;
 use axum::{
-    extract::{Request, State},
-    http::{HeaderMap, StatusCode, Uri, header, uri::Authority},
-    middleware::Next,
+    body::Body,
+    http::{HeaderMap, Request, StatusCode, Uri, header, uri::Authority},
     response::{IntoResponse as _, Response},
 };
 use std::{net::SocketAddr, sync::Arc};
+use tower_http::validate_request::ValidateRequest;
 
 /// The names under which a server is reached, and the origins of its pages.
 #[derive(Debug, Clone)]
@@ -103,10 +103,11 @@ impl Hosts {
 }
 
 /// Refuses requests from elsewhere.
-pub(crate) async fn guard(State(hosts): State<Hosts>, request: Request, next: Next) -> Response {
-    match hosts.check(request.uri(), request.headers()) {
-        Ok(()) => next.run(request).await,
-        Err(problem) => problem.into_response(),
+impl<B> ValidateRequest<B> for Hosts {
+    type ResponseBody = Body;
+
+    fn validate(&mut self, request: &mut Request<B>) -> Result<(), Response> {
+        self.check(request.uri(), request.headers()).map_err(Problem::into_response)
     }
 }
 

@@ -1,7 +1,7 @@
 //! One connection, from its handshake to its end (HT-10).
 
 use crate::tls::Tls;
-use axum::{Router, http::Request};
+use axum::{http::Request, response::Response};
 use hyper::{
     body::Incoming,
     server::conn::http1,
@@ -11,7 +11,7 @@ use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
-use std::time::Duration;
+use std::{convert::Infallible, time::Duration};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
@@ -32,12 +32,23 @@ const BUFFER_MAX: usize = 64 << 10;
 /// How long encryption may take to be agreed on.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// What answers the requests of all connections.
+pub(super) trait Serves:
+    tower::Service<Request<Incoming>, Response = Response, Error = Infallible> + Clone + Send + 'static
+{
+}
+
+impl<S> Serves for S where
+    S: tower::Service<Request<Incoming>, Response = Response, Error = Infallible> + Clone + Send + 'static
+{
+}
+
 /// Serves a connection until its end, or until it makes room for another one.
 pub(super) async fn serve(
     stream: TcpStream,
     seat: Seat,
     tls: Option<Tls>,
-    service: TowerToHyperService<Router>,
+    service: TowerToHyperService<impl Serves<Future: Send>>,
     stop: CancellationToken,
 ) {
     tokio::select! {
@@ -52,7 +63,7 @@ async fn encrypted(
     stream: TcpStream,
     seat: &Seat,
     tls: Option<Tls>,
-    service: TowerToHyperService<Router>,
+    service: TowerToHyperService<impl Serves<Future: Send>>,
     stop: CancellationToken,
 ) {
     // Answers are short, and events are to arrive when they happen.
@@ -70,10 +81,12 @@ async fn encrypted(
 }
 
 /// Answers the requests of a connection.
-async fn answer<S>(stream: S, seat: &Seat, service: TowerToHyperService<Router>, stop: CancellationToken)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
+async fn answer(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    seat: &Seat,
+    service: TowerToHyperService<impl Serves<Future: Send>>,
+    stop: CancellationToken,
+) {
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     server.max_header_size(HEAD_MAX).max_buf_size(BUFFER_MAX);
