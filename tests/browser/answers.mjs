@@ -1,4 +1,5 @@
-// Questions on the live page in a real browser, over a real `toolyard serve`: what an answer does, and who sees it.
+// Questions on the live page in a real browser, over a real `toolyard serve`: what an answer does, and who sees it (PO-3,
+// PO-4, SM-5).
 
 import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
