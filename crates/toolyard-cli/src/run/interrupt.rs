@@ -8,7 +8,7 @@ use std::{future::pending, io, process, sync::mpsc, thread, time::Duration};
 use tokio::{runtime, sync::watch, time::sleep};
 
 /// How long the program may take, after a second signal, to print and write what it has.
-const LAST_WORDS: Duration = Duration::from_secs(3);
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// What a signal asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

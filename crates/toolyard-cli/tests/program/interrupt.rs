@@ -45,7 +45,7 @@ struct Interrupted {
 
 /// Interrupts a batch of writes once the first of them has ended.
 fn interrupted(name: &str, signals: &[&str], is_stream: bool) -> Interrupted {
-    const WRITES: usize = 3_000;
+    const WRITES: usize = 2_000;
     let workspace = dir(name);
     let workspace = workspace.to_str().unwrap();
     // Events go to standard error, which is a pipe: their first lines show that calls run.
