@@ -5,6 +5,7 @@ mod calls;
 mod confirmations;
 mod document;
 mod events;
+mod goes_on;
 mod health;
 mod limits;
 mod mcp;

@@ -121,7 +121,12 @@ impl State {
     fn add(&mut self, event: Arc<Kept>) -> bool {
         self.bytes += event.weight();
         let before = self.complete_to;
-        self.early.insert(event.position(), event);
+        if event.position() == before + 1 {
+            self.complete_to += 1;
+            self.all.push(event);
+        } else {
+            self.early.insert(event.position(), event);
+        }
         while let Some(next) = self.early.remove(&(self.complete_to + 1)) {
             self.complete_to += 1;
             self.all.push(next);

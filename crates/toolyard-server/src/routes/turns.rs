@@ -3,6 +3,7 @@
 use super::{
     agents::OfAgent,
     document::Common,
+    goes_on::GoesOn,
     results::{As, Shown, State as TurnState, preferred, state, wait},
     streamed,
 };
@@ -20,6 +21,7 @@ use axum::{
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use tokio::time::timeout;
 use toolyard::Session;
 use toolyard_wire::{DecodeError, Dialect, Format, Message, NameMap, decode};
 use utoipa::{IntoParams, ToSchema};
@@ -83,11 +85,13 @@ pub(super) async fn start(
     }
     let body = app.bodies.read(body).await?;
     let message = read(&body, from, &agent)?;
-    let turn = run(&served, &agent, message, after);
+    let (turn, running) = run(&served, &agent, message, after);
     let guard = start.cancel_on_disconnect.unwrap_or(false).then(|| CancelOnDrop(Some(turn.clone())));
     let within = preferred(&headers);
-    if let Some(within) = within.or(shown.waits()) {
-        wait(&turn, within).await;
+    match within.or(shown.waits()) {
+        // It is shown as it is then.
+        Some(within) => drop(timeout(within, running).await),
+        None => drop(running),
     }
     guard.into_iter().for_each(CancelOnDrop::disarm);
     let mut response = answer(&app, &served, &turn, to);
@@ -134,27 +138,27 @@ pub(super) fn with_own_names(message: Message, agent: &Session) -> Message {
     message.with_original_names(&names)
 }
 
-/// Starts a turn, which goes on whether or not anybody waits for it (HT-2).
+/// A turn, and what runs it, which goes on whether or not anybody waits for it (HT-2).
 fn run(
     served: &Arc<Served>,
     agent: &Session,
     message: Message,
     after: Option<Arc<ServedTurn>>,
-) -> Arc<ServedTurn> {
+) -> (Arc<ServedTurn>, GoesOn) {
     let engine_turn = Arc::new(agent.turn().without_resend());
     let path = agent.agent().as_str().to_owned();
     let (format, calls) = (message.format(), message.calls().len());
     let turn = Arc::new(ServedTurn::new(engine_turn.clone(), path, Phase::Running, format, calls));
     served.turns.add(turn.clone());
     let (running, served) = (turn.clone(), served.clone());
-    tokio::spawn(async move {
+    let running = GoesOn::new(async move {
         if let Some(after) = after {
             after.until_ended().await;
         }
         let outcomes = engine_turn.dispatch(message.batch()).await;
         finish(&served, &running, message, outcomes);
     });
-    turn
+    (turn, running)
 }
 
 /// Notes the results of a turn.

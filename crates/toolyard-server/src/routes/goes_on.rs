@@ -1,0 +1,89 @@
+//! Work that goes on when nobody waits for it any more (HT-2).
+//!
+//! ```text
+//!   polled by whoever waits ─┬─ ready ─────────────► done, and no other thread was woken
+//!                            └─ dropped before ────► a task of its own
+//! ```
+
+use futures::future::BoxFuture;
+use std::{
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+use tokio::runtime::Handle;
+
+/// Work that is done by whoever waits for it, and by a task of its own once that is dropped.
+#[must_use = "dropping it lets it go on in a task of its own"]
+pub(super) struct GoesOn(Option<BoxFuture<'static, ()>>);
+
+impl GoesOn {
+    pub(super) fn new(work: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self(Some(Box::pin(work)))
+    }
+}
+
+impl Future for GoesOn {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some(work) = &mut self.0 {
+            ready!(work.as_mut().poll(cx));
+            self.0 = None;
+        }
+        Poll::Ready(())
+    }
+}
+
+impl Drop for GoesOn {
+    fn drop(&mut self) {
+        // Without a runtime nothing of it would go on.
+        if let (Some(work), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            runtime.spawn(work);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    };
+    use tokio::sync::Notify;
+
+    /// HT-2: what nobody waits for any more goes on, whether or not it had begun.
+    #[tokio::test]
+    async fn what_is_dropped_goes_on() {
+        for has_begun in [false, true] {
+            let (go, ended) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+            let is_done = Arc::new(AtomicBool::new(false));
+            let (until, tell, note) = (go.clone(), ended.clone(), is_done.clone());
+            let mut work = GoesOn::new(async move {
+                until.notified().await;
+                note.store(true, Ordering::Relaxed);
+                tell.notify_one();
+            });
+            if has_begun {
+                assert!(futures::poll!(&mut work).is_pending());
+            }
+            drop(work);
+            assert!(!is_done.load(Ordering::Relaxed));
+            go.notify_one();
+            ended.notified().await;
+            assert!(is_done.load(Ordering::Relaxed));
+        }
+    }
+
+    /// What is waited for is done once.
+    #[tokio::test]
+    async fn what_is_waited_for_is_done_once() {
+        let mut count = 0;
+        let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+        GoesOn::new(async move { tell.send(()).expect("it is received") }).await;
+        while told.recv().await.is_some() {
+            count += 1;
+        }
+        assert_eq!(count, 1);
+    }
+}
