@@ -78,7 +78,7 @@ fn check_mistyped(name: &str, at: &Range<usize>, section: &mut Section<'_>) {
     }
     if section.is_mistyped("url") {
         // The other keys of a server over HTTP are right, then.
-        for key in ["token_env", "headers", "ca"] {
+        for key in ["token_env", "headers", "ca", "allow_private"] {
             section.take(key);
         }
         return;
@@ -103,7 +103,7 @@ fn program(name: &str, section: &mut Section<'_>, here: &Path) -> ServerConfig {
 fn remote(name: &str, (_, at): Placed<String>, section: &mut Section<'_>, here: &Path) -> ServerConfig {
     let what = "url: this program was built without the feature mcp-http and cannot connect over HTTP";
     section.report(&at, format!("{}{what}", section.prefix()));
-    for key in ["token_env", "headers", "ca"] {
+    for key in ["token_env", "headers", "ca", "allow_private"] {
         section.take(key);
     }
     program(name, section, here)

@@ -6,6 +6,7 @@
 mod calls;
 mod changes;
 mod eras;
+mod guard;
 #[cfg(target_os = "linux")]
 mod memory;
 mod places;

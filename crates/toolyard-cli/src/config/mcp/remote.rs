@@ -25,6 +25,7 @@ pub(super) fn remote(
     }
     let server = token(ServerConfig::http(name, url), section);
     let server = headers(server, section.section("headers"));
+    let server = server.allow_private(section.boolean("allow_private").unwrap_or_default());
     match section.string("ca") {
         Some((file, _)) => server.ca(here.join(file)),
         None => server,

@@ -172,12 +172,14 @@ fn a_server_over_http_is_read_by_a_program_that_speaks_to_it() {
         token_env = "PATH"
         headers = { X-Team = "tools", X-Key = "$HOME" }
         ca = "ours.pem"
+        allow_private = true
         trust = true
         "#;
     let variable = |name| std::env::var(name).unwrap();
     let server = ServerConfig::http("a", "http://localhost/mcp").bearer(variable("PATH")).ca("conf/ours.pem");
     let server =
         server.header("X-Team", "tools").secret_header("X-Key", variable("HOME")).trusted(true).may_ask(true);
+    let server = server.allow_private(true);
     let config = read(text).unwrap();
     assert_eq!(config.servers, [server]);
     let shown = config.redactor.text(&format!("the token is {}", variable("PATH"))).into_owned();

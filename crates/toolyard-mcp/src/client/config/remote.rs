@@ -11,6 +11,8 @@ pub(crate) struct Remote {
     pub(crate) bearer: Option<Hidden>,
     pub(crate) headers: Vec<Header>,
     pub(crate) ca: Option<PathBuf>,
+    /// Whether its name may lead to an address that is not public.
+    pub(crate) allows_private: bool,
 }
 
 /// A header of every request.
@@ -24,12 +26,14 @@ pub(crate) struct Header {
 impl Remote {
     /// A hash of where it is and of what is sent to it.
     pub(super) fn fingerprint(&self) -> [u8; 32] {
-        let Self { url, bearer, headers, ca } = self;
+        let Self { url, bearer, headers, ca, allows_private } = self;
         let header = |Header { name, value, is_secret }: &Header| value.fingerprint(name, *is_secret);
         let bearer = bearer.as_ref().map(|token| token.fingerprint("authorization", true));
         let ca = ca.as_ref().map(|ca| ContentHash::new("path").path(ca).finish());
         let hash = ContentHash::new("mcp remote 1").text(url).option(bearer);
-        hash.list(headers.iter().map(header)).option(ca).finish()
+        let hash = hash.list(headers.iter().map(header)).option(ca);
+        // What may lead to private addresses reaches other things; what may not is known as it was before that was said.
+        if *allows_private { hash.text("private").finish() } else { hash.finish() }
     }
 
     /// The secrets that are sent to it.
@@ -41,9 +45,12 @@ impl Remote {
 
 impl ServerConfig {
     /// A server of this name over streamable HTTP, at this URL. `https://` needs the feature `https`; with `http://`
-    /// nothing is encrypted.
+    /// nothing is encrypted. Requests are sent without a proxy of the environment, to an address that was judged right
+    /// before (SB-10): a host that is written as an address, or as `localhost`, is dialled as it is; any other name must
+    /// lead to public addresses, unless [`allow_private`](Self::allow_private) says otherwise.
     pub fn http(name: impl Into<String>, url: impl Into<String>) -> Self {
-        let remote = Remote { url: url.into(), bearer: None, headers: Vec::new(), ca: None };
+        let url = url.into();
+        let remote = Remote { url, bearer: None, headers: Vec::new(), ca: None, allows_private: false };
         Self { remote: Some(remote), ..Self::new(name, "") }
     }
 
@@ -72,6 +79,20 @@ impl ServerConfig {
     #[must_use]
     pub fn ca(self, file: impl Into<PathBuf>) -> Self {
         self.with_remote(|remote| remote.ca = Some(file.into()))
+    }
+
+    /// Sets whether the name of a server over HTTP may lead to addresses that are not public, such as those of a company's
+    /// own network. Otherwise whoever answers for that name could point it at a service of this machine or its networks.
+    ///
+    /// # Examples
+    /// ```
+    /// # use toolyard_mcp::ServerConfig;
+    /// let wiki = ServerConfig::http("wiki", "http://wiki.corp.example/mcp").allow_private(true);
+    /// # let _ = wiki;
+    /// ```
+    #[must_use]
+    pub fn allow_private(self, allow: bool) -> Self {
+        self.with_remote(|remote| remote.allows_private = allow)
     }
 
     fn with_remote(mut self, change: impl FnOnce(&mut Remote)) -> Self {
@@ -111,6 +132,7 @@ mod tests {
             base().header("x-tenant", "2"),
             base().secret_header("x-key", "1"),
             base().ca("/ca.pem"),
+            base().allow_private(true),
         ];
         let different: std::collections::BTreeSet<_> = others.iter().map(ServerConfig::reached).collect();
         assert_eq!(different.len(), others.len());

@@ -1,6 +1,6 @@
 //! The transport to a server over streamable HTTP.
 
-use super::web::Web;
+use super::{guard::Guard, web::Web};
 use crate::{
     client::{
         config::{Header, Remote},
@@ -22,6 +22,7 @@ use rmcp::{
 };
 use std::{collections::HashMap, sync::Arc, time::Duration};
 use tokio::sync::Notify;
+use toolyard_egress::Egress;
 
 /// Maximum number of concurrent requests. High, because the engine has its own bounds, and calls must not queue twice.
 const REQUESTS_MAX: usize = 1024;
@@ -86,14 +87,19 @@ fn header(header: &Header) -> Result<(HeaderName, HeaderValue), String> {
 /// Every request has a new connection: one that was used before may be closed just when it is used again, and then the
 /// outcome of the call is unknown.
 pub(crate) fn client(url: &Url, remote: &Remote) -> Result<Client, String> {
+    client_by(url, remote, Egress::new())
+}
+
+/// The same, by this way out: no proxy of the environment stands between a name and the address that was judged.
+pub(super) fn client_by(url: &Url, remote: &Remote, egress: Egress) -> Result<Client, String> {
     let builder = Client::builder()
+        .no_proxy()
+        .dns_resolver(Arc::new(Guard::new(url, remote, egress)))
         .pool_max_idle_per_host(0)
         .connect_timeout(CONNECT_TIMEOUT)
         .redirect(Policy::custom(redirect));
     #[cfg(feature = "https")]
     let builder = builder.tls_backend_preconfigured(super::tls::config(url, remote.ca.as_deref())?);
-    #[cfg(not(feature = "https"))]
-    let _ = (url, remote);
     builder.build().map_err(|error| format!("no HTTP client can be created for it: {error}"))
 }
 

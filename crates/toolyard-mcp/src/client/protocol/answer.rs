@@ -114,6 +114,9 @@ fn unsent(server: &str, error: &DynamicTransportError) -> ToolError {
             seconds.map(Duration::from_secs).into_iter().fold(error, ToolError::retry_after)
         }
         Some(RequestError::SessionExpired) => ToolError::transient(message).no_side_effect(),
+        Some(RequestError::Client(WebError::Http(error))) if describe::refused(error).is_some() => {
+            ToolError::new(ToolErrorKind::PermissionDenied, message).no_side_effect()
+        }
         Some(RequestError::Client(WebError::Http(error))) if error.is_connect() => {
             ToolError::transient(message).no_side_effect()
         }

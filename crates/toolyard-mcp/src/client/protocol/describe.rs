@@ -6,6 +6,8 @@ use super::error::{RequestError, WebError};
 use crate::client::text::clean;
 use rmcp::service::ServiceError;
 use std::error::Error;
+#[cfg(feature = "http")]
+use toolyard_egress::NotSent;
 
 /// Maximum number of characters of a server's own words in a description.
 #[cfg(feature = "http")]
@@ -40,12 +42,22 @@ pub(crate) fn find<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a RequestEr
     std::iter::successors(Some(error), |error| (*error).source()).find_map(|error| error.downcast_ref())
 }
 
+/// Why an address was not dialled, if that is why a request failed (SB-10).
+#[cfg(feature = "http")]
+pub(crate) fn refused<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a NotSent> {
+    let mut all = std::iter::successors(Some(error), |error| (*error).source());
+    all.find_map(|error| error.downcast_ref()).filter(|why| matches!(why, NotSent::Refused { .. }))
+}
+
 /// Describes an HTTP error. The URL is left out, because it may contain a secret.
 #[cfg(feature = "http")]
 pub(crate) fn http(error: &RequestError) -> String {
     let words = |text: &str| clean::text(text, WORDS_MAX);
     match error {
         RequestError::Client(WebError::Http(error)) => {
+            if let Some(refused) = refused(error) {
+                return format!("{refused}: set allow_private = true if it is meant to be reached");
+            }
             let why = error.source().map_or_else(|| error.to_string(), chain);
             // The one certificate error whose cause is more often on this side.
             let who = match why.ends_with("UnknownIssuer") {
