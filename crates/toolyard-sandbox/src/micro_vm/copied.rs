@@ -76,6 +76,11 @@ impl Copied {
         self.files.get(path)
     }
 
+    /// Whether the directory at this path was copied.
+    pub(super) fn has_directory(&self, path: &Path) -> bool {
+        self.directories.contains(path)
+    }
+
     /// What may be written, with all below it.
     pub(super) fn writable(&self) -> impl Iterator<Item = PathBuf> {
         self.writable.iter().cloned()

@@ -88,7 +88,11 @@ impl Back<'_> {
         self.workspace.write_bytes(inside, content).map_err(told)
     }
 
+    /// Removes what was sent and is as it was. A machine that was taken over may tell of anything.
     fn removed(&self, path: &Path, inside: &Path) -> Result<(), String> {
+        if self.copied.file(path).is_none() && !self.copied.has_directory(path) {
+            return Err("it was not given to the machine".to_owned());
+        }
         let is_as_before = match (self.workspace.open(inside).map_err(told)?, self.copied.file(path)) {
             (Opened::Missing { .. }, _) => return Ok(()),
             (Opened::File(file), Some(copy)) => holds(file, &copy.content),
@@ -115,3 +119,6 @@ fn holds(file: File, content: &[u8]) -> bool {
 fn told(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
+
+#[cfg(test)]
+mod tests;
