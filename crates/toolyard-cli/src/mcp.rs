@@ -54,6 +54,8 @@ impl Setup {
             system,
             keeps_git,
             allow_private,
+            // A server lives long: a bound on all that it ever sends would end it some day.
+            net_bytes: _,
             #[cfg(target_os = "linux")]
             cgroup,
         } = &self.config.process;

@@ -35,9 +35,14 @@ pub(crate) fn backend(config: &Config, host: HostBackend) -> Arc<dyn Backend> {
 pub(crate) fn process(config: &Config) -> Option<toolyard_sandbox::ProcessSandbox> {
     let helper = toolyard_process::Helper::this_program().ok()?;
     let process = toolyard_sandbox::ProcessSandbox::new(helper);
-    let crate::config::ProcessSettings { system, keeps_git, allow_private, cgroup } = &config.process;
+    let crate::config::ProcessSettings { system, keeps_git, allow_private, net_bytes, cgroup } =
+        &config.process;
     let process = process.system(system.iter().cloned()).keep_git(*keeps_git);
     let process = process.allow_private(allow_private.iter().cloned());
+    let process = match net_bytes {
+        Some(most) => process.net_bytes(Some(*most)),
+        None => process,
+    };
     Some(match cgroup {
         Some(cgroup) => process.cgroup(cgroup.clone()),
         None => process,

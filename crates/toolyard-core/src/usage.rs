@@ -28,12 +28,28 @@ pub struct Usage {
     /// all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_peak_bytes: Option<u64>,
+    /// How many connections it made through its way out, also refused ones; of a program that has none nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub net_connections: Option<u64>,
+    /// The bytes that it sent by them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub net_up_bytes: Option<u64>,
+    /// The bytes that it got by them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub net_down_bytes: Option<u64>,
 }
 
 impl Usage {
     /// That of a program that ran for this long, and of which nothing else is known.
     pub fn lasting(wall: Duration) -> Self {
-        Self { wall_ms: millis(wall), cpu_ms: None, memory_peak_bytes: None }
+        Self {
+            wall_ms: millis(wall),
+            cpu_ms: None,
+            memory_peak_bytes: None,
+            net_connections: None,
+            net_up_bytes: None,
+            net_down_bytes: None,
+        }
     }
 
     /// Sets the processor time.
@@ -47,6 +63,14 @@ impl Usage {
     #[must_use]
     pub fn memory_peak(mut self, bytes: u64) -> Self {
         self.memory_peak_bytes = Some(bytes);
+        self
+    }
+
+    /// Sets what passed through its way out: how many connections, and the bytes sent and got by them (SB-10).
+    #[must_use]
+    pub fn network(mut self, connections: u64, up: u64, down: u64) -> Self {
+        (self.net_connections, self.net_up_bytes, self.net_down_bytes) =
+            (Some(connections), Some(up), Some(down));
         self
     }
 
@@ -80,6 +104,11 @@ mod tests {
         let written = serde_json::to_value(all).unwrap();
         assert_eq!(written, json!({"wall_ms": 1, "cpu_ms": u64::MAX, "memory_peak_bytes": 7}));
         assert_eq!(serde_json::from_value::<Usage>(written).unwrap(), all);
+        let net = wall.network(2, 30, 400);
+        let written = serde_json::to_value(net).unwrap();
+        let expected = json!({"wall_ms": 1, "net_connections": 2, "net_up_bytes": 30, "net_down_bytes": 400});
+        assert_eq!(written, expected);
+        assert_eq!(serde_json::from_value::<Usage>(written).unwrap(), net);
     }
 
     /// SB-9: a call that failed says it too, beside the output so far.

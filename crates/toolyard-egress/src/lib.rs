@@ -57,7 +57,9 @@ pub use address::{Addresses, NotPublic};
 pub use egress::Egress;
 pub use not_sent::NotSent;
 pub use origin::OriginError;
-pub use proxy::{Door, Listener, Observer, PROXY_VARIABLES, Proxy, ProxyLimits, Upstream, Verdict, Visit};
+pub use proxy::{
+    Door, Listener, Observer, PROXY_VARIABLES, Proxy, ProxyLimits, Traffic, Upstream, Verdict, Visit,
+};
 pub use resolve::{Resolver, SystemResolver};
 pub use service::{CallFailed, RemoteService};
 pub use setup_error::SetupError;

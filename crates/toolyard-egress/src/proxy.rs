@@ -23,12 +23,14 @@ mod listen;
 mod mask;
 mod meter;
 mod refusal;
+mod traffic;
 mod upstream;
 mod visit;
 mod wish;
 
 pub use limits::ProxyLimits;
 pub use listen::Listener;
+pub use traffic::Traffic;
 pub use upstream::Upstream;
 pub use visit::{Door, Observer, Verdict, Visit};
 
@@ -79,6 +81,7 @@ pub struct Proxy {
     upstreams: BTreeMap<Arc<str>, Upstream>,
     limits: ProxyLimits,
     observer: Arc<dyn Observer>,
+    traffic: Traffic,
 }
 
 /// What all connections of a proxy share.
@@ -90,6 +93,7 @@ struct Doors {
     observer: Arc<dyn Observer>,
     budget_up: Arc<Budget>,
     budget_down: Arc<Budget>,
+    traffic: Traffic,
 }
 
 impl Proxy {
@@ -101,6 +105,7 @@ impl Proxy {
             upstreams: BTreeMap::new(),
             limits: ProxyLimits::default(),
             observer: Arc::new(visit::Nobody),
+            traffic: Traffic::default(),
         }
     }
 
@@ -152,15 +157,29 @@ impl Proxy {
         self
     }
 
+    /// What passes through it, to be read while it serves and afterwards.
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard_egress::{Egress, Proxy};
+    /// let proxy = Proxy::new(&Egress::new());
+    /// let traffic = proxy.traffic();
+    /// assert_eq!((traffic.connections(), traffic.bytes_up(), traffic.bytes_down()), (0, 0, 0));
+    /// ```
+    pub fn traffic(&self) -> Traffic {
+        self.traffic.clone()
+    }
+
     /// Serves connections until the future is dropped.
     ///
     /// # Cancel safety
     /// Dropping the future ends all connections, and the observer is told of each.
     pub async fn serve(self, mut listener: impl Listener) -> Infallible {
-        let Self { egress, grants, upstreams, limits, observer } = self;
+        let Self { egress, grants, upstreams, limits, observer, traffic } = self;
         let (budget_up, budget_down) =
             (Budget::new(limits.bytes_up).into(), Budget::new(limits.bytes_down).into());
-        let doors = Arc::new(Doors { egress, grants, upstreams, limits, observer, budget_up, budget_down });
+        let doors = Doors { egress, grants, upstreams, limits, observer, budget_up, budget_down, traffic };
+        let doors = Arc::new(doors);
         let places = Arc::new(Semaphore::new(limits.connections.clamp(1, Semaphore::MAX_PERMITS)));
         let mut connections = JoinSet::new();
         loop {

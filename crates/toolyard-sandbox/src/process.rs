@@ -18,9 +18,9 @@ pub use means::Means;
 use serde_json::Value;
 
 use std::path::{Path, PathBuf};
-use toolyard::{Execution, Failure, Running, SandboxError, Stopped, Work};
+use toolyard::{Execution, Failure, ReachedHosts, Running, SandboxError, Stopped, Work};
 use toolyard_core::{Command, HostPattern, Program, ProgramIo, ToolContext, ToolError, ToolOutput};
-use toolyard_egress::Egress;
+use toolyard_egress::{Egress, ProxyLimits};
 use toolyard_process::{Cgroup, Confinement, Containment, GroupLimits, Helper, NotStarted, Started};
 use toolyard_tools::shell::Attended;
 use way_out::WayOut;
@@ -39,8 +39,12 @@ pub struct ProcessSandbox {
     unwritten: Unwritten,
     egress: Egress,
     private: Vec<HostPattern>,
+    net_bytes: Option<u64>,
     cgroup: Option<Cgroup>,
 }
+
+/// How many bytes a call may send, and get, through its way out, by default.
+const NET_BYTES: u64 = 4 << 30;
 
 impl ProcessSandbox {
     /// A sandbox whose programs are started by this helper.
@@ -51,6 +55,7 @@ impl ProcessSandbox {
             unwritten: Unwritten::default(),
             egress: Egress::new(),
             private: Vec::new(),
+            net_bytes: Some(NET_BYTES),
             cgroup: None,
         }
     }
@@ -66,6 +71,14 @@ impl ProcessSandbox {
     #[must_use]
     pub fn allow_private(mut self, hosts: impl IntoIterator<Item = HostPattern>) -> Self {
         self.private.extend(hosts);
+        self
+    }
+
+    /// Sets how many bytes a call may send, and how many it may get, through its way out: 4 GiB of each by default, and
+    /// any number with `None`. A connection that would pass more ends, and further ones are refused (SB-10).
+    #[must_use]
+    pub fn net_bytes(mut self, most: Option<u64>) -> Self {
+        self.net_bytes = most;
         self
     }
 
@@ -143,7 +156,7 @@ impl ProcessSandbox {
         let root = reach.root().map(Path::to_owned);
         let confinement = self.limited(means, kept.together).limits(kept.each);
         let confinement = granted::grant(confinement, &reach, means.sandbox())?;
-        let way_out = reach.hosts().map(|hosts| WayOut::new(hosts, &self.egress, self.private.clone()));
+        let way_out = reach.hosts().map(|hosts| self.way_out(hosts));
         let confinement = if way_out.is_some() { confinement.door() } else { confinement };
         let work = async move {
             let Some(Program::Command(command)) = execution.tool.program(execution.args)? else {
@@ -155,6 +168,12 @@ impl ProcessSandbox {
             self.run(&call, confinement, way_out).await
         };
         Ok(Running { result: Work::sandboxed(work), stopped: Stopped::WhenDropped })
+    }
+
+    fn way_out(&self, hosts: ReachedHosts) -> WayOut {
+        let (bytes_up, bytes_down) = (self.net_bytes, self.net_bytes);
+        let limits = ProxyLimits { bytes_up, bytes_down, ..ProxyLimits::default() };
+        WayOut::new(hosts, &self.egress, self.private.clone(), limits)
     }
 
     /// Adds what the program is made of, and what it must not write.
@@ -195,9 +214,10 @@ impl ProcessSandbox {
                 }
             }
         };
+        let traffic = way_out.as_ref().map(WayOut::traffic);
         tokio::select! {
             biased;
-            finished = finish => Ok(finished?),
+            finished = finish => Ok(way_out::counted(finished, traffic.as_ref())?),
             Err(failed) = way_out::serve(way_out, door) => Err(failed),
         }
     }

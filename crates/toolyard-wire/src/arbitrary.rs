@@ -51,6 +51,9 @@ const WORDS: &[&str] = &[
     "wall_ms",
     "cpu_ms",
     "memory_peak_bytes",
+    "net_connections",
+    "net_up_bytes",
+    "net_down_bytes",
     "error",
     "last_error",
     "routing",
@@ -151,10 +154,12 @@ fn output() -> impl Strategy<Value = ToolOutput> {
 }
 
 fn usage() -> impl Strategy<Value = Usage> {
-    let known = (any::<u64>(), option::of(any::<u64>()), option::of(any::<u64>()));
-    known.prop_map(|(wall, cpu, memory)| {
+    let count = || option::of(any::<u64>());
+    let known = (any::<u64>(), count(), count(), (count(), count(), count()));
+    known.prop_map(|(wall, cpu, memory, net)| {
         let mut usage = Usage::lasting(Duration::from_millis(wall));
         (usage.cpu_ms, usage.memory_peak_bytes) = (cpu, memory);
+        (usage.net_connections, usage.net_up_bytes, usage.net_down_bytes) = net;
         usage
     })
 }

@@ -17,6 +17,8 @@ pub(crate) struct ProcessSettings {
     pub(crate) keeps_git: bool,
     /// The hosts that may have private addresses, where they are granted.
     pub(crate) allow_private: Vec<HostPattern>,
+    /// How many bytes a call may send, and get, through the proxy, if that is set.
+    pub(crate) net_bytes: Option<u64>,
     /// The delegated group in which calls have groups, if there is one.
     #[cfg(target_os = "linux")]
     pub(crate) cgroup: Option<Cgroup>,
@@ -28,6 +30,7 @@ impl Default for ProcessSettings {
             system: Vec::new(),
             keeps_git: true,
             allow_private: Vec::new(),
+            net_bytes: None,
             #[cfg(target_os = "linux")]
             cgroup: None,
         }
@@ -48,6 +51,7 @@ pub(super) fn process(mut section: Section<'_>) -> ProcessSettings {
     for (hosts, at) in section.strings("allow_private").unwrap_or_default() {
         settings.allow_private.extend(section.parsed("allow_private", &at, hosts.parse::<HostPattern>()));
     }
+    settings.net_bytes = section.size("net_bytes");
     let cgroup = section.string("cgroup");
     #[cfg(target_os = "linux")]
     {

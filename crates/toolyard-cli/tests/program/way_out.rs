@@ -147,3 +147,38 @@ fn what_is_open_ends_with_the_command() {
     stream.read_to_string(&mut request).unwrap();
     assert!(request.starts_with("GET /x HTTP/1.1\r\n"), "{request}");
 }
+
+/// SB-9, SB-10: what passed through the way out is counted in what a call used, a failed one too, and it is bounded.
+#[test]
+fn what_passes_is_counted_and_bounded() {
+    if is_missing() {
+        return;
+    }
+    let server = Server::open();
+    let net = format!("\"127.0.0.1:{}\"", server.port);
+    let counted = yard("way-out-counted", &net, "\"127.0.0.1\"");
+    let twice = format!("{0} && {0}", get(server.port));
+    let sent = 2 * format!("GET http://127.0.0.1:{}/x HTTP/1.1\r\nHost: a\r\n\r\n", server.port).len();
+    for (shell, is_failed) in [(twice.clone(), false), (format!("{twice}; exit 3"), true)] {
+        let result = counted.result(&shell);
+        let said = if is_failed { &result["error"] } else { &result };
+        let used = |what: &str| said["usage"][what].as_u64().unwrap_or_else(|| panic!("{what}: {result}"));
+        assert_eq!((used("net_connections"), used("net_up_bytes")), (2, sent as u64), "{result}");
+        assert!(used("net_down_bytes") >= 2 * 20, "{result}");
+    }
+    assert_eq!(server.accepted(), 4);
+    let without = Yard::new("way-out-uncounted", "").result("true");
+    assert!(
+        without["usage"]["wall_ms"].is_u64() && without["usage"]["net_connections"].is_null(),
+        "{without}"
+    );
+
+    let more = format!(
+        "[policy.capabilities]\nnet = [{net}]\n[sandbox.process]\nallow_private = [\"127.0.0.1\"]\n\
+         net_bytes = \"100B\"\n"
+    );
+    let bounded = Yard::new("way-out-bounded", &more);
+    let (_, text) = bounded.ended(&format!("{0}; {0}", get(server.port)));
+    assert!(text.ends_with("no more bytes may pass through this proxy\n"), "{text}");
+    assert_eq!(server.accepted(), 5);
+}

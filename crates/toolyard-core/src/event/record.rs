@@ -37,6 +37,7 @@ fn failure(kind: ErrorKind, dedupe: Dedupe) -> Failure {
 /// All that a tool tells of a call.
 fn details(partial_output: Option<&str>) -> Option<Box<CallDetails>> {
     let usage = Usage::lasting(Duration::from_millis(5)).cpu(Duration::from_millis(3)).memory_peak(9);
+    let usage = usage.network(2, 30, 400);
     let output = ToolOutput::text("").with_file_modified("a.md").with_command_executed("ls");
     let output = output.with_metadata("n", 1).with_usage(usage);
     let details = CallDetails::of_output(&output).unwrap();

@@ -56,7 +56,9 @@ impl Drop for Connection {
 
 impl Connection {
     pub(super) fn new(doors: Arc<Doors>) -> Self {
-        let meter = Arc::new(Meter::new(doors.budget_up.clone(), doors.budget_down.clone()));
+        let (up, down) = (doors.budget_up.clone(), doors.budget_down.clone());
+        doors.traffic.connected();
+        let meter = Arc::new(Meter::new(up, down, doors.traffic.clone()));
         let visit = Visit { door: None, to: None, verdict: Verdict::Served, bytes_up: 0, bytes_down: 0 };
         Self { doors, meter, visit: Mutex::new(visit), tunnel: Mutex::new(None) }
     }

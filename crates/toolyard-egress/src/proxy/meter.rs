@@ -1,5 +1,6 @@
 //! Counts what passes, bounds it, and notes when something did.
 
+use super::traffic::Traffic;
 use parking_lot::Mutex;
 use std::{
     io,
@@ -58,10 +59,11 @@ pub(super) struct Meter {
     is_over: AtomicBool,
     budget_up: Arc<Budget>,
     budget_down: Arc<Budget>,
+    traffic: Traffic,
 }
 
 impl Meter {
-    pub(super) fn new(budget_up: Arc<Budget>, budget_down: Arc<Budget>) -> Self {
+    pub(super) fn new(budget_up: Arc<Budget>, budget_down: Arc<Budget>, traffic: Traffic) -> Self {
         Self {
             up: AtomicU64::new(0),
             down: AtomicU64::new(0),
@@ -70,6 +72,7 @@ impl Meter {
             is_over: AtomicBool::new(false),
             budget_up,
             budget_down,
+            traffic,
         }
     }
 
@@ -144,6 +147,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Metered<T> {
         let before = into.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, into))?;
         let read = into.filled().len() - before;
+        self.meter.traffic.sent(read as u64);
         Poll::Ready(self.meter.pass(read, &self.meter.up, &self.meter.budget_up))
     }
 }
@@ -151,6 +155,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Metered<T> {
 impl<T: AsyncWrite + Unpin> AsyncWrite for Metered<T> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
         let written = ready!(Pin::new(&mut self.stream).poll_write(cx, from))?;
+        self.meter.traffic.got(written as u64);
         self.meter.pass(written, &self.meter.down, &self.meter.budget_down)?;
         Poll::Ready(Ok(written))
     }
@@ -171,7 +176,7 @@ mod tests {
 
     fn meter(most: Option<u64>) -> Arc<Meter> {
         let budget = || Arc::new(Budget::new(most));
-        Arc::new(Meter::new(budget(), budget()))
+        Arc::new(Meter::new(budget(), budget(), Traffic::default()))
     }
 
     /// SB-10: what passes is counted, and once it is bounded no more passes than may.

@@ -131,10 +131,11 @@ function effectsOf(call) {
   return facts.length > 0 ? section("What it did", factList(facts)) : [];
 }
 
-function usage({ wall_ms, cpu_ms, memory_peak_bytes }) {
+function usage({ wall_ms, cpu_ms, memory_peak_bytes, net_connections, net_up_bytes, net_down_bytes }) {
   const parts = [`${brief(wall_ms * 1000)} elapsed`];
   if (cpu_ms !== undefined) parts.push(`${brief(cpu_ms * 1000)} of processor`);
   if (memory_peak_bytes !== undefined) parts.push(`${size(memory_peak_bytes)} of memory`);
+  if (net_connections) parts.push(`${net_connections} connections, ${size(net_up_bytes)} sent, ${size(net_down_bytes)} got`);
   return parts.join(", ");
 }
 

@@ -9,8 +9,8 @@
 
 use std::{convert::Infallible, future::pending};
 use toolyard::{Failure, ReachedHosts};
-use toolyard_core::{Command, Host, HostPattern};
-use toolyard_egress::{Addresses, Egress, PROXY_VARIABLES, Proxy};
+use toolyard_core::{Command, Host, HostPattern, ToolError, ToolOutput, Usage};
+use toolyard_egress::{Addresses, Egress, PROXY_VARIABLES, Proxy, ProxyLimits, Traffic};
 use toolyard_process::{Door, Program};
 
 /// The proxy for one program.
@@ -18,14 +18,38 @@ use toolyard_process::{Door, Program};
 pub(super) struct WayOut(Proxy);
 
 impl WayOut {
-    /// A way out to these hosts, of which some may have private addresses.
-    pub(super) fn new(hosts: ReachedHosts, egress: &Egress, private: Vec<HostPattern>) -> Self {
+    /// A way out to these hosts, of which some may have private addresses, within these bounds.
+    pub(super) fn new(
+        hosts: ReachedHosts,
+        egress: &Egress,
+        private: Vec<HostPattern>,
+        limits: ProxyLimits,
+    ) -> Self {
         let may = move |host: &Host| {
             let is_private = || private.iter().any(|pattern| pattern.covers(host));
             hosts.covers(host).then(|| Addresses::with_private(is_private()))
         };
-        Self(Proxy::new(egress).grant_by(may))
+        Self(Proxy::new(egress).grant_by(may).limits(limits))
     }
+
+    /// What passes through it.
+    pub(super) fn traffic(&self) -> Traffic {
+        self.0.traffic()
+    }
+}
+
+/// Adds what passed through its way out to what a program used, where that is told (SB-9).
+pub(super) fn counted(
+    finished: Result<ToolOutput, ToolError>,
+    traffic: Option<&Traffic>,
+) -> Result<ToolOutput, ToolError> {
+    let used = match &finished {
+        Ok(output) => output.usage(),
+        Err(error) => error.output().and_then(ToolOutput::usage),
+    };
+    let Some((used, traffic)) = used.zip(traffic) else { return finished };
+    let counted = |used: Usage| used.network(traffic.connections(), traffic.bytes_up(), traffic.bytes_down());
+    counted(used).told_in(finished)
 }
 
 /// Tells a program of its way out, unless its own variables say something else. They are for its convenience: there is

@@ -110,6 +110,9 @@ fn usage(reader: &mut Reader) -> Result<Option<Usage>, FieldError> {
     let mut usage = Usage::lasting(Duration::from_millis(reader.must("wall_ms", number)?));
     usage.cpu_ms = number(&mut reader, "cpu_ms")?;
     usage.memory_peak_bytes = number(&mut reader, "memory_peak_bytes")?;
+    usage.net_connections = number(&mut reader, "net_connections")?;
+    usage.net_up_bytes = number(&mut reader, "net_up_bytes")?;
+    usage.net_down_bytes = number(&mut reader, "net_down_bytes")?;
     Ok(Some(usage))
 }
 

@@ -49,6 +49,27 @@ async fn one_connection_more_waits() {
     assert_eq!(server.accepted(), 3);
 }
 
+/// SB-10: what passes is counted while it does, heads and refusals too.
+#[tokio::test]
+async fn what_passes_is_counted_at_once() {
+    let server = echo().await;
+    let all = "127.0.0.1".parse().unwrap();
+    let proxy = Proxy::new(&Egress::new()).grant(all, Addresses::Any);
+    let traffic = proxy.traffic();
+    let proxy = Open::new(proxy).await;
+    let mut program = tunnel(&proxy, &server).await;
+    program.write_all(b"12345").await.unwrap();
+    program.read_exact(&mut [0; 5]).await.unwrap();
+    let sent = connect(&server).len() as u64 + 5;
+    assert_eq!((traffic.connections(), traffic.bytes_up()), (1, sent));
+    let mut refused = proxy.connect().await;
+    refused.write_all(b"CONNECT other.example:1 HTTP/1.1\r\n\r\n").await.unwrap();
+    let answer = read_all(&mut refused).await;
+    assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
+    assert_eq!(traffic.connections(), 2);
+    assert!(traffic.bytes_down() > answer.len() as u64 + 5);
+}
+
 /// SB-10: a program that may send no more is cut off, and what it asks for then is refused.
 #[tokio::test]
 async fn a_program_that_may_send_no_more_is_cut_off() {

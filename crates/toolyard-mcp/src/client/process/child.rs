@@ -53,7 +53,7 @@ pub(crate) async fn start(config: &ServerConfig, running: &Running) -> io::Resul
     })?;
     #[cfg(target_os = "linux")]
     if let Some((door, given)) = started.door.zip(config.confinement.as_ref()) {
-        process._way_out = Some(confined::serve(door, given).await?);
+        process._way_out = Some(confined::serve(door, config.name(), given).await?);
     }
     let input = started.stdin.ok_or_else(|| io::Error::other("a pipe to it is missing"))?;
     Ok((process, started.stdout, input))

@@ -12,10 +12,11 @@ use std::{
     fs::File,
     io,
     path::{Component, Path, PathBuf},
+    sync::Arc,
 };
 use tokio_util::task::AbortOnDropHandle;
 use toolyard::HostPattern;
-use toolyard_egress::{Addresses, Egress, PROXY_VARIABLES, Proxy};
+use toolyard_egress::{Addresses, Egress, Observer, PROXY_VARIABLES, Proxy, Visit};
 use toolyard_process::{Confinement, Door, Program, SYSTEM, SYSTEM_FILES, git_files};
 
 /// The directory of a server whose own is not reached, and the home of all.
@@ -49,17 +50,32 @@ pub(super) fn program(config: &ServerConfig, given: &ServerConfinement) -> io::R
     Ok(program.confined(confinement.door()))
 }
 
-/// Serves the door of a server that has started, until the handle is dropped.
+/// Serves the door of the server of this name that has started, until the handle is dropped. Each connection is logged
+/// when it has ended (SB-10).
 ///
 /// # Errors
 /// Why the door did not open.
-pub(super) async fn serve(door: Door, given: &ServerConfinement) -> io::Result<AbortOnDropHandle<()>> {
+pub(super) async fn serve(
+    door: Door,
+    server: &str,
+    given: &ServerConfinement,
+) -> io::Result<AbortOnDropHandle<()>> {
     let listener = door.opened().await?;
     let (hosts, private) = (given.hosts.clone(), given.private.clone());
     let covers = |patterns: &[HostPattern], host: &_| patterns.iter().any(|pattern| pattern.covers(host));
     let may = move |host: &_| covers(&hosts, host).then(|| Addresses::with_private(covers(&private, host)));
-    let proxy = Proxy::new(&Egress::new()).grant_by(may);
+    let proxy = Proxy::new(&Egress::new()).grant_by(may).observer(Arc::new(Log(server.to_owned())));
     Ok(AbortOnDropHandle::new(tokio::spawn(async move { match proxy.serve(listener).await {} })))
+}
+
+/// Logs the connections of the server of this name.
+struct Log(String);
+
+impl Observer for Log {
+    fn visited(&self, visit: &Visit) {
+        let Visit { to, verdict, bytes_up, bytes_down, .. } = visit;
+        tracing::debug!(server = self.0, to, ?verdict, bytes_up, bytes_down, "a connection of an MCP server");
+    }
 }
 
 /// Whether a program is named by where it lies, and not searched for in `PATH`.
