@@ -112,10 +112,20 @@ async fn process_described(config: &Config) -> String {
         return format!("not available: {why}");
     }
     let landlock = if landlock_version() > 0 { ", landlock" } else { " (the kernel has no landlock)" };
-    let limits = limits(config, Means::Namespaces);
+    let (limits, system) = (limits(config, Means::Namespaces), seen(config));
     format!(
-        "files, processes and network by namespaces and seccomp{landlock}; granted hosts through a proxy; {limits}"
+        "files, processes and network by namespaces and seccomp{landlock}; granted hosts through a proxy; {limits}; \
+         of the system {system}, read only"
     )
+}
+
+/// What programs in this sandbox see of this system.
+#[cfg(target_os = "linux")]
+fn seen(config: &Config) -> String {
+    let own = toolyard_process::SYSTEM.iter().filter(|path| std::path::Path::new(path).exists());
+    let own = own.map(|path| (*path).to_owned()).chain(["some files of /etc".to_owned()]);
+    let added = config.process.system.iter().map(|path| path.display().to_string());
+    own.chain(added).collect::<Vec<_>>().join(", ")
 }
 
 /// What is said of calls that are confined without namespaces.

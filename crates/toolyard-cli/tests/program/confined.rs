@@ -231,6 +231,40 @@ fn what_cannot_be_kept_is_refused() {
     assert!(checked.contains(warning) && checked.contains("in process"), "{checked}");
 }
 
+/// SB-4: `check` prints by which layers programs are confined, and what they see of the system; a part that is added is
+/// there, to read.
+#[test]
+fn check_prints_the_layers_and_the_system() {
+    if is_missing() {
+        return;
+    }
+    let yard = Yard::new("system", "");
+    let (part, file) = (yard.place.join("part"), yard.place.join("toolyard.toml"));
+    fs::create_dir(&part).unwrap();
+    fs::write(part.join("tool"), "a tool\n").unwrap();
+    fs::set_permissions(part.join("tool"), fs::Permissions::from_mode(0o777)).unwrap();
+    let part = part.to_str().unwrap();
+    let look = format!("cat {part}/tool; (echo x >>{part}/tool)");
+    let (_, text) = yard.ended(&look);
+    assert!(text.contains("No such file") && !text.contains("a tool\n"), "{text}");
+    let config = fs::read_to_string(&file).unwrap();
+    fs::write(&file, format!("{config}[sandbox.process]\nsystem = [\"{part}\"]\n")).unwrap();
+    let (_, text) = yard.ended(&look);
+    assert!(text.contains("a tool\n") && text.contains("Read-only file system"), "{text}");
+
+    let checked = fed(program(&["check", "--config", file.to_str().unwrap()]), "").stdout;
+    let line = checked.lines().find_map(|line| line.strip_prefix("in process     ")).expect("a line of it");
+    let landlock = match toolyard_process::landlock_version() {
+        0 => " (the kernel has no landlock)",
+        _ => ", landlock",
+    };
+    let layers = format!("files, processes and network by namespaces and seccomp{landlock}; granted hosts");
+    assert!(line.starts_with(&layers), "{line}");
+    let (_, system) = line.split_once("; of the system ").unwrap_or_else(|| panic!("{line}"));
+    assert!(system.starts_with("/usr, /bin, "), "{system}");
+    assert!(system.ends_with(&format!("some files of /etc, {part}, read only")), "{system}");
+}
+
 /// SB-7: a program that was killed leaves nothing of what it had confined.
 #[test]
 fn nothing_outlives_a_program_that_was_killed() {

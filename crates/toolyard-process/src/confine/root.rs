@@ -42,11 +42,12 @@ pub(super) fn make(layout: &Layout, handles: &[OwnedFd], who: Who) -> io::Result
     let sources = Sources::find(layout, handles)?;
     let root = Path::new(BASE);
     tmpfs(root, "mode=755,size=16m")?;
-    sources.bind_system(layout, root)?;
+    sources.bind_system(layout, root, |path| !is_in_tmp(path))?;
     devices(root)?;
     fs::create_dir_all(root.join("proc"))?;
     made_up(root, who)?;
     tmp(root, layout.tmp_bytes)?;
+    sources.bind_system(layout, root, is_in_tmp)?;
     sources.bind_grants(layout, root)?;
     keep(layout, root)?;
     // Only now: what lies on it is mounted, and mounts of their own stay writable.
@@ -90,8 +91,9 @@ impl Sources {
         Ok(Self { system, grants: handles.iter().map(Source::of_handle).collect::<io::Result<_>>()? })
     }
 
-    fn bind_system(&self, layout: &Layout, root: &Path) -> io::Result<()> {
-        for (path, found) in layout.system.iter().zip(&self.system) {
+    /// Mounts the parts of the system at these paths.
+    fn bind_system(&self, layout: &Layout, root: &Path, is_meant: fn(&Path) -> bool) -> io::Result<()> {
+        for (path, found) in layout.system.iter().zip(&self.system).filter(|(path, _)| is_meant(path)) {
             match found {
                 None => {}
                 Some(Found::Mounted(source)) => source.bind(root, path, false)?,
@@ -108,6 +110,11 @@ impl Sources {
         grants.sort_by_key(|(grant, _)| grant.at.components().count());
         grants.into_iter().try_for_each(|(grant, source)| source.bind(root, &grant.at, grant.is_writable))
     }
+}
+
+/// Whether this lies in `/tmp`, and is mounted over the private one.
+fn is_in_tmp(path: &Path) -> bool {
+    path.starts_with("/tmp") && path != Path::new("/tmp")
 }
 
 fn link(root: &Path, path: &Path, target: &Path) -> io::Result<()> {
