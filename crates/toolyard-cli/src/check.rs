@@ -2,6 +2,7 @@
 
 pub(crate) mod permission;
 mod resilience;
+mod ungiven;
 
 pub(crate) use permission::unconfined;
 

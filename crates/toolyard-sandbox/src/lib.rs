@@ -45,6 +45,7 @@ mod process;
 mod remote;
 mod sandboxes;
 mod tool;
+mod ungiven;
 #[cfg(any(target_os = "linux", feature = "wasm"))]
 mod unwritten;
 mod version;
@@ -58,5 +59,6 @@ pub use process::{Means, ProcessSandbox};
 pub use remote::RemoteSandbox;
 pub use sandboxes::Sandboxes;
 pub use tool::{FileError, PortableTool};
+pub use ungiven::{ungiven, unread};
 #[cfg(feature = "wasm")]
 pub use wasm::{ModuleError, WasmSandbox};

@@ -1,5 +1,6 @@
 //! What calls of each tool may do, and whether approval is needed: the effective settings, from whatever source.
 
+use super::ungiven;
 use crate::{
     config::{CapabilityTexts, SUB_AGENTS, Trusted},
     sandboxes,
@@ -148,7 +149,11 @@ pub(super) fn warnings(setup: &Setup, engine: &Engine) -> Vec<String> {
     let entries = engine.registry().list();
     let of_tools = entries.iter().filter_map(|entry| {
         let Rule::Allow(grant) = rule(setup, entry.spec()) else { return None };
-        let why = unenforced(setup, &grant, entry.forms())?;
+        let of_paths = || {
+            let confinement = grant.to_forms(entry.forms()).ok()?;
+            ungiven::found(setup, entry.spec(), confinement.sandbox)
+        };
+        let why = unenforced(setup, &grant, entry.forms()).or_else(of_paths)?;
         Some(format!("warning: tool '{}': {why}: its calls will fail with sandbox_error", entry.name()))
     });
     let Trusted { missing, .. } = &setup.config.trusted;

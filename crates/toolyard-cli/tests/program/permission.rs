@@ -117,3 +117,40 @@ fn check_shows_what_each_tool_may_do() {
     has("warning: [confirmation] trusted_workspaces: 'missing' is not a directory, so it has no effect");
     has("note: [policy] rules 'git__*': no tool has such a name");
 }
+
+/// SB-4: a path that a sandbox cannot be given is told by `check`, and the call is refused as that said; of one that runs
+/// nothing is told.
+#[cfg(target_os = "linux")]
+#[test]
+fn check_finds_what_a_sandbox_cannot_be_given() {
+    let program = "[program.t]\ndescription = \"A tool\"\ncommand = [\"/bin/cat\"]\n";
+    let refused = |what: &str| {
+        let process = "warning: tool 't': sandbox 'process' cannot be given";
+        Some(format!("{process} {what}: its calls will fail with sandbox_error"))
+    };
+    let unread = "which may be written and not read: a process reads what it writes";
+    let missing = "which does not exist: a process is given what does, so grant its directory";
+    let named = "side_effects = \"write\"\npaths = { out = \"w\" }\n";
+    let written = "side_effects = \"write\"\npaths = { out = \"rw\" }\n";
+    let run = json!({"calls": [{"call_id": "a", "name": "t", "arguments": {"out": "in/x"}}]}).to_string();
+    for (of_tool, fs_grants, warning) in [
+        ("", "\"w:in\"", refused(&format!("'in', {unread}"))),
+        ("", "\"r:.\", \"rw:new\"", refused(&format!("'new', {missing}"))),
+        (named, "\"rw:in\"", refused(&format!("the path in its argument 'out', {unread}"))),
+        (written, "\"w:in\"", None),
+        ("side_effects = \"read\"\n", "\"w:in\", \"r:in\"", None),
+        ("", "\"rw:in\", \"r:new\"", None),
+    ] {
+        let config = format!("{program}{of_tool}[policy.capabilities]\nfs = [{fs_grants}]\n");
+        let (dir, file) = configured("check-ungiven", &config);
+        fs::create_dir_all(dir.join("in")).unwrap();
+        fs::write(dir.join("in/x"), "").unwrap();
+        let done = toolyard(&["check", "--config", &file], "");
+        let found = done.stdout.lines().find(|line| line.contains("cannot be given")).map(str::to_owned);
+        assert_eq!(found, warning, "{of_tool}{fs_grants}: {done:?}");
+        let args = ["run", "--report", "none", "--approve", "auto", "--config", &file];
+        let json = toolyard(&args, &run).json();
+        let said = json["results"][0]["error"]["message"].as_str().unwrap_or_default().to_owned();
+        assert_eq!(said.contains("cannot be given"), warning.is_some(), "{of_tool}{fs_grants}: {json}");
+    }
+}

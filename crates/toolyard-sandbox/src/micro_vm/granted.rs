@@ -1,6 +1,7 @@
 //! What a call may reach, by handle.
 
 use super::MICRO_VM;
+use crate::ungiven;
 use std::{
     fs::File,
     path::{Path, PathBuf},
@@ -28,13 +29,12 @@ pub(super) fn grant(reach: &Reach<'_>) -> Result<Granted, SandboxError> {
     let Some(root) = reach.root() else { return Ok(granted) };
     granted.root = Some(root.to_owned());
     for OpenedPath { of, opened, .. } in reach.open()? {
-        match of.mode {
-            FsMode::Read => {}
-            FsMode::ReadWrite => granted.writable.push(plain(&of.path)),
-            FsMode::Write => {
-                let why = "which may be written and not read: a machine is given copies".to_owned();
-                return Err(SandboxError::Unreachable { sandbox: MICRO_VM, path: of.path, why });
-            }
+        if let Some(why) = ungiven(MICRO_VM, of.mode, &opened) {
+            let why = why.to_owned();
+            return Err(SandboxError::Unreachable { sandbox: MICRO_VM, path: of.path, why });
+        }
+        if of.mode == FsMode::ReadWrite {
+            granted.writable.push(plain(&of.path));
         }
         if let Opened::Directory(handle) | Opened::File(handle) = opened {
             granted.handles.push((handle, plain(&of.path)));

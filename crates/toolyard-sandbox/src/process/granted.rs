@@ -1,5 +1,6 @@
 //! What a call may reach, as what a program is confined to.
 
+use crate::ungiven;
 use std::{
     collections::BTreeSet,
     fs::File,
@@ -20,27 +21,12 @@ pub(super) fn grant(
 ) -> Result<Confinement, SandboxError> {
     let Some(root) = reach.root() else { return Ok(confinement) };
     for OpenedPath { of, opened, .. } in reach.open()? {
-        let unreachable =
-            |why: &str| SandboxError::Unreachable { sandbox, path: of.path.clone(), why: why.to_owned() };
-        let is_writable = match of.mode {
-            FsMode::Read => false,
-            FsMode::ReadWrite => true,
-            FsMode::Write => {
-                return Err(unreachable("which may be written and not read: a process reads what it writes"));
-            }
-        };
-        match opened {
-            Opened::Directory(handle) | Opened::File(handle) => {
-                confinement = confinement.grant(handle, at(root, &of.path), is_writable);
-            }
-            // There is nothing to read.
-            Opened::Missing { .. } if !is_writable => {}
-            Opened::Missing { .. } => {
-                return Err(unreachable(
-                    "which does not exist: a process is given what does, so grant its directory",
-                ));
-            }
-            _ => {}
+        if let Some(why) = ungiven(sandbox, of.mode, &opened) {
+            return Err(SandboxError::Unreachable { sandbox, path: of.path, why: why.to_owned() });
+        }
+        // Where there is nothing, there is nothing to read.
+        if let Opened::Directory(handle) | Opened::File(handle) = opened {
+            confinement = confinement.grant(handle, at(root, &of.path), of.mode == FsMode::ReadWrite);
         }
     }
     Ok(confinement)

@@ -8,6 +8,7 @@
 //! ```
 
 use super::{WASM, staged::staged};
+use crate::ungiven;
 use std::{
     fs::File,
     path::{Path, PathBuf},
@@ -60,32 +61,18 @@ pub(super) fn grant(
         let ReachedPath { path, mode, .. } = of;
         let unreachable =
             |why: &str| SandboxError::Unreachable { sandbox: WASM, path: path.clone(), why: why.to_owned() };
-        let is_writable = match mode {
-            FsMode::Read => false,
-            FsMode::ReadWrite => true,
-            FsMode::Write => {
-                return Err(unreachable("which may be written and not read: a module reads what it writes"));
-            }
-        };
+        if let Some(why) = ungiven(WASM, mode, &opened) {
+            return Err(unreachable(why));
+        }
+        let is_writable = mode == FsMode::ReadWrite;
         match opened {
             Opened::Directory(handle) if is_writable => {
                 let mut writable = Writable { root: &root, workspace, kept, given: &mut granted.directories };
                 writable.give(handle, &path).map_err(|why| unreachable(&why))?;
             }
             Opened::Directory(handle) => granted.directories.push(directory(&root, handle, &path)),
-            Opened::File(handle) if !is_writable => granted.files.push((handle, path)),
-            Opened::File(_) => {
-                return Err(unreachable(
-                    "which is a file: a module writes in directories, so grant its directory",
-                ));
-            }
+            Opened::File(handle) => granted.files.push((handle, path)),
             // There is nothing to read.
-            Opened::Missing { .. } if !is_writable => {}
-            Opened::Missing { .. } => {
-                return Err(unreachable(
-                    "which does not exist: a module is given what does, so grant its directory",
-                ));
-            }
             _ => {}
         }
     }

@@ -45,6 +45,23 @@ pub struct ReachedPath {
     pub mode: FsMode,
 }
 
+impl ReachedPath {
+    /// The paths that a call may use by these grants alone: what [`Reach::paths`] says of one whose agent has them and whose
+    /// arguments name no paths.
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard::{FsGrant, FsMode, ReachedPath, SideEffects};
+    /// let grants = [FsGrant::new(FsMode::Write, "in")?, FsGrant::new(FsMode::Read, "in")?];
+    /// let reached = ReachedPath::granted(&grants, SideEffects::Write);
+    /// assert_eq!((reached.len(), reached[0].mode), (1, FsMode::ReadWrite));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn granted(grants: &[FsGrant], side_effects: SideEffects) -> Vec<Self> {
+        common(&[grants], writes(side_effects))
+    }
+}
+
 /// A path that a call may use, by handle.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -97,8 +114,7 @@ impl Execution<'_> {
                 .map_err(|error| reach.unreachable(Path::new("."), error.message))?,
         };
         let bounds = reach.capabilities().filter_map(Capabilities::fs_grants).chain(declared.as_deref());
-        let writes = matches!(entry.spec().side_effects, SideEffects::Write | SideEffects::Execute);
-        reach.paths = common(&bounds.collect::<Vec<_>>(), writes);
+        reach.paths = common(&bounds.collect::<Vec<_>>(), writes(entry.spec().side_effects));
         Ok(reach)
     }
 }
@@ -169,6 +185,11 @@ impl ReachedHosts {
 /// Whether nobody leaves this host out.
 fn all_grant(permissions: &Permissions, host: &Host) -> bool {
     permissions.capabilities().all(|capabilities| capabilities.host(host))
+}
+
+/// Whether calls with these side effects may write files.
+fn writes(side_effects: SideEffects) -> bool {
+    matches!(side_effects, SideEffects::Write | SideEffects::Execute)
 }
 
 /// The paths on which all lists of grants agree; the whole workspace if there is no list.
