@@ -215,3 +215,23 @@ fn what_governs_is_not_written() {
         [Some("permission_denied"), Some("permission_denied"), Some("permission_denied"), None]
     );
 }
+
+/// SB-11: nor are the pins of MCP servers, and the trace that is being written.
+#[test]
+fn pins_and_traces_are_not_written() {
+    let place = dir("program-records").canonicalize().unwrap();
+    let file = place.join("toolyard.toml");
+    let server = "[mcp.gone]\ncommand = \"./no-such-server\"\nrequired = false\npin = \"mcp.lock\"\n";
+    fs::write(&file, format!("[workspace]\nroot = \".\"\n{server}")).unwrap();
+    let write = |path: &str| json!({"call_id": path, "name": "write_file", "arguments": {"path": path, "content": "x"}});
+    let calls = json!({"calls": [write("mcp.lock"), write("trace.json"), write("free")]});
+    let (config, trace) = (file.to_str().unwrap(), place.join("trace.json"));
+    let args = ["run", "--report", "none", "--approve", "auto", "--config", config, "--trace"];
+    let done = toolyard(&[&args[..], &[trace.to_str().unwrap()]].concat(), &calls.to_string());
+    let json = done.json();
+    let results = json["results"].as_array().unwrap();
+    let codes: Vec<_> = results.iter().map(|one| one["error"]["code"].as_str()).collect();
+    assert_eq!(codes, [Some("permission_denied"), Some("permission_denied"), None], "{done:?}");
+    assert!(!place.join("mcp.lock").exists());
+    assert!(fs::read_to_string(trace).unwrap().starts_with('['), "it is a trace");
+}

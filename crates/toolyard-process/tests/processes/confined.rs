@@ -44,7 +44,8 @@ async fn the_root_holds_what_is_granted() {
     }
     let yard = Yard::new();
     fs::write(yard.path().join("file"), "granted\n").unwrap();
-    let (text, end) = shell(&yard, within(&yard.path(), true), "cat file; pwd; echo $(ls /); ls /etc").await;
+    let look = "cat file; pwd; echo $(ls /); echo $(ls /dev); ls /etc";
+    let (text, end) = shell(&yard, within(&yard.path(), true), look).await;
     assert_eq!(end, Some(End::Exited(0)), "{text}");
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[..2], ["granted", yard.path().to_str().unwrap()]);
@@ -52,8 +53,9 @@ async fn the_root_holds_what_is_granted() {
         let known = ["bin", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "sbin", "tmp", "usr"];
         assert!(known.contains(&name), "{name}: {text}");
     }
+    assert_eq!(lines[3], "fd full null random shm stderr stdin stdout urandom zero", "{text}");
     for secret in ["shadow", "sudoers", "ssh", "hostname"] {
-        assert!(!lines[3..].contains(&secret), "{secret}: {text}");
+        assert!(!lines[4..].contains(&secret), "{secret}: {text}");
     }
 }
 

@@ -44,12 +44,17 @@ impl Base {
     /// Reads the parts, and asks QEMU for its version. This blocks the thread.
     pub(super) fn of(parts: &Parts) -> Result<Self, Broken> {
         parts.accel.check().map_err(Broken::new)?;
+        Self::by(parts, &version(&parts.qemu)?)
+    }
+
+    /// The same for a QEMU of this version.
+    fn by(parts: &Parts, version: &str) -> Result<Self, Broken> {
         let initramfs =
             initramfs::build(parts).map_err(|error| Broken::new(format!("no initramfs: {error}")))?;
         let kernel = fs::read(&parts.kernel)
             .map_err(|error| Broken::new(format!("the kernel '{}': {error}", parts.kernel.display())))?;
         let mut hash = Sha256::new();
-        for part in [version(&parts.qemu)?.as_bytes(), &kernel, &initramfs, &VERSION.to_be_bytes()] {
+        for part in [version.as_bytes(), &kernel, &initramfs, &VERSION.to_be_bytes()] {
             add(&mut hash, part);
         }
         Ok(Self { initramfs, hash })
@@ -143,6 +148,7 @@ pub(super) fn place(directory: &Path, key: &str) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::accel::Accel;
 
     /// A directory for snapshots with one by this name, last taken up this long before `now`.
     fn with_snapshot(directory: &Path, name: &str, now: SystemTime, age: Duration) -> PathBuf {
@@ -152,6 +158,48 @@ mod tests {
         fs::write(at.join(INITRAMFS), "").unwrap();
         File::open(&at).unwrap().set_modified(now - age).unwrap();
         at
+    }
+
+    /// Parts of which all that are read exist.
+    fn parts(place: &Path) -> Parts {
+        let write = |name: &str, text: &str| {
+            fs::write(place.join(name), text).unwrap();
+            place.join(name)
+        };
+        let all = ["virtio", "virtio_ring", "virtio_pci", "virtio_pci_modern_dev", "virtio_pci_legacy_dev"];
+        let built_in = all.iter().chain(&["virtio_console"]).map(|name| format!("kernel/{name}.ko\n"));
+        write("modules.builtin", &built_in.collect::<String>());
+        Parts {
+            qemu: "/usr/bin/qemu-system-x86_64".into(),
+            kernel: write("kernel", "kernel"),
+            modules: place.to_owned(),
+            agent: write("agent", "agent"),
+            busybox: write("busybox", "busybox"),
+            add: Vec::new(),
+            accel: Accel::Tcg,
+        }
+    }
+
+    /// SB-4: a snapshot is that of one QEMU, kernel, initramfs, accelerator with its processor, and size: each change is
+    /// another key, and no change is none.
+    #[test]
+    fn each_part_changes_the_key() {
+        let place = tempfile::tempdir().unwrap();
+        let place = place.path();
+        let key = |parts: &Parts, version: &str, memory| Base::by(parts, version).unwrap().key(parts, memory);
+        let base = parts(place);
+        let mut keys = vec![key(&base, "7.2", 128), key(&base, "7.2", 256), key(&base, "8.0", 128)];
+        keys.push(key(&Parts { accel: Accel::Kvm, ..base.clone() }, "7.2", 128));
+        for name in ["kernel", "agent", "busybox"] {
+            fs::write(place.join(name), "other").unwrap();
+            keys.push(key(&base, "7.2", 128));
+            parts(place);
+        }
+        fs::write(place.join("tool"), "tool").unwrap();
+        keys.push(key(&Parts { add: vec![place.join("tool")], ..base.clone() }, "7.2", 128));
+        let different: std::collections::BTreeSet<_> = keys.iter().collect();
+        assert_eq!(different.len(), keys.len(), "{keys:#?}");
+        assert_eq!(key(&base, "7.2", 128), keys[0]);
     }
 
     /// SB-4: a snapshot that is in use stays, however old it is, and so does one that was used not long ago.
