@@ -1,13 +1,13 @@
 //! Confined programs: what they reach, and what they do not.
 
 use super::{
+    compiled::compiled,
     containments::helper,
     yard::{Yard, run},
 };
 use std::{
     fs::{self, File},
-    path::{Path, PathBuf},
-    process::Command,
+    path::Path,
 };
 use toolyard_process::{
     Confinement, Containment, End, NotStarted, ProcessLimits, Program, Report, git_files,
@@ -292,25 +292,16 @@ async fn what_failed_is_told_apart() {
     assert_eq!(relative.unwrap_err().kind(), std::io::ErrorKind::InvalidInput);
 }
 
-/// The program that tries to escape.
-fn escapes(yard: &Yard) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/escapes.c");
-    let program = yard.path().join("escapes");
-    let compiled = Command::new("cc").arg("-o").arg(&program).arg(source).status().unwrap();
-    assert!(compiled.success(), "a C compiler is needed");
-    program
-}
-
-/// Runs that program; returns what it said of each way.
-pub(super) async fn tried(yard: &Yard, outside: &Yard, confinement: Confinement) -> String {
-    let program = Program::new(escapes(yard))
+/// Runs the program that tries to escape; returns what it said of each way, `None` where it cannot be compiled.
+pub(super) async fn tried(yard: &Yard, outside: &Yard, confinement: Confinement) -> Option<String> {
+    let program = Program::new(compiled(yard, "escapes.c", "escapes")?)
         .args([outside.path().join("secret"), yard.path().join("kept")])
         .directory(yard.path())
         .confined(confinement);
     let (text, report) = run(program, &helper()).await;
     assert!(matches!(report, Report::Ran(ran) if ran.end == Some(End::Exited(0))), "{report:?}: {text}");
     assert!(text.lines().count() > 60 && !text.contains("needed"), "{text}");
-    text
+    Some(text)
 }
 
 /// SB-4: every way out that is known fails with an error, and nothing is ended for having tried.
@@ -323,8 +314,23 @@ async fn every_way_out_is_closed() {
     fs::write(outside.path().join("secret"), "secret").unwrap();
     fs::write(yard.path().join("kept"), "kept").unwrap();
     let confinement = within(&yard.path(), true).keep(yard.path().join("kept"));
-    let text = tried(&yard, &outside, confinement).await;
+    let Some(text) = tried(&yard, &outside, confinement).await else { return };
     let done: Vec<&str> = text.lines().filter(|line| line.ends_with(": done")).collect();
     assert_eq!(done, ["kill init: done"], "a signal to init that it does not take is no error\n{text}");
+    for (ways, error) in [
+        (&["open", "truncate", "chmod", "utime", "setxattr"].map(|way| format!("{way} kept"))[..], "EROFS"),
+        (&["create outside", "chmod system", "core pattern"].map(str::to_owned), "EROFS"),
+        (
+            &["open outside", "open shadow", "open device", "sysrq", "kcore", "sysfs"].map(str::to_owned),
+            "ENOENT",
+        ),
+        (&["mknod", "keep caps"].map(str::to_owned), "EPERM"),
+        (&["setuid", "new privileges"].map(str::to_owned), "EINVAL"),
+    ] {
+        for way in ways {
+            let line = format!("{way}: {error}");
+            assert!(text.lines().any(|said| said == line), "{line}\n{text}");
+        }
+    }
     assert_eq!(fs::read_to_string(yard.path().join("kept")).unwrap(), "kept");
 }

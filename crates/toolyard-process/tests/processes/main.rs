@@ -8,6 +8,10 @@
 #[cfg(target_os = "linux")]
 mod alone;
 #[cfg(target_os = "linux")]
+mod calls;
+#[cfg(target_os = "linux")]
+mod compiled;
+#[cfg(target_os = "linux")]
 mod confined;
 mod containments;
 #[cfg(target_os = "linux")]
