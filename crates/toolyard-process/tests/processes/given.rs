@@ -1,5 +1,7 @@
 //! What programs are given, under every containment: that, all of it, and nothing else.
 
+#[cfg(target_os = "linux")]
+use super::{alone, confined, containments::helper};
 use super::{
     containments,
     yard::{Yard, run},
@@ -11,6 +13,8 @@ use std::{
     os::unix::{ffi::OsStrExt as _, fs::symlink},
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+#[cfg(target_os = "linux")]
+use toolyard_process::{Confinement, Containment};
 use toolyard_process::{End, Program, Report};
 
 fn has_succeeded(report: &Report) -> bool {
@@ -54,12 +58,45 @@ async fn no_variable_is_inherited() {
 #[cfg(target_os = "linux")]
 async fn no_descriptor_is_inherited() {
     for containment in containments::all() {
-        let stray = File::open("/dev/null").unwrap();
-        rustix::io::fcntl_setfd(&stray, rustix::io::FdFlags::empty()).unwrap();
-        let program = Program::new("/bin/ls").arg("/proc/self/fd");
-        let listed = run(program, &containment).await.0;
-        assert_eq!(listed, "0\n1\n2\n3\n", "3 is the directory that ls reads: {containment:?}");
+        has_no_other_descriptor(Program::new("/bin/ls"), &containment).await;
     }
+}
+
+/// SB-4: nor does one of those that a confinement needs: of grants, the door, the helper, the filters.
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn no_descriptor_is_inherited_by_what_is_confined() {
+    let (yard, file) = (Yard::new(), "file");
+    fs::write(yard.path().join(file), "").unwrap();
+    let granted = |confinement: Confinement| {
+        let file = yard.path().join(file);
+        confinement.grant(File::open(&file).unwrap(), &file, false).keep(yard.path().join("kept"))
+    };
+    let mut confinements = Vec::new();
+    if !confined::is_missing().await {
+        let within = || confined::within(&yard.path(), true);
+        confinements.extend([Confinement::new(), within(), granted(within()), within().door()]);
+    }
+    if !alone::is_missing() {
+        let within = || alone::within(&yard.path(), true);
+        confinements.extend([Confinement::new().landlock_alone(), within(), granted(within())]);
+    }
+    for confinement in confinements {
+        has_no_other_descriptor(Program::new("/bin/ls").confined(confinement), &helper()).await;
+    }
+}
+
+/// It has its three, however many of this process are open to be inherited.
+#[cfg(target_os = "linux")]
+pub(super) async fn has_no_other_descriptor(program: Program, containment: &Containment) {
+    let stray: Vec<File> = (0..3).map(|_| File::open("/dev/null").unwrap()).collect();
+    for stray in &stray {
+        rustix::io::fcntl_setfd(stray, rustix::io::FdFlags::empty()).unwrap();
+    }
+    let program = program.arg("/proc/self/fd");
+    let what = format!("{program:?} {containment:?}");
+    let listed = run(program, containment).await.0;
+    assert_eq!(listed, "0\n1\n2\n3\n", "3 is the directory that ls reads: {what}");
 }
 
 /// Standard input arrives whole, and ends when it is dropped.

@@ -2,8 +2,10 @@
 //! processes, which `TOOLYARD_CGROUP` names; without one they are skipped, and a limit that it lacks is too.
 
 use super::{
+    alone,
     confined::{is_missing, within},
     containments::{ENGINE, helper},
+    given::has_no_other_descriptor,
     yard::{Yard, run, until},
 };
 use std::{
@@ -13,7 +15,8 @@ use std::{
     time::Duration,
 };
 use toolyard_process::{
-    Cgroup, End, GroupLimits, Limit, NotStarted, Program, Report, landlock_alone_lacks, landlock_version,
+    Cgroup, Confinement, End, GroupLimits, Limit, NotStarted, Program, Report, landlock_alone_lacks,
+    landlock_version,
 };
 
 /// A delegated group of this test's own.
@@ -189,6 +192,21 @@ async fn a_group_is_not_left() {
     let look = "cat /proc/self/cgroup | grep ^0:; ls /sys/fs/cgroup; cat /proc/self/oom_score_adj; true";
     let (text, _) = delegated.shell(&yard, GroupLimits::default(), look).await;
     assert!(text.starts_with("0::/\n") && text.ends_with("1000\n"), "{text}");
+}
+
+/// SB-4: nor does it have a descriptor that leads to its group.
+#[tokio::test]
+async fn no_descriptor_of_a_group_is_inherited() {
+    let Some(delegated) = Delegated::new("descriptors").await else { return };
+    let yard = Yard::new();
+    let in_group = |confinement: Confinement| {
+        Program::new("/bin/ls").confined(confinement.cgroup(&delegated.open(), GroupLimits::default()))
+    };
+    has_no_other_descriptor(in_group(within(&yard.path(), true)), &helper()).await;
+    has_no_other_descriptor(in_group(within(&yard.path(), true).door()), &helper()).await;
+    if !alone::is_missing() {
+        has_no_other_descriptor(in_group(alone::within(&yard.path(), true)), &helper()).await;
+    }
 }
 
 /// SB-7: nothing is left of programs that are ended at any moment, nor of their groups; what runs beside them lives.
