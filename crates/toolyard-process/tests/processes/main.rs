@@ -15,6 +15,8 @@ mod compiled;
 mod confined;
 mod containments;
 #[cfg(target_os = "linux")]
+mod daemons;
+#[cfg(target_os = "linux")]
 mod doors;
 mod endings;
 mod given;
