@@ -10,6 +10,8 @@ mod alone;
 #[cfg(target_os = "linux")]
 mod calls;
 #[cfg(target_os = "linux")]
+mod changes;
+#[cfg(target_os = "linux")]
 mod compiled;
 #[cfg(target_os = "linux")]
 mod confined;
