@@ -26,4 +26,6 @@ mod given;
 mod groups;
 #[cfg(target_os = "linux")]
 mod helpers;
+#[cfg(target_os = "linux")]
+mod paths;
 mod yard;
