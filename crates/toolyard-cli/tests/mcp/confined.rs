@@ -18,14 +18,19 @@ use std::{
 
 /// Whether this machine cannot confine programs. Where tests must run, it has to.
 pub(crate) fn is_missing() -> bool {
+    lacks("process")
+}
+
+/// The same of any sandbox.
+pub(crate) fn lacks(sandbox: &str) -> bool {
+    let line_of = format!("in {sandbox:<12}not available: ");
     let checked = Command::new(env!("CARGO_BIN_EXE_toolyard")).arg("check").output().unwrap();
     let checked = String::from_utf8(checked.stdout).unwrap();
-    let Some(why) = checked.lines().find_map(|line| line.strip_prefix("in process     not available: "))
-    else {
+    let Some(why) = checked.lines().find_map(|line| line.strip_prefix(&*line_of)) else {
         return false;
     };
     assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{why}");
-    eprintln!("skipped: this machine cannot confine programs: {why}");
+    eprintln!("skipped: this machine has no sandbox '{sandbox}': {why}");
     true
 }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 
 mod calls;
+mod cancelled;
 mod client;
 mod confined;
 mod fetch;
