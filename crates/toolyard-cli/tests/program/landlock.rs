@@ -27,7 +27,7 @@ fn checked(file: &Path) -> String {
 }
 
 /// Whether this machine cannot confine programs so. Where tests must run, it has to.
-fn is_missing() -> bool {
+pub(crate) fn is_missing() -> bool {
     let checked = fed(program(&["check"]), "").stdout;
     let Some(why) = checked.lines().find_map(|line| line.strip_prefix("in landlock    not available: "))
     else {

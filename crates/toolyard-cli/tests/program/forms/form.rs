@@ -11,6 +11,7 @@ use std::{
 pub(super) enum Form {
     Host,
     Process,
+    Landlock,
     Remote,
     #[cfg(feature = "wasm")]
     Wasm,
@@ -24,6 +25,7 @@ impl Form {
         match self {
             Self::Host => "host",
             Self::Process => "process",
+            Self::Landlock => "landlock",
             Self::Remote => "remote",
             #[cfg(feature = "wasm")]
             Self::Wasm => "wasm",

@@ -24,6 +24,16 @@ pub(super) fn goes_on() -> String {
     print(1, "so far\n", 0).replace("(call $exit (i32.const 0))", "(loop $more (br $more))")
 }
 
+/// Prints a line to standard output, then one to standard error, and goes on for ever.
+pub(super) fn says_and_goes_on() -> String {
+    let body = "(i32.store (i32.const 0) (i32.const 1024)) (i32.store (i32.const 4) (i32.const 7))
+    (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))
+    (i32.store (i32.const 0) (i32.const 1031)) (i32.store (i32.const 4) (i32.const 6))
+    (drop (call $write (i32.const 2) (i32.const 0) (i32.const 1) (i32.const 8)))
+    (loop $more (br $more))";
+    command("so far\nready\n", body)
+}
+
 /// Prints a line and divides by zero.
 pub(super) fn traps() -> String {
     let divides = "(drop (i32.div_u (i32.const 1) (i32.load (i32.const 2048))))";
