@@ -255,7 +255,8 @@ fn ends_from_outside(seen: &Seen) {
     seen.says("so far");
 }
 
-/// What shells set by themselves, the home and the temporary directory that a sandbox gives, and the headers that every request has.
+/// What shells set by themselves, the home and the temporary directory that a sandbox gives, and the headers that every
+/// request has.
 const USUAL: [&str; 13] = [
     "PATH",
     "PWD",

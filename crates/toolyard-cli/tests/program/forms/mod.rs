@@ -7,12 +7,17 @@
 //!         └─ answer ─► remote                    a service that gives what the script would have meant
 //! ```
 //!
+//! Two more tables have the same forms: `cells`, of what greedy and hostile programs try, and `stopped`, of one that is
+//! interrupted.
+//!
 //! Each form and case prints a line that says what held, or why it cannot be. The features `wasm` and `micro-vm` add
 //! their forms. Another case is another entry of `CASES`; another form is one of `Form`.
 #![cfg(target_os = "linux")]
 
 mod cases;
+mod cells;
 mod form;
+mod greedy;
 #[cfg(feature = "wasm")]
 mod modules;
 mod seen;
