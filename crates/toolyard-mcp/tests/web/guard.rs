@@ -6,7 +6,7 @@ use crate::web::{
 };
 use serde_json::json;
 use std::process::Command;
-use toolyard_mcp::{ServerConfig, Servers};
+use toolyard_mcp::ServerConfig;
 
 /// A server that is named by an address of this machine, or as `localhost`, needs no permission.
 #[tokio::test]
@@ -49,7 +49,7 @@ async fn a_name_that_leads_inside_is_refused() {
         return;
     }
     let config = ServerConfig::http("s", format!("http://{name}:{}/mcp", web.port));
-    let said = Servers::start(vec![config]).await.err().unwrap().to_string();
+    let said = toolyard_mcp::Servers::start(vec![config]).await.err().unwrap().to_string();
     assert!(said.contains("set allow_private = true if it is meant to be reached"), "{said}");
     assert!(web.seen.lock().unwrap().is_empty());
 }
