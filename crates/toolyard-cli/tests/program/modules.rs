@@ -193,6 +193,20 @@ fn a_module_does_not_leave_what_is_granted() {
     }
 }
 
+/// SB-4: a file that is granted for writing is found by `check`, before any call is refused for it.
+#[test]
+fn check_finds_a_file_that_a_module_cannot_be_given() {
+    let more = "side_effects = \"write\"\n[policy.capabilities]\nfs = [\"rw:x\"]";
+    let yard = Yard::new("module-check-file", &assemble(ECHO), more);
+    fs::write(yard.work().join("x"), "text").unwrap();
+    let why = "sandbox 'wasm' cannot be given 'x', which is a file: a module writes in directories, so grant its \
+               directory";
+    let warning = format!("warning: tool 't': {why}: its calls will fail with sandbox_error");
+    let checked = yard.command(&["check"]).stdout;
+    assert!(checked.lines().any(|line| line == warning), "{checked}");
+    assert!(message(&yard.result()).starts_with(why));
+}
+
 /// SM-2: a file that is an argument is there for reading, and nothing beside it; what cannot be given is refused by name.
 #[test]
 fn a_file_by_itself_is_there_to_read() {
