@@ -2,6 +2,7 @@
 
 use crate::{
     client::{Person, Yard, text, until, working_in},
+    missing::skip,
     place::dir,
     real,
 };
@@ -29,8 +30,7 @@ pub(crate) fn lacks(sandbox: &str) -> bool {
     let Some(why) = checked.lines().find_map(|line| line.strip_prefix(&*line_of)) else {
         return false;
     };
-    assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{why}");
-    eprintln!("skipped: this machine has no sandbox '{sandbox}': {why}");
+    skip(&format!("this machine has no sandbox '{sandbox}': {why}"));
     true
 }
 

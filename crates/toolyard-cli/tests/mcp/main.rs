@@ -18,4 +18,4 @@ mod servers;
 #[path = "../shared/mod.rs"]
 mod shared;
 
-use shared::{inn, place};
+use shared::{inn, missing, place};

@@ -1,10 +1,11 @@
 //! Limits of all processes of a call together. Those that are kept need a delegated group of cgroup v2, which
-//! `TOOLYARD_CGROUP` names.
+//! `TOOLYARD_CGROUP` names; without one they are skipped, unless CI=true.
 
 use crate::{
     child::{Done, fed, program},
     confined::is_missing,
     inn::Inn,
+    missing::skip,
     place::dir,
 };
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ use std::{
 /// A delegated group; `None` if there is none, or nothing can be confined.
 fn delegated() -> Option<String> {
     let Ok(path) = std::env::var("TOOLYARD_CGROUP") else {
-        eprintln!("skipped: TOOLYARD_CGROUP names no delegated group");
+        skip("TOOLYARD_CGROUP names no delegated group");
         return None;
     };
     (!is_missing()).then_some(path)

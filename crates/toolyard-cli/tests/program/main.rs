@@ -44,4 +44,6 @@ mod way_out;
 
 #[cfg(unix)]
 use shared::inn;
+#[cfg(target_os = "linux")]
+use shared::missing;
 use shared::{child, place, service, workspace};

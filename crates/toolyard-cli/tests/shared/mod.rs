@@ -4,6 +4,7 @@
 pub(crate) mod child;
 #[cfg(unix)]
 pub(crate) mod inn;
+pub(crate) mod missing;
 pub(crate) mod place;
 pub(crate) mod service;
 pub(crate) mod workspace;

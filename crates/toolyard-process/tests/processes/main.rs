@@ -27,5 +27,7 @@ mod groups;
 #[cfg(target_os = "linux")]
 mod helpers;
 #[cfg(target_os = "linux")]
+mod missing;
+#[cfg(target_os = "linux")]
 mod paths;
 mod yard;
