@@ -43,7 +43,9 @@ pub use record::{
     QuestionRecord, RecordError, Recorder, Recovered, SessionRecord, SessionTerms, VerdictRecord,
 };
 pub use record::{EventSink, EventWriter, Received, Subscription};
-pub use session::{ForkError, ForkPolicy, Priority, Session, SessionOptions, SubAgents, Turn};
+pub use session::{
+    ForkError, ForkPolicy, Priority, Session, SessionCeiling, SessionOptions, SubAgents, Turn,
+};
 pub use tasks::{Blocking, BlockingThreads, Spawner};
 pub use tool::tool_fn;
 pub use tool::{RegisterError, Registry, Schema, SchemaError, SchemaWarning, ToolEntry};

@@ -6,7 +6,7 @@ mod settings;
 mod turn;
 
 pub use fork::{ForkError, ForkPolicy, SubAgents};
-pub use options::{Priority, SessionOptions};
+pub use options::{Priority, SessionCeiling, SessionOptions};
 pub use turn::Turn;
 
 use crate::{

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use std::{collections::BTreeMap, num::NonZeroUsize, time::Duration};
 use toolyard::{
     Budget, Budgets, Capabilities, ConfirmationMode, Confirmations, FsGrant, FsMode, HostPattern,
-    SessionOptions, SideEffects,
+    SessionCeiling, SessionOptions, SideEffects,
 };
 use utoipa::ToSchema;
 
@@ -155,18 +155,16 @@ pub(super) struct LimitNumbers {
 }
 
 impl LimitNumbers {
-    pub(super) fn apply(self, mut options: SessionOptions, token: Budgets) -> SessionOptions {
-        if let Some(most) = self.max_in_flight {
-            options = options.max_in_flight(most);
-        }
-        if let Some(most) = self.tree_max_in_flight {
-            options = options.tree_max_in_flight(most);
-        }
+    pub(super) fn apply(self, options: SessionOptions, token: Budgets) -> SessionOptions {
         let calls = |most: Option<u64>| most.map_or_else(Budget::default, Budget::calls);
         let asked = Budgets::default()
             .turn(calls(self.turn_calls))
             .session(calls(self.session_calls))
             .tree(calls(self.tree_calls));
-        options.budgets(token.min(asked))
+        options.at_most(SessionCeiling {
+            max_in_flight: self.max_in_flight,
+            tree_max_in_flight: self.tree_max_in_flight,
+            budgets: token.min(asked),
+        })
     }
 }

@@ -32,6 +32,18 @@ impl Priority {
     }
 }
 
+/// What a session may run at once and spend at most, whatever its other settings and those of its engine are. What is not
+/// set bounds nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SessionCeiling {
+    /// Calls of the session that run at once, over all classes (CL-6).
+    pub max_in_flight: Option<NonZeroUsize>,
+    /// Calls that run at once in the session and all its forks together (CL-6).
+    pub tree_max_in_flight: Option<NonZeroUsize>,
+    /// What it may spend (RT-11).
+    pub budgets: Budgets,
+}
+
 /// The settings in which one session differs from its engine.
 #[derive(Clone, Default)]
 #[non_exhaustive]
@@ -40,6 +52,7 @@ pub struct SessionOptions {
     pub(crate) tree_max_in_flight: Option<NonZeroUsize>,
     pub(crate) priority: Priority,
     pub(crate) budgets: Option<Budgets>,
+    pub(crate) ceiling: Option<SessionCeiling>,
     pub(crate) resources: Resources,
     pub(crate) scope: Option<Arc<dyn PathScope>>,
     pub(crate) narrowing: Narrowing,
@@ -85,6 +98,28 @@ impl SessionOptions {
         self
     }
 
+    /// Bounds it by the smaller of what it would have otherwise, by its own settings or the engine's, and this: for what
+    /// somebody asks for who must not get more than he was given.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// use toolyard::{Budget, Budgets, Call, Engine, SessionCeiling, SessionOptions, ToolContext, ToolSpec, tool_fn};
+    /// let echo = tool_fn(ToolSpec::pure("echo"), |(): (), _: ToolContext| async { Ok("") });
+    /// let budgets = |calls| Budgets::default().session(Budget::calls(calls));
+    /// let engine = Engine::builder().tool(echo).budgets(budgets(1)).build().await.unwrap();
+    /// let asked = SessionCeiling { budgets: budgets(100), ..SessionCeiling::default() };
+    /// let session = engine.open("demo", SessionOptions::default().at_most(asked)).unwrap();
+    /// assert!(session.call(Call::new("1", "echo", "{}")).await.status.is_ok());
+    /// assert!(session.call(Call::new("2", "echo", "{}")).await.status.is_err()); // the engine's budget is the smaller one
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn at_most(mut self, ceiling: SessionCeiling) -> Self {
+        self.ceiling = Some(ceiling);
+        self
+    }
+
     /// Sets which of its calls need confirmation, replacing the engine's setting (PO-3).
     #[must_use]
     pub fn confirmations(mut self, confirmations: Confirmations) -> Self {
@@ -118,6 +153,22 @@ impl SessionOptions {
     /// What the session will have, with the engine's settings for what these leave open. Asks the workspace for its
     /// root, which is code of the embedder.
     pub(crate) fn prepared(self, engine: &Services) -> PreparedOptions {
+        self.under_ceiling(engine).settled(engine)
+    }
+
+    /// With its ceiling as settings of its own.
+    fn under_ceiling(mut self, engine: &Services) -> Self {
+        let Some(ceiling) = self.ceiling.take() else { return self };
+        let smaller =
+            |own: Option<NonZeroUsize>, most: Option<NonZeroUsize>| own.into_iter().chain(most).min();
+        self.max_in_flight = smaller(self.max_in_flight.or(engine.max_in_flight), ceiling.max_in_flight);
+        self.tree_max_in_flight =
+            smaller(self.tree_max_in_flight.or(engine.tree_max_in_flight), ceiling.tree_max_in_flight);
+        self.budgets = Some(self.budgets.unwrap_or(engine.budgets).min(ceiling.budgets));
+        self
+    }
+
+    fn settled(self, engine: &Services) -> PreparedOptions {
         let (terms, is_named) = (engine.recorder.is_some().then(|| self.terms()), !self.is_unnamed);
         let scope = self.scope.map(Contained::new).or_else(|| engine.scope.clone());
         let root = scope.as_ref().map(|scope| scope.root());
