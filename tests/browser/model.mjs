@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
+import { Desk } from "../../crates/toolyard-page/assets/js/desk.js";
 import { Log } from "../../crates/toolyard-page/assets/js/log.js";
 import { reason } from "../../crates/toolyard-page/assets/js/reasons.js";
 import { Scale } from "../../crates/toolyard-page/assets/js/scale.js";
@@ -102,4 +103,20 @@ test("what is seen stays within the whole, and follows it only if all of it was 
   scale.pan(100);
   assert.deepEqual([scale.from, scale.to], [3000, 4000]);
   assert.ok(scale.ticks().every(({ moment }) => moment >= 3000 && moment <= 4000));
+});
+
+test("what was loaded of a question stays while it asks for the same, and is loaded again when it does not", async () => {
+  const listed = { request_id: "1", session: "a", digest: "d", arguments: null, changes: null, sheet: [], expires_ms: 1 };
+  const whole = { ...listed, arguments: { path: "x" }, changes: "+ x", sheet: [{ label: "path", lines: ["x"] }] };
+  let digest = "d";
+  const answer = (path) => (path === "/confirmations" ? { confirmations: [{ ...listed, digest, expires_ms: 2 }] } : whole);
+  const desk = new Desk({ get: async (path) => answer(path) }, () => {});
+  await desk.load();
+  await desk.whole(desk.open.get("1"));
+  await desk.load();
+  const { isWhole, changes, expires_ms } = desk.open.get("1");
+  assert.deepEqual([isWhole, changes, expires_ms], [true, "+ x", 2]);
+  digest = "another";
+  await desk.load();
+  assert.equal(desk.open.get("1").isWhole, false);
 });

@@ -25,7 +25,10 @@ export class Desk {
     // One that nobody has answered is asked again under its id, as after an edit that may not run.
     if (at >= 0) this.settled.splice(at, 1);
     const known = this.open.get(question.request_id);
-    this.open.set(question.request_id, { ...known, ...question });
+    // A list has less than was loaded of the same call; of another call nothing that was loaded holds.
+    const isSame = known?.isWhole && known.digest === question.digest;
+    const { refused, expires_ms } = question;
+    this.open.set(question.request_id, isSame ? { ...question, ...known, refused, expires_ms } : { ...known, ...question, isWhole: false });
   }
 
   /** Loads everything about one question: whole arguments, changes, what will run. */
@@ -114,7 +117,7 @@ export class Desk {
       return code === "expired" ? "Too late: the time to answer has run out" : "The question was withdrawn";
     }
     if (code === "digest_mismatch" && body.question) {
-      this.open.set(question.request_id, { ...body.question, note: "What would run has changed. Look at it again before you answer." });
+      this.open.set(question.request_id, { ...body.question, isWhole: true, note: "What would run has changed. Look at it again before you answer." });
       this.onChange();
       return "What would run has changed";
     }

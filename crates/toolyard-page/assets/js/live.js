@@ -15,6 +15,9 @@ import { Turns } from "./turns.js";
 
 const STATUS_EVERY_MS = 2_000;
 
+/** How many pages of sessions are loaded at most; the events tell of what happens in the others. */
+const SESSION_PAGES_MAX = 20;
+
 /** How often the page is drawn: big turns less often, so that what scrolls stays fluid. */
 const DRAW_MS = 120;
 const DRAW_BIG_MS = 500;
@@ -101,8 +104,11 @@ class Live {
   }
 
   async load() {
-    const { sessions } = await this.api.get("/sessions?limit=200");
-    for (const session of sessions) addSession(this.log, session);
+    for (let page = 0, next = ""; page < SESSION_PAGES_MAX && next !== null; page += 1) {
+      const found = await this.api.get(`/sessions${next && `?cursor=${encodeURIComponent(next)}`}`);
+      for (const session of found.sessions) addSession(this.log, session);
+      next = found.next;
+    }
     const { turns } = await this.api.get("/turns?limit=200");
     for (const turn of turns.toReversed()) addStub(this.log, turn, this.startedMs);
     await this.desk.load();
