@@ -176,7 +176,7 @@ fn tell(args: &ServeArgs, server: &Server, address: SocketAddr, secret: Option<&
         }
         if args.open_call {
             anstream::eprintln!(
-                "  calls  need no token; nobody is asked, so calls that need approval are refused"
+                "  calls  need no token; where no token may approve, calls that need approval are refused"
             );
         }
     }

@@ -4,7 +4,7 @@ use crate::{
     access::{Access, Caller},
     book::{Book, Served, no_session},
     front::Front,
-    http::{Answered, Bodies, Streams},
+    http::{Answered, Bodies, Places},
     notify::{Counts, Teller},
     options::ServerOptions,
     problem::Problem,
@@ -33,7 +33,8 @@ pub(crate) struct Shared {
     pub(crate) options: ServerOptions,
     pub(crate) book: Book,
     pub(crate) answered: Answered,
-    pub(crate) streams: Streams,
+    pub(crate) streams: Places,
+    pub(crate) connections: Places,
     pub(crate) bodies: Bodies,
     pub(crate) gateways: Gateways,
     pub(crate) started_ms: u64,
@@ -77,7 +78,8 @@ impl App {
         let clients = front.clients().clone();
         Self(Arc::new(Shared {
             gateways: Gateways::new(engine.clone(), clients, options.clients, stop.clone()),
-            streams: Streams::new(options.bounds.streams_max),
+            streams: Places::new(options.bounds.streams_max, "streams"),
+            connections: Places::new(options.bounds.connections_of_token_max, "connections"),
             bodies: Bodies::new(options.bounds.body_bytes_max, options.bounds.bodies_bytes_max),
             engine,
             front,
@@ -115,7 +117,7 @@ impl App {
         for served in
             self.book.list(None, usize::MAX, |served| !served.is_closing() && served.is_idle(within))
         {
-            if !self.front.questions().has_any(served.id()) {
+            if self.front.questions().count_of(served.id()) == 0 {
                 tracing::info!(session = %served.id(), "closed a session that nothing has happened in");
                 served.close();
             }
@@ -125,7 +127,9 @@ impl App {
 
     /// Forgets the sessions that have closed.
     pub(crate) fn forget_closed(&self) {
-        self.book.forget_closed(|id| self.engine.find(id).is_some());
+        for id in self.book.forget_closed(|id| self.engine.find(id).is_some()) {
+            self.front.questions().forget(&id);
+        }
     }
 
     /// A session that this caller may see: its own, or any for those who look after all (HT-7).

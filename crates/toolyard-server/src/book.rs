@@ -72,12 +72,15 @@ impl Book {
         self.0.lock().len()
     }
 
-    /// Forgets the closing sessions that nothing runs in any more, by what the engine says of them.
-    pub(crate) fn forget_closed(&self, is_open: impl Fn(&SessionId) -> bool) {
-        let over: Vec<_> = self.list(None, usize::MAX, Served::is_closing);
-        for served in over.into_iter().filter(|served| !is_open(served.id())) {
-            self.0.lock().remove(served.id().as_str());
+    /// Forgets the closing sessions that nothing runs in any more, by what the engine says of them, and returns them.
+    pub(crate) fn forget_closed(&self, is_open: impl Fn(&SessionId) -> bool) -> Vec<SessionId> {
+        let closing = self.list(None, usize::MAX, Served::is_closing);
+        let over: Vec<_> =
+            closing.iter().map(|served| served.id().clone()).filter(|id| !is_open(id)).collect();
+        for id in &over {
+            self.0.lock().remove(id.as_str());
         }
+        over
     }
 }
 

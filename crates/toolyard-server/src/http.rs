@@ -4,12 +4,14 @@ mod answered;
 mod bodies;
 mod extract;
 mod guard;
+mod held;
+mod places;
 mod request_id;
-mod streams;
 
 pub(crate) use answered::{Answered, once};
 pub(crate) use bodies::Bodies;
 pub(crate) use extract::{Json, PathOf, QueryOf, admit, expect_type};
 pub(crate) use guard::Hosts;
+pub(crate) use held::Held;
+pub(crate) use places::{Place, Places};
 pub(crate) use request_id::{HEADER as REQUEST_ID, Number};
-pub(crate) use streams::{Place, Streams};

@@ -18,12 +18,16 @@ pub struct Bounds {
     pub bodies_bytes_max: usize,
     /// Connections on which a request with a token was admitted. A request on a further one has status 503.
     pub connections_max: usize,
+    /// Those of each token. A request on a further one has status 429.
+    pub connections_of_token_max: usize,
     /// Connections on which none was. A new one closes the oldest of them.
     pub strangers_max: usize,
     /// Streams of events that are open at once, of each token. Further ones have status 429.
     pub streams_max: usize,
     /// Sessions that are open at once, of each token. Further ones have status 429.
     pub sessions_max: usize,
+    /// Questions about calls of each token that wait for an answer. Calls that need a further one are refused.
+    pub questions_max: usize,
     /// Turns of a session that have not ended. Further ones have status 429.
     pub turns_open_max: usize,
     /// Turns of a session that are kept after their end; older ones have status 410.
@@ -40,9 +44,11 @@ impl Default for Bounds {
             body_bytes_max: 16 << 20,
             bodies_bytes_max: 256 << 20,
             connections_max: 4096,
+            connections_of_token_max: 3072,
             strangers_max: 512,
             streams_max: 2048,
             sessions_max: 4096,
+            questions_max: 4096,
             turns_open_max: 1024,
             turns_kept_max: 1000,
             results_bytes_max: 64 << 20,

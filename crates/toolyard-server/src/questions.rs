@@ -8,6 +8,7 @@
 
 mod announced;
 mod settled;
+mod tally;
 
 pub(crate) use settled::{How, Settled};
 
@@ -20,10 +21,11 @@ use std::{
     pin::pin,
     sync::{
         OnceLock,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     task::Poll,
 };
+use tally::Tally;
 use toolyard::{
     Answer, AnswerError, ApprovalDesk, ApprovalRequest, Approver as _, CallDigest, Event, EventKind, Receipt,
     RequestId, SessionId,
@@ -45,6 +47,8 @@ pub(crate) struct Questions {
     state: Mutex<State>,
     /// Nobody can answer: every question ends at once (HT-6).
     has_nobody: AtomicBool,
+    /// How many of each owner may be open.
+    most: AtomicUsize,
     /// Where those are put that somebody elsewhere is told of (HT-5).
     outbox: OnceLock<Outbox>,
 }
@@ -55,12 +59,28 @@ struct State {
     /// Answers that the engine has, and has not taken yet.
     given: HashMap<RequestId, Answer>,
     settled: SettledQuestions,
+    tally: Tally,
 }
 
 impl Questions {
     /// Says whether there is anybody to ask.
     pub(crate) fn set_audience(&self, has_approvers: bool) {
         self.has_nobody.store(!has_approvers, Ordering::Relaxed);
+    }
+
+    /// Sets how many questions of each owner may be open (HT-10).
+    pub(crate) fn set_most(&self, most: usize) {
+        self.most.store(most, Ordering::Relaxed);
+    }
+
+    /// Says whose the questions of a session are.
+    pub(crate) fn belong(&self, session: SessionId, owner: &str) {
+        self.state.lock().tally.belongs(session, owner);
+    }
+
+    /// Forgets whose the questions of a session were that is gone.
+    pub(crate) fn forget(&self, session: &SessionId) {
+        self.state.lock().tally.forget(session);
     }
 
     /// Takes notice of an event: who reads it may answer before the question is here.
@@ -86,6 +106,12 @@ impl Questions {
         if self.has_nobody.load(Ordering::Relaxed) {
             self.announced.remove(request.id());
             return Answer::nobody();
+        }
+        let most = self.most.load(Ordering::Relaxed);
+        if !self.state.lock().tally.add(request.session(), request.turn(), most) {
+            self.announced.remove(request.id());
+            let why = format!("{most} questions are open already: call again when some have been answered");
+            return Answer::deny("server").because(why);
         }
         // Polled once before it is shown here: whoever sees a question finds it on the desk.
         let mut asking = pin!(self.desk.ask(request));
@@ -154,22 +180,18 @@ impl Questions {
     }
 
     /// How many questions are open.
-    pub(crate) fn count(&self, wanted: impl Fn(&Asked) -> bool) -> usize {
-        self.state.lock().open.values().filter(|asked| wanted(asked)).count()
+    pub(crate) fn count(&self) -> usize {
+        self.state.lock().open.len()
+    }
+
+    /// How many are open in a session.
+    pub(crate) fn count_of(&self, session: &SessionId) -> usize {
+        self.state.lock().tally.of_session(session)
     }
 
     /// Whether a turn waits for an answer.
     pub(crate) fn waits(&self, session: &SessionId, turn: u64) -> bool {
-        self.state
-            .lock()
-            .open
-            .values()
-            .any(|asked| asked.request.session() == session && asked.request.turn() == turn)
-    }
-
-    /// Whether a session waits for an answer.
-    pub(crate) fn has_any(&self, session: &SessionId) -> bool {
-        self.state.lock().open.values().any(|asked| asked.request.session() == session)
+        self.state.lock().tally.of_turn(session, turn) > 0
     }
 
     /// Whether a question waits for its answer.
@@ -195,6 +217,7 @@ impl Questions {
 impl State {
     fn settle(&mut self, id: RequestId, how: How) {
         let Some(asked) = self.open.remove(&id) else { return };
+        self.tally.remove(asked.request.session(), asked.request.turn());
         let now = wall::now_ms();
         let how = match how {
             How::Withdrawn if now >= asked.expires_ms => How::Expired,

@@ -100,6 +100,7 @@ impl Server {
         };
         let access = Access::new(tokens, link, options.anybody.clone());
         front.questions().set_audience(access.has_approvers());
+        front.questions().set_most(options.bounds.questions_max);
         let counts = Arc::<Counts>::default();
         let told = options.notify.as_ref().map(|notify| Teller::new(notify, &counts)).transpose()?;
         let (teller, told) = match told {
@@ -159,6 +160,12 @@ impl Server {
         self.app.code.as_ref().map(|code| format!("{}/#code={code}", self.url(address)))
     }
 
+    /// Closes the sessions in which nothing has happened for as long as is [allowed](crate::Bounds::idle_timeout), and
+    /// forgets those that have closed (HT-4). While it [serves](Self::serve) it does so every 10 s.
+    pub fn sweep(&self) {
+        self.app.sweep();
+    }
+
     /// Starts nothing new from now on, and says so at `/readyz`: the engine is about to shut down.
     pub fn drain(&self) {
         self.app.drain();
@@ -194,7 +201,8 @@ impl Server {
             match accepted {
                 Ok((stream, _)) => {
                     let (seat, tls) = (connections.accept(), self.app.options.tls.clone());
-                    open.spawn(connection::serve(stream, seat, tls, service.clone(), stop.clone()));
+                    let (stop, held) = (stop.clone(), open.token());
+                    tokio::spawn(connection::serve(stream, seat, tls, service.clone(), stop, held));
                 }
                 // Too many open files, for example, which passes when others are closed.
                 Err(error) => {

@@ -48,9 +48,11 @@ pub(super) fn read(
     let bounds = &mut server.bounds;
     for (key, bound) in [
         ("connections", &mut bounds.connections_max),
+        ("connections_of_token", &mut bounds.connections_of_token_max),
         ("strangers", &mut bounds.strangers_max),
         ("streams", &mut bounds.streams_max),
         ("sessions", &mut bounds.sessions_max),
+        ("questions", &mut bounds.questions_max),
         ("turns_open", &mut bounds.turns_open_max),
         ("turns_kept", &mut bounds.turns_kept_max),
     ] {

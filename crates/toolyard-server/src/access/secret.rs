@@ -2,22 +2,14 @@
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use sha2::{Digest as _, Sha256};
-use std::{
-    fmt,
-    hash::{BuildHasher as _, RandomState},
-    str::FromStr,
-};
+use std::{fmt, str::FromStr};
 use subtle::ConstantTimeEq as _;
 
 /// A new secret: 32 bytes that nobody guesses, as text after a prefix that says what it is for.
 pub(crate) fn fresh(prefix: &str) -> String {
-    // The standard library's hashers are keyed with 128 bits of the machine's randomness each; hashing several of them
-    // gives bytes from which none of the keys follows.
-    let random = (0..8_u64).fold(Sha256::new(), |hash, part| {
-        hash.chain_update(RandomState::new().hash_one(part).to_be_bytes())
-            .chain_update(RandomState::new().hash_one(!part).to_be_bytes())
-    });
-    format!("{prefix}{}", BASE64_URL_SAFE_NO_PAD.encode(random.finalize()))
+    let mut random = [0; 32];
+    getrandom::fill(&mut random).expect("every system that this is built for has randomness");
+    format!("{prefix}{}", BASE64_URL_SAFE_NO_PAD.encode(random))
 }
 
 /// The SHA-256 of a secret.

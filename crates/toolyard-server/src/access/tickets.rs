@@ -11,6 +11,9 @@ pub(crate) const TICKET_LIFE: Duration = Duration::from_secs(30);
 /// How many unused tickets there are at most; a further one displaces the oldest.
 const TICKETS_MAX: usize = 4096;
 
+/// How many unused tickets of a token there are at most; a further one displaces its oldest.
+const TICKETS_OF_TOKEN_MAX: usize = 64;
+
 /// The unused tickets, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Tickets(Mutex<VecDeque<Ticket>>);
@@ -30,6 +33,12 @@ impl Tickets {
         let mut all = self.0.lock();
         while all.len() >= TICKETS_MAX || all.front().is_some_and(|oldest| oldest.until <= now) {
             all.pop_front();
+        }
+        let own = |ticket: &Ticket| Arc::ptr_eq(&ticket.token, &token);
+        if all.iter().filter(|ticket| own(ticket)).count() >= TICKETS_OF_TOKEN_MAX
+            && let Some(oldest) = all.iter().position(own)
+        {
+            all.remove(oldest);
         }
         all.push_back(Ticket { hash: SecretHash::of(&ticket), until: now + TICKET_LIFE, token });
         ticket
@@ -59,7 +68,9 @@ mod tests {
         assert!(tickets.redeem(&used).is_some() && tickets.redeem(&used).is_none());
         tokio::time::advance(TICKET_LIFE).await;
         assert!(tickets.redeem(&late).is_none());
+        let other = tickets.issue(Arc::new(Token::new("b", SecretHash::of("b"), [Scope::Observe])));
         (0..3 * TICKETS_MAX).for_each(|_| drop(tickets.issue(token.clone())));
-        assert_eq!(tickets.0.lock().len(), TICKETS_MAX);
+        assert_eq!(tickets.0.lock().len(), TICKETS_OF_TOKEN_MAX + 1);
+        assert!(tickets.redeem(&other).is_some(), "one token displaces only its own");
     }
 }

@@ -4,7 +4,14 @@ use super::turns::{TurnBounds, Turns};
 use crate::{access::Token, problem::Problem, wall};
 use axum::http::StatusCode;
 use parking_lot::Mutex;
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 use tokio::time::Instant;
 use toolyard::{ForkPolicy, Session, SessionId};
 
@@ -33,6 +40,17 @@ pub(crate) struct Served {
     /// By path; empty once it is closing.
     agents: Mutex<BTreeMap<String, Session>>,
     pub(crate) turns: Turns,
+    /// How many calls run that are no turns.
+    calls: Arc<AtomicUsize>,
+}
+
+/// A call that is no turn, while it runs.
+pub(crate) struct CallGuard(Arc<AtomicUsize>);
+
+impl Drop for CallGuard {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// When somebody last did something in a session.
@@ -55,6 +73,7 @@ impl Served {
             opened_ms: wall::now_ms(),
             active: Mutex::new(Active::now()),
             turns: Turns::new(opened.bounds),
+            calls: Arc::default(),
             agents: Mutex::new([(ROOT.to_owned(), session)].into()),
             opened,
         }
@@ -83,7 +102,20 @@ impl Served {
 
     /// Whether nothing has happened in it for this long, and nothing is going on.
     pub(crate) fn is_idle(&self, within: Duration) -> bool {
-        !self.turns.is_busy() && self.active.lock().at.elapsed() >= within
+        let is_busy = self.turns.is_busy() || self.calls.load(Ordering::Relaxed) > 0;
+        !is_busy && self.active.lock().at.elapsed() >= within
+    }
+
+    /// Notes that a call begins that is no turn.
+    ///
+    /// # Errors
+    /// A [`Problem`]: as many run as there may be open turns.
+    pub(crate) fn begin_call(&self) -> Result<CallGuard, Problem> {
+        let begun = CallGuard(self.calls.clone());
+        if self.calls.fetch_add(1, Ordering::Relaxed) >= self.opened.bounds.open_max {
+            return Err(Problem::too_many("this session has too many calls at once: wait for some to end"));
+        }
+        Ok(begun)
     }
 
     pub(crate) fn is_closing(&self) -> bool {
@@ -95,13 +127,17 @@ impl Served {
         let path = path.unwrap_or(ROOT);
         let agents = self.agents.lock();
         if agents.is_empty() {
-            let detail = format!("the session '{}' is closing", self.id);
-            return Err(Problem::new(StatusCode::CONFLICT, "session_closing", detail));
+            return Err(self.is_closed());
         }
         agents
             .get(path)
             .cloned()
             .ok_or_else(|| Problem::not_found(format!("agent '{}'", path.escape_debug())))
+    }
+
+    fn is_closed(&self) -> Problem {
+        let detail = format!("the session '{}' is closing", self.id);
+        Problem::new(StatusCode::CONFLICT, "session_closing", detail)
     }
 
     /// The paths of its agents.
@@ -121,7 +157,13 @@ impl Served {
             error => Problem::new(StatusCode::CONFLICT, "not_forked", error),
         })?;
         let path = child.agent().as_str().to_owned();
-        self.agents.lock().insert(path.clone(), child);
+        let mut agents = self.agents.lock();
+        if agents.is_empty() {
+            drop(agents);
+            child.cancel(); // the session has closed meanwhile
+            return Err(self.is_closed());
+        }
+        agents.insert(path.clone(), child);
         Ok(path)
     }
 

@@ -7,7 +7,7 @@
 
 use crate::wall;
 use parking_lot::Mutex;
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use tokio::{sync::Notify, time::interval};
 use tokio_util::sync::CancellationToken;
 use toolyard::{Outcome, Turn};
@@ -57,6 +57,8 @@ struct State {
     format: Format,
     calls: usize,
     is_cancelled: bool,
+    /// The calls whose cancel is brought until it reaches them.
+    cancelling: BTreeSet<u32>,
     /// `None` once it has ended.
     turn: Option<Arc<Turn>>,
     ended: Option<Arc<Ended>>,
@@ -65,7 +67,15 @@ struct State {
 impl ServedTurn {
     pub(crate) fn new(turn: Arc<Turn>, agent: String, phase: Phase, format: Format, calls: usize) -> Self {
         let number = turn.number();
-        let state = State { phase, format, calls, is_cancelled: false, turn: Some(turn), ended: None };
+        let state = State {
+            phase,
+            format,
+            calls,
+            is_cancelled: false,
+            cancelling: BTreeSet::new(),
+            turn: Some(turn),
+            ended: None,
+        };
         Self {
             number,
             agent,
@@ -153,6 +163,25 @@ impl ServedTurn {
         }
     }
 
+    /// Waits for another turn, until that has ended or goes on no more, or this one is cancelled (HT-3).
+    pub(crate) async fn until_its_turn(&self, after: &Self) {
+        tokio::select! {
+            () = after.until(|state| state.turn.is_none()) => {}
+            () = self.until(|state| state.is_cancelled) => {}
+        }
+    }
+
+    async fn until(&self, is_so: impl Fn(&State) -> bool) {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if is_so(&self.state.lock()) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
     /// The results so far, one place per call that is known.
     pub(crate) fn outcomes(&self) -> Vec<Option<Outcome>> {
         let (turn, ended) = {
@@ -171,13 +200,14 @@ impl ServedTurn {
         let Some(turn) = self.engine_turn() else { return false };
         self.state.lock().is_cancelled = true;
         turn.cancel();
+        self.changed.notify_waiters();
         true
     }
 
     /// Cancels one of its calls, if that has not ended. A cancel that comes before its call has passed the gate, or while
     /// the turn waits for another one, reaches it later.
     pub(crate) fn cancel_call(self: Arc<Self>, index: u32) {
-        if self.has_cancelled(index) {
+        if self.has_cancelled(index) || !self.state.lock().cancelling.insert(index) {
             return;
         }
         tokio::spawn(async move {
@@ -205,6 +235,7 @@ impl ServedTurn {
             if state.phase == Phase::Broken { state.turn.take() } else { None }
         };
         drop(turn); // outside of the lock
+        self.changed.notify_waiters();
     }
 }
 

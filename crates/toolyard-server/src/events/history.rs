@@ -109,6 +109,10 @@ impl State {
             self.sessions.insert(id.clone(), OfSession::default());
         }
         let session = self.sessions.get_mut(id).expect("it is there or was inserted");
+        if matches!(event.event().kind, EventKind::SessionOpened) {
+            // The name was another session's before, whose events are nobody's who has it now (HT-7).
+            session.log = Log::default();
+        }
         session.is_closed = matches!(event.event().kind, EventKind::SessionClosed);
         session.log.push(event.clone());
         if session.log.len() > SESSION_EVENTS_MAX {
@@ -195,6 +199,17 @@ mod tests {
         assert_eq!(history.after(&Source::All, 0).unwrap_err(), Lost(3 * most - all));
         assert_eq!(history.after(&Source::Session("a".into()), 5).unwrap_err(), Lost(3 * most - session));
         assert_eq!(positions(history.after(&Source::All, 3 * most - 1)), [3 * most]);
+    }
+
+    /// HT-7: whoever has the name of a session that has closed reads nothing of that one.
+    #[test]
+    fn a_name_that_is_taken_again_has_no_past() {
+        let history = History::default();
+        history.add(&event("a", 1, EventKind::SessionOpened));
+        history.add(&event("a", 2, EventKind::SessionClosed));
+        history.add(&event("a", 3, EventKind::SessionOpened));
+        assert_eq!(positions(history.after(&Source::Session("a".into()), 0)), [3]);
+        assert_eq!(positions(history.after(&Source::All, 0)), [1, 2, 3]);
     }
 
     /// HT-10: nothing is kept of a closed session once its events are gone.

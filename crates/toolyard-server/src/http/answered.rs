@@ -43,7 +43,9 @@ pub(crate) struct Answered(Mutex<Answers>);
 
 #[derive(Debug, Default)]
 struct Answers {
+    /// Those of requests that are being done are among them, of which there are no more than requests at once.
     by_place: HashMap<Place, Known>,
+    /// Those that are there, the oldest first.
     order: VecDeque<Place>,
     bytes: usize,
 }
@@ -90,15 +92,24 @@ impl Answered {
         }
         let (tell, answer) = watch::channel(None);
         state.by_place.insert(place, Known { body, answer });
-        state.order.push_back(place);
-        state.shrink();
         Found::New(tell)
     }
 
+    /// Keeps an answer, unless the request may be sent again.
     fn keep(&self, place: Place, answer: &Answer) {
         let mut state = self.0.lock();
-        state.bytes += answer.body.len();
-        if answer.is_final() { state.shrink() } else { state.forget(&place, answer.body.len()) }
+        if answer.is_final() {
+            state.order.push_back(place);
+            state.bytes += answer.body.len();
+            state.shrink();
+        } else {
+            state.by_place.remove(&place);
+        }
+    }
+
+    /// Forgets a request that broke off.
+    fn forget(&self, place: &Place) {
+        self.0.lock().by_place.remove(place);
     }
 }
 
@@ -110,12 +121,6 @@ impl Answers {
             let answer = known.and_then(|known| known.answer.borrow().clone());
             self.bytes -= answer.map_or(0, |answer| answer.body.len());
         }
-    }
-
-    fn forget(&mut self, place: &Place, bytes: usize) {
-        self.by_place.remove(place);
-        self.order.retain(|known| known != place);
-        self.bytes -= bytes;
     }
 }
 
@@ -130,10 +135,10 @@ pub(crate) async fn once(State(app): State<App>, request: Request, next: Next) -
 async fn remembered(app: App, request: Request, next: Next) -> Result<Response, Problem> {
     let key = key(request.headers())?.to_owned();
     let caller = app.access.caller(request.headers())?;
-    admit(request.extensions())?;
+    admit(request.extensions(), &app, &caller)?;
     let (parts, body) = request.into_parts();
     let content_type = parts.headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
-    if content_type.starts_with(b"text/event-stream") {
+    if content_type.to_ascii_lowercase().trim_ascii_start().starts_with(b"text/event-stream") {
         return Err(Problem::malformed(
             "a streamed body cannot have an Idempotency-Key: it is not known before its end",
         ));
@@ -155,8 +160,13 @@ async fn remembered(app: App, request: Request, next: Next) -> Result<Response, 
         Found::New(tell) => {
             let request = Request::from_parts(parts, Body::from(body));
             // In a task of its own: who asked may go, and come back for the answer (HT-2).
-            let doing = tokio::spawn(async move { keep(&app, place, tell, next.run(request).await).await });
-            doing.await.map_err(|_| not_answered())?
+            let keeping = app.clone();
+            let doing =
+                tokio::spawn(async move { keep(&keeping, place, tell, next.run(request).await).await });
+            doing.await.map_err(|_| {
+                app.answered.forget(&place);
+                not_answered()
+            })?
         }
     }
 }

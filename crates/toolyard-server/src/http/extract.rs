@@ -1,5 +1,6 @@
 //! What handlers read of a request, with errors that say what is wrong.
 
+use super::Held;
 use crate::{access::Caller, app::App, problem::Problem};
 use axum::{
     extract::{FromRequest, FromRequestParts, Path, Query, Request},
@@ -7,7 +8,6 @@ use axum::{
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use toolyard_mcp::Seat;
 
 /// How deep a body may be nested, at most; serde_json has the same bound.
 const POINTER_PARTS_MAX: usize = 128;
@@ -17,18 +17,15 @@ impl FromRequestParts<App> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         let caller = app.access.caller(&parts.headers)?;
-        admit(&parts.extensions)?;
+        admit(&parts.extensions, app, &caller)?;
         Ok(caller)
     }
 }
 
 /// Passes if there is room for the connection of a request that was admitted (HT-10).
-pub(crate) fn admit(extensions: &Extensions) -> Result<(), Problem> {
-    // A request that was not made over a connection has no seat.
-    match extensions.get::<Seat>().is_none_or(Seat::admit) {
-        true => Ok(()),
-        false => Err(Problem::no_room("there are too many connections")),
-    }
+pub(crate) fn admit(extensions: &Extensions, app: &App, caller: &Caller) -> Result<(), Problem> {
+    // A request that was not made over a connection holds none.
+    extensions.get::<Held>().map_or(Ok(()), |held| held.admit(&app.connections, &caller.0))
 }
 
 /// The parameters in a path.

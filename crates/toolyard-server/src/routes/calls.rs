@@ -28,6 +28,7 @@ pub(super) async fn call(
     app.starts()?;
     let served = app.own_session(&caller, &id)?;
     let agent = served.agent(of.agent.as_deref())?;
+    let begun = served.begin_call()?;
     if !fields.get("name").is_some_and(Value::is_string) {
         return Err(Problem::invalid("/name", "a call names its tool"));
     }
@@ -35,7 +36,10 @@ pub(super) async fn call(
     let message = decode(&text, Some(Format::Neutral)).map_err(|error| undecodable(&error))?;
     let call = message.into_calls().pop().ok_or_else(|| Problem::malformed("there is no call"))?;
     // In a task of its own: who asked may go away (HT-2).
-    let calling = tokio::spawn(async move { agent.call(call).await });
+    let calling = tokio::spawn(async move {
+        let _begun = begun;
+        agent.call(call).await
+    });
     let outcome = calling.await.map_err(|_| Problem::draining())?;
     served.touch();
     Ok(axum::Json(outcome_to_json(&outcome)))

@@ -48,13 +48,15 @@ impl IntoResponses for Common {
             ("401", "There is no token, or an unknown one"),
             ("403", "The token's scopes do not include this, or the request comes from elsewhere"),
             ("404", "There is no such resource, or not for this token"),
+            ("408", "The body took too long to arrive"),
             ("409", "The state of the resource does not allow this"),
             ("410", "The resource was there and is kept no longer"),
             ("413", "The body is too large"),
             ("415", "The body has another type"),
             ("422", "A value cannot be: `errors` says which"),
             ("429", "There are too many: try again later"),
-            ("503", "The server is shutting down"),
+            ("500", "The request broke off without an answer"),
+            ("503", "The server is shutting down, or has no room at this moment"),
         ];
         statuses.into_iter().map(|(status, what)| (status.to_owned(), problem(what).into())).collect()
     }

@@ -26,7 +26,7 @@ pub(super) async fn metrics(State(app): State<App>, caller: Caller) -> Result<Re
     text.gauge(
         "toolyard_questions",
         "Questions that wait for an answer.",
-        [(String::new(), app.front.questions().count(|_| true) as u64)],
+        [(String::new(), app.front.questions().count() as u64)],
     );
     text.gauge(
         "toolyard_streams",

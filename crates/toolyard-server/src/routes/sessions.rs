@@ -77,7 +77,7 @@ impl Shown {
             agents: served.agents(),
             turns: served.turns.count(),
             turns_open: served.turns.open(),
-            questions: app.front.questions().count(|asked| asked.request.session() == served.id()),
+            questions: app.front.questions().count_of(served.id()),
             opened_ms: served.opened_ms,
             active_ms: served.active_ms(),
         }
@@ -124,7 +124,9 @@ pub(super) async fn open(
         },
     };
     let options = options(&app, &caller.0, body)?;
+    app.forget_closed(); // one of this name may be over by now
     let served = app.book.open(&app.engine, id.map(SessionId::from), opened, options, bounds.sessions_max)?;
+    app.front.questions().belong(served.id().clone(), caller.0.name());
     let location = format!("/sessions/{}", served.id());
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], axum::Json(Shown::of(&app, &served)))
         .into_response())

@@ -8,7 +8,7 @@ use crate::{
     access::{Caller, Scope},
     app::App,
     events::{Read, Reader, Source},
-    http::{Place, QueryOf, admit},
+    http::{Held, Place, QueryOf, admit},
     problem::Problem,
 };
 use axum::{
@@ -25,6 +25,9 @@ use std::time::Duration;
 use tokio::time::{interval, timeout};
 use toolyard::event::Cursor;
 use utoipa::IntoParams;
+
+/// The largest message of a reader, in bytes. What it says is not looked at.
+const MESSAGE_BYTES_MAX: usize = 4 << 10;
 
 /// How often a silent socket is asked whether it is there.
 const PING_EVERY: Duration = Duration::from_secs(15);
@@ -65,7 +68,7 @@ pub(super) async fn stream(
             "this ticket was used, is too old, or is none: get another one",
         )
     })?);
-    admit(&parts.extensions)?;
+    admit(&parts.extensions, &app, &caller)?;
     let source = match &which.session {
         Some(id) => Source::Session(app.seen(&caller, id)?),
         None => {
@@ -76,15 +79,18 @@ pub(super) async fn stream(
     let from = from(&app, which.after.as_deref())?;
     let kinds = kinds(which.kinds.as_deref())?;
     let place = app.streams.open(&caller.0)?;
+    // The connection goes on as the socket's.
+    let held = parts.extensions.remove::<Held>();
     Ok(upgrade
-        .on_upgrade(move |socket| follow(app, socket, (place, caller), source, from, kinds))
+        .max_message_size(MESSAGE_BYTES_MAX)
+        .on_upgrade(move |socket| follow(app, socket, (place, held, caller), source, from, kinds))
         .into_response())
 }
 
 async fn follow(
     app: App,
     mut socket: WebSocket,
-    (_place, caller): (Place, Caller),
+    (_place, _held, caller): (Place, Option<Held>, Caller),
     source: Source,
     from: From,
     kinds: Vec<String>,

@@ -42,6 +42,14 @@ pub(super) struct Start {
 }
 
 impl Start {
+    /// Passes if it asks for nothing that only a response which is sent whole, and begins, can have.
+    fn alone(&self, what: &str) -> Result<(), Problem> {
+        match (self.after, self.cancel_on_disconnect) {
+            (None, None | Some(false)) => Ok(()),
+            _ => Err(Problem::malformed(format!("{what} has neither 'after' nor 'cancel_on_disconnect'"))),
+        }
+    }
+
     pub(super) fn format(&self) -> Result<Option<Format>, Problem> {
         self.from.as_deref().map(str::parse).transpose().map_err(Problem::malformed)
     }
@@ -80,6 +88,7 @@ pub(super) async fn start(
     let (Parts { headers, .. }, body) = request.into_parts();
     crate::http::expect_type(&headers, &["application/json", "text/event-stream"])?;
     if is_stream(&headers) {
+        start.alone("a streamed response")?;
         let gone = caller.0.gone.clone();
         return streamed::start(app, served, agent, (body, gone), from, to);
     }
@@ -153,7 +162,7 @@ fn run(
     let (running, served) = (turn.clone(), served.clone());
     let running = GoesOn::new(async move {
         if let Some(after) = after {
-            after.until_ended().await;
+            running.until_its_turn(&after).await;
         }
         let outcomes = engine_turn.dispatch(message.batch()).await;
         finish(&served, &running, message, outcomes);
@@ -232,6 +241,7 @@ pub(super) async fn resend(
     let served = app.own_session(&caller, &id)?;
     let turn = find(&served, number)?;
     let agent = served.agent(Some(&turn.agent))?;
+    start.alone("a turn that goes on")?;
     let (from, to) = (start.format()?, shown.format()?);
     let (Parts { headers, .. }, body) = request.into_parts();
     crate::http::expect_type(&headers, &["application/json"])?;

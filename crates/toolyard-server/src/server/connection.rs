@@ -1,6 +1,6 @@
 //! One connection, from its handshake to its end (HT-10).
 
-use crate::tls::Tls;
+use crate::{http::Held, tls::Tls};
 use axum::{http::Request, response::Response};
 use hyper::{
     body::Incoming,
@@ -17,7 +17,7 @@ use tokio::{
     net::TcpStream,
     time::timeout,
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
 use toolyard_mcp::Seat;
 
 /// How long the head of a request may take to arrive.
@@ -50,31 +50,33 @@ pub(super) async fn serve(
     tls: Option<Tls>,
     service: TowerToHyperService<impl Serves<Future: Send>>,
     stop: CancellationToken,
+    open: TaskTrackerToken,
 ) {
+    let held = Held::new(seat.clone(), open);
     tokio::select! {
         biased;
         () = seat.closed() => {}
-        () = encrypted(stream, &seat, tls, service, stop) => {}
+        () = encrypted(stream, &held, tls, service, stop) => {}
     }
 }
 
 /// Serves a connection, encrypted if it is to be.
 async fn encrypted(
     stream: TcpStream,
-    seat: &Seat,
+    held: &Held,
     tls: Option<Tls>,
     service: TowerToHyperService<impl Serves<Future: Send>>,
     stop: CancellationToken,
 ) {
     // Answers are short, and events are to arrive when they happen.
     let _ = stream.set_nodelay(true);
-    let Some(tls) = tls else { return answer(stream, seat, service, stop).await };
+    let Some(tls) = tls else { return answer(stream, held, service, stop).await };
     let encrypted = tokio::select! {
         () = stop.cancelled() => return,
         encrypted = timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)) => encrypted,
     };
     match encrypted {
-        Ok(Ok(stream)) => answer(stream, seat, service, stop).await,
+        Ok(Ok(stream)) => answer(stream, held, service, stop).await,
         Ok(Err(error)) => tracing::debug!(%error, "a connection was not encrypted"),
         Err(_) => tracing::debug!("a connection was not encrypted in time"),
     }
@@ -83,7 +85,7 @@ async fn encrypted(
 /// Answers the requests of a connection.
 async fn answer(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    seat: &Seat,
+    held: &Held,
     service: TowerToHyperService<impl Serves<Future: Send>>,
     stop: CancellationToken,
 ) {
@@ -91,7 +93,7 @@ async fn answer(
     server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     server.max_header_size(HEAD_MAX).max_buf_size(BUFFER_MAX);
     let seated = service_fn(|mut request: Request<Incoming>| {
-        request.extensions_mut().insert(seat.clone());
+        request.extensions_mut().insert(held.clone());
         service.call(request)
     });
     let serving = server.serve_connection(TokioIo::new(stream), seated).with_upgrades();

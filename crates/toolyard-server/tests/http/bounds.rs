@@ -156,3 +156,42 @@ async fn whatever_is_too_large_is_refused() {
     yard.get(CALLER, "/sessions/a").await.with(200);
     yard.close().await;
 }
+
+/// Questions of a token are bounded: a call that needs a further one is refused, and told why; others are asked.
+#[tokio::test]
+async fn questions_are_bounded() {
+    let yard = Yard::bounded(|bounds| bounds.questions_max = 2).await;
+    for id in ["a", "b"] {
+        yard.session(id).await;
+        yard.turn(id, json!([call("1", "save", json!({"path": "x"}))])).await;
+        yard.question(id).await;
+    }
+    let third = yard.turn("a", json!([call("1", "save", json!({"path": "y"}))])).await;
+    let refused = yard.ended("a", third).await["results"]["results"][0].take();
+    assert_eq!(refused["error"]["code"], "user_denied", "{refused}");
+    assert!(refused.to_string().contains("2 questions are open already"), "{refused}");
+    yard.post(OTHER, "/sessions", json!({"id": "c"})).await.with(201);
+    let other = json!({"calls": [call("1", "save", json!({"path": "z"}))]});
+    yard.post(OTHER, "/sessions/c/turns", other).await.with(202);
+    yard.question("c").await;
+    yard.close().await;
+}
+
+/// The connections of one token are bounded, so that others have room.
+#[tokio::test]
+async fn connections_of_a_token_are_bounded() {
+    let yard = Yard::bounded(|bounds| bounds.connections_of_token_max = 2).await;
+    let mut open = Vec::new();
+    for _ in 0..2 {
+        let mut wire = Wire::open(&yard).await;
+        wire.get(&yard, APPROVER, "/events").await;
+        assert_eq!(wire.status().await, 200);
+        open.push(wire);
+    }
+    let mut late = Wire::open(&yard).await;
+    late.get(&yard, APPROVER, "/sessions").await;
+    assert_eq!(late.status().await, 429);
+    assert!(late.rest().await.contains("connection: close"));
+    yard.get(OTHER, "/sessions").await.with(200);
+    yard.close().await;
+}

@@ -1,7 +1,10 @@
 //! Sessions, agents and tools.
 
-use crate::yard::{CALLER, OPERATOR, OTHER, Yard, call};
-use serde_json::json;
+use crate::{
+    events::Events,
+    yard::{CALLER, OPERATOR, OTHER, Yard, call},
+};
+use serde_json::{Value, json};
 
 /// HT-7: a session belongs to the token that opened it; for another caller there is none, and for an operator there is.
 #[tokio::test]
@@ -123,5 +126,76 @@ async fn an_operator_sees_budgets() {
     let status = yard.get(OPERATOR, "/status").await.with(200);
     let budget = json!({"session": "a", "of": "session", "calls": {"used": 1, "limit": 5}, "cost": null});
     assert_eq!((&status["budgets"], &status["rates"]), (&json!([budget]), &json!([])));
+    yard.close().await;
+}
+
+/// HT-7: whoever has the name of a session that was somebody else's reads nothing of that one.
+#[tokio::test]
+async fn a_name_that_is_taken_again_has_no_past() {
+    let yard = Yard::open().await;
+    yard.session("a").await;
+    yard.post(CALLER, "/sessions/a/calls", call("1", "echo", json!({"secret": 1}))).await.with(200);
+    yard.delete(CALLER, "/sessions/a").await.with(202);
+    while yard.post(OTHER, "/sessions", json!({"id": "a"})).await.status != 201 {
+        tokio::task::yield_now().await;
+    }
+    let mut events = Events::open(&yard, OTHER, "/sessions/a/events?after=0", None).await;
+    yard.post(OTHER, "/sessions/a/calls", call("1", "echo", json!({}))).await.with(200);
+    let mut kinds = Vec::new();
+    while kinds.last().is_none_or(|kind| kind != "turn.ended") {
+        let event = events.next().await.unwrap().data;
+        assert!(!event.to_string().contains("secret"), "{event}");
+        kinds.push(event["event"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(kinds.iter().filter(|kind| *kind == "session.opened").count(), 1, "{kinds:?}");
+    yard.close().await;
+}
+
+/// HT-7: the smaller of what the engine, the token and the body say counts, for what may be spent and what runs at once.
+#[tokio::test]
+async fn the_smallest_limit_counts() {
+    use std::num::NonZeroUsize;
+    use toolyard::{Budget, Budgets};
+    let budgets = Budgets::default().session(Budget::calls(2));
+    let two = NonZeroUsize::new(2).unwrap();
+    let yard = Yard::over(|builder| builder.budgets(budgets).max_in_flight(two), |options| options).await;
+    let open = async |id: &str, limits: Value| {
+        yard.post(CALLER, "/sessions", json!({"id": id, "limits": limits})).await.with(201);
+        let calls: Vec<_> = (0..3).map(|at| call(&at.to_string(), "echo", json!({}))).collect();
+        let turn = yard.turn(id, calls.into()).await;
+        let results = yard.ended(id, turn).await["results"]["results"].take();
+        results.as_array().unwrap().iter().filter(|result| result["status"] == "ok").count()
+    };
+    assert_eq!(open("none", json!({})).await, 2);
+    assert_eq!(open("more", json!({"session_calls": 100, "max_in_flight": 100})).await, 2);
+    assert_eq!(open("less", json!({"session_calls": 1})).await, 1);
+    yard.close().await;
+}
+
+/// HT-4: a session in which a single call runs is not idle, however long that takes.
+#[tokio::test]
+async fn a_running_call_keeps_its_session() {
+    let yard = Yard::bounded(|bounds| {
+        (bounds.idle_timeout, bounds.turns_open_max) = (std::time::Duration::ZERO, 1);
+    })
+    .await;
+    yard.session("a").await;
+    let body = call("1", "gate", json!({}));
+    let mut running = Box::pin(yard.post(CALLER, "/sessions/a/calls", body.clone()));
+    // It runs as soon as another one has no room beside it.
+    loop {
+        assert!(futures::poll!(&mut running).is_pending());
+        let second = yard.post(CALLER, "/sessions/a/calls", call("2", "echo", json!({}))).await;
+        match second.status.as_u16() {
+            429 => break,
+            _ => drop(second.with(200)),
+        }
+    }
+    yard.server.sweep();
+    yard.gate.add_permits(1);
+    assert_eq!(running.await.with(200)["success"], true);
+    yard.server.sweep();
+    let closed = yard.post(CALLER, "/sessions/a/calls", body).await;
+    assert!(["session_closing", "not_found"].contains(&closed.code()), "{closed:?}");
     yard.close().await;
 }

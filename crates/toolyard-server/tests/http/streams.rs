@@ -150,3 +150,39 @@ async fn what_has_come_runs_on_without_its_sender() {
     }
     yard.close().await;
 }
+
+/// CL-8, HT-4: a turn that waits for one whose stream broke off ends with its session.
+#[tokio::test]
+async fn what_waits_for_a_broken_turn_ends_with_its_session() {
+    let yard = Yard::open().await;
+    yard.session("a").await;
+    let (model, mut response) = begin(&yard).await;
+    let mut text = String::new();
+    next(&mut response, &mut text).await;
+    model.begins_call(0, "echo");
+    model.pieces.close_channel();
+    assert_eq!(next(&mut response, &mut text).await.0, "broken");
+    let batch = json!({"calls": [{"call_id": "1", "name": "echo", "arguments": {}}]});
+    yard.post(CALLER, "/sessions/a/turns?after=1", batch).await.with(202);
+    yard.delete(CALLER, "/sessions/a").await.with(202);
+    while yard.post(CALLER, "/sessions", json!({"id": "a"})).await.status != 201 {
+        tokio::task::yield_now().await;
+    }
+    yard.close().await;
+}
+
+/// HT-2, HT-3: what only a whole response can have is refused with one that is streamed, and with one that goes on.
+#[tokio::test]
+async fn a_stream_waits_for_no_other_turn() {
+    let yard = Yard::open().await;
+    yard.session("a").await;
+    for query in ["after=1", "cancel_on_disconnect=true"] {
+        let turn = yard.turn("a", json!([{"call_id": "1", "name": "echo", "arguments": {}}])).await;
+        let stream = yard.request(CALLER, Method::POST, &format!("/sessions/a/turns?{query}"));
+        let stream = stream.header("content-type", "text/event-stream").body("data: [DONE]\n\n");
+        assert_eq!(yard.sent(stream).await.problem(400), "malformed");
+        let put = yard.request(CALLER, Method::PUT, &format!("/sessions/a/turns/{turn}?{query}"));
+        assert_eq!(yard.sent(put.json(&json!({}))).await.problem(400), "malformed");
+    }
+    yard.close().await;
+}

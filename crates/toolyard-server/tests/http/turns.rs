@@ -186,3 +186,21 @@ async fn a_draining_server_starts_nothing() {
     yard.get(CALLER, "/sessions/a").await.with(200);
     yard.close().await;
 }
+
+/// HT-3: a turn that waits for another ends at once when it is cancelled.
+#[tokio::test]
+async fn a_turn_that_waits_can_be_cancelled() {
+    let yard = Yard::open().await;
+    yard.session("a").await;
+    let first = yard.turn("a", json!([call("1", "gate", json!({}))])).await;
+    let batch = json!({"calls": [call("2", "echo", json!({}))]});
+    let path = format!("/sessions/a/turns?after={first}");
+    let second = yard.post(CALLER, &path, batch).await.with(202)["turn"].as_u64().unwrap();
+    yard.post(CALLER, &format!("/sessions/a/turns/{second}/cancel"), Value::Null).await.with(202);
+    let ended = yard.ended("a", second).await;
+    assert_eq!(ended["results"]["results"][0]["error"]["code"], "cancelled", "{ended}");
+    assert_eq!(yard.get(CALLER, &format!("/sessions/a/turns/{first}")).await.with(200)["state"], "running");
+    yard.gate.add_permits(1);
+    yard.ended("a", first).await;
+    yard.close().await;
+}

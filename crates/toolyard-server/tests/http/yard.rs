@@ -12,7 +12,7 @@ use std::{
 };
 use tokio::{net::TcpListener, sync::Semaphore};
 use tokio_util::sync::CancellationToken;
-use toolyard::{Drain, Engine, ToolContext, ToolError, ToolSpec, tool_fn};
+use toolyard::{Drain, Engine, EngineBuilder, ToolContext, ToolError, ToolSpec, tool_fn};
 use toolyard_server::{Bounds, Front, Scope, SecretHash, Server, ServerOptions, Token};
 
 /// The secrets of the tokens that every yard has.
@@ -76,10 +76,18 @@ impl Yard {
     }
 
     pub(crate) async fn with(options: impl FnOnce(ServerOptions) -> ServerOptions) -> Self {
+        Self::over(|builder| builder, options).await
+    }
+
+    /// Over an engine that is built like this.
+    pub(crate) async fn over(
+        built: impl FnOnce(EngineBuilder) -> EngineBuilder,
+        options: impl FnOnce(ServerOptions) -> ServerOptions,
+    ) -> Self {
         let (gate, saved) = (Arc::new(Semaphore::new(0)), Arc::<AtomicUsize>::default());
         let front = Front::default();
         let engine = tools(Engine::builder(), &gate, &saved).approver(front.clone()).events(front.clone());
-        let engine = engine.build().await.unwrap();
+        let engine = built(engine).build().await.unwrap();
         let token = |name: &str, secret: &str, scopes: &[Scope]| {
             Token::new(name, SecretHash::of(secret), scopes.iter().copied())
         };
@@ -176,11 +184,7 @@ pub(crate) fn call(id: &str, name: &str, arguments: Value) -> Value {
     json!({"call_id": id, "name": name, "arguments": arguments})
 }
 
-fn tools(
-    builder: toolyard::EngineBuilder,
-    gate: &Arc<Semaphore>,
-    saved: &Arc<AtomicUsize>,
-) -> toolyard::EngineBuilder {
+fn tools(builder: EngineBuilder, gate: &Arc<Semaphore>, saved: &Arc<AtomicUsize>) -> EngineBuilder {
     let (gate, saved) = (gate.clone(), saved.clone());
     let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
     builder
