@@ -40,7 +40,7 @@ pub(super) struct Forked {
 
 /// Make a sub-agent: it shares the serial pool of its session, and can only narrow what its parent may (CL-7).
 #[utoipa::path(post, path = "/sessions/{id}/agents", tag = "sessions", request_body = Fork,
-    params(("id" = String, Path, description = "The session"), OfAgent),
+    params(("id" = String, Path, description = "The session", example = "demo"), OfAgent),
     responses((status = 201, description = "It is there", body = Forked), Common))]
 pub(super) async fn fork(
     State(app): State<App>,

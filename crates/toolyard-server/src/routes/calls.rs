@@ -14,7 +14,7 @@ use toolyard_wire::{Format, decode, outcome_to_json};
 /// Run one call, and wait for its result: `{"name", "arguments", "call_id"?, "idempotency_key"?, "timeout_ms"?}`. The
 /// answer has status 200 whether or not the call failed. It goes on if whoever asked goes away.
 #[utoipa::path(post, path = "/sessions/{id}/calls", tag = "turns", request_body = Object,
-    params(("id" = String, Path, description = "The session"), OfAgent,
+    params(("id" = String, Path, description = "The session", example = "demo"), OfAgent,
         ("Idempotency-Key" = Option<String>, Header, description = "Repeats of this request get its first answer")),
     responses((status = 200, description = "What came of it", body = Object), Common))]
 pub(super) async fn call(

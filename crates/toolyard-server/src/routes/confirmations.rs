@@ -136,7 +136,7 @@ pub(super) async fn list(
 
 /// List the open questions of a session, oldest first.
 #[utoipa::path(get, path = "/sessions/{id}/confirmations", tag = "confirmations",
-    params(("id" = String, Path, description = "The session")),
+    params(("id" = String, Path, description = "The session", example = "demo")),
     responses((status = 200, description = "The questions", body = Questions), Common))]
 pub(super) async fn list_of_session(
     State(app): State<App>,
@@ -150,7 +150,7 @@ pub(super) async fn list_of_session(
 
 /// Show a question, with its whole arguments and what its call would change.
 #[utoipa::path(get, path = "/sessions/{id}/confirmations/{request_id}", tag = "confirmations",
-    params(("id" = String, Path, description = "The session"), ("request_id" = String, Path, description = "The question")),
+    params(("id" = String, Path, description = "The session", example = "demo"), ("request_id" = String, Path, description = "The question")),
     responses((status = 200, description = "The question", body = Question), Common))]
 pub(super) async fn show(
     State(app): State<App>,
@@ -239,7 +239,7 @@ pub(super) struct Taken {
 /// Answer a question: the first answer counts (PO-4).
 #[utoipa::path(post, path = "/sessions/{id}/turns/{turn_id}/confirmations/{request_id}", tag = "confirmations",
     request_body = Given,
-    params(("id" = String, Path, description = "The session"), ("turn_id" = u64, Path, description = "The turn"),
+    params(("id" = String, Path, description = "The session", example = "demo"), ("turn_id" = u64, Path, description = "The turn", example = 1),
         ("request_id" = String, Path, description = "The question")),
     responses((status = 200, description = "The answer counts", body = Taken),
         (status = 412, description = "What would run now is something else: `question` has it", body = Object, content_type = "application/problem+json"),

@@ -91,7 +91,7 @@ pub(super) async fn all(
 
 /// Follow the events of a session.
 #[utoipa::path(get, path = "/sessions/{id}/events", tag = "events", params(
-    ("id" = String, Path, description = "The session"), Which,
+    ("id" = String, Path, description = "The session", example = "demo"), Which,
     ("Last-Event-ID" = Option<String>, Header, description = "As `after`, by which clients of server-sent events resume")),
     responses((status = 200, description = "The events", body = Object, content_type = "text/event-stream"), Common))]
 pub(super) async fn of_session(

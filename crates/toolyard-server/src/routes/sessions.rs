@@ -185,7 +185,7 @@ pub(super) async fn list(
 }
 
 /// Show a session.
-#[utoipa::path(get, path = "/sessions/{id}", tag = "sessions", params(("id" = String, Path, description = "The session")),
+#[utoipa::path(get, path = "/sessions/{id}", tag = "sessions", params(("id" = String, Path, description = "The session", example = "demo")),
     responses((status = 200, description = "The session", body = Shown), Common))]
 pub(super) async fn show(
     State(app): State<App>,
@@ -197,7 +197,7 @@ pub(super) async fn show(
 }
 
 /// Close a session: its calls are cancelled, and it is gone once they have ended.
-#[utoipa::path(delete, path = "/sessions/{id}", tag = "sessions", params(("id" = String, Path, description = "The session")),
+#[utoipa::path(delete, path = "/sessions/{id}", tag = "sessions", params(("id" = String, Path, description = "The session", example = "demo")),
     responses((status = 202, description = "It is closing", body = Shown), Common))]
 pub(super) async fn close(
     State(app): State<App>,

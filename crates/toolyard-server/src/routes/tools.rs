@@ -22,7 +22,7 @@ pub(super) struct As {
 
 /// The tools that an agent can call, as a model is told of them.
 #[utoipa::path(get, path = "/sessions/{id}/tools", tag = "sessions",
-    params(("id" = String, Path, description = "The session"), OfAgent, As),
+    params(("id" = String, Path, description = "The session", example = "demo"), OfAgent, As),
     responses((status = 200, description = "The definitions, in the format asked for", body = Value), Common))]
 pub(super) async fn list(
     State(app): State<App>,

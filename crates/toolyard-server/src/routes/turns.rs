@@ -60,7 +60,7 @@ impl Start {
 /// turn's number and ends with its results.
 #[utoipa::path(post, path = "/sessions/{id}/turns", tag = "turns",
     request_body(content((serde_json::Value = "application/json"), (Object = "text/event-stream"))),
-    params(("id" = String, Path, description = "The session"), OfAgent, Start, As,
+    params(("id" = String, Path, description = "The session", example = "demo"), OfAgent, Start, As,
         ("Prefer" = Option<String>, Header, description = "`wait=SECONDS`: wait for the results, at most 300 s"),
         ("Idempotency-Key" = Option<String>, Header, description = "Repeats of this request get its first answer")),
     responses(
@@ -207,7 +207,7 @@ pub(super) fn find(served: &Served, number: u64) -> Result<Arc<ServedTurn>, Prob
 
 /// Show a turn, or wait for it.
 #[utoipa::path(get, path = "/sessions/{id}/turns/{turn}", tag = "turns",
-    params(("id" = String, Path, description = "The session"), ("turn" = u64, Path, description = "Its number"), As),
+    params(("id" = String, Path, description = "The session", example = "demo"), ("turn" = u64, Path, description = "Its number", example = 1), As),
     responses((status = 200, description = "The turn", body = Shown), Common))]
 pub(super) async fn show(
     State(app): State<App>,
@@ -226,7 +226,7 @@ pub(super) async fn show(
 /// Send the whole response of a turn whose stream broke off: it goes on, and calls that have run keep their results
 /// (CL-8).
 #[utoipa::path(put, path = "/sessions/{id}/turns/{turn}", tag = "turns", request_body = serde_json::Value,
-    params(("id" = String, Path, description = "The session"), ("turn" = u64, Path, description = "Its number"), Start, As),
+    params(("id" = String, Path, description = "The session", example = "demo"), ("turn" = u64, Path, description = "Its number", example = 1), Start, As),
     responses((status = 200, description = "Its results", body = Shown), (status = 202, description = "It goes on", body = Shown), Common))]
 pub(super) async fn resend(
     State(app): State<App>,
@@ -310,7 +310,7 @@ fn to_cancel(app: &App, caller: &Caller, id: &str, number: u64) -> Result<Arc<Se
 
 /// Cancel a turn: waiting calls end at once, running ones are stopped (SC-1, SC-4).
 #[utoipa::path(post, path = "/sessions/{id}/turns/{turn}/cancel", tag = "turns",
-    params(("id" = String, Path, description = "The session"), ("turn" = u64, Path, description = "Its number")),
+    params(("id" = String, Path, description = "The session", example = "demo"), ("turn" = u64, Path, description = "Its number", example = 1)),
     responses((status = 202, description = "Its calls end"), Common))]
 pub(super) async fn cancel(
     State(app): State<App>,
@@ -323,7 +323,7 @@ pub(super) async fn cancel(
 
 /// Cancel one call of a turn (SC-4).
 #[utoipa::path(post, path = "/sessions/{id}/turns/{turn}/calls/{index}/cancel", tag = "turns",
-    params(("id" = String, Path, description = "The session"), ("turn" = u64, Path, description = "Its number"),
+    params(("id" = String, Path, description = "The session", example = "demo"), ("turn" = u64, Path, description = "Its number", example = 1),
         ("index" = u32, Path, description = "The call's index in its turn, from 0")),
     responses((status = 202, description = "It ends, if it has not ended"), Common))]
 pub(super) async fn cancel_call(

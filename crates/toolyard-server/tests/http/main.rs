@@ -9,6 +9,7 @@ mod events;
 mod idempotency;
 mod mcp;
 mod notify;
+mod operator;
 mod reload;
 mod sessions;
 mod streams;
