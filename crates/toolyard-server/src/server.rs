@@ -18,7 +18,7 @@ use hyper_util::service::TowerToHyperService;
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{
     net::TcpListener,
-    time::{interval, sleep, timeout},
+    time::{Instant, interval_at, sleep, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolyard::Engine;
@@ -267,7 +267,7 @@ fn checked(tokens: Vec<Token>) -> Result<Vec<Token>, ServeError> {
 
 /// Closes sessions that nobody uses, and forgets those that have closed (HT-4).
 async fn sweep(app: App, stop: CancellationToken) {
-    let mut every = interval(SWEEP_EVERY);
+    let mut every = interval_at(Instant::now() + SWEEP_EVERY, SWEEP_EVERY);
     loop {
         tokio::select! {
             () = stop.cancelled() => return,

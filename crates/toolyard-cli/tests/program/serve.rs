@@ -370,3 +370,21 @@ fn clear_text_for_others_is_warned_of() {
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
+
+/// HT-6: with `--open-call` this machine makes calls without a token; then nobody can be asked.
+#[test]
+fn anybody_here_may_call_where_that_is_said() {
+    let place = dir("serve-open");
+    fs::write(place.join("notes.md"), "milk").unwrap();
+    let served = Served::start(&place, &["--open-call"]);
+    assert_eq!((&served.told["link"], &served.told["token"]), (&Value::Null, &Value::Null));
+    assert_eq!(served.post("/sessions", None, &json!({"id": "a"})).0, 201);
+    let code = |name: &str, arguments: Value| {
+        let call = json!({"name": name, "arguments": arguments});
+        served.post("/sessions/a/calls", None, &call).1["error"]["code"].take()
+    };
+    assert_eq!(code("read_file", json!({"path": "notes.md"})), Value::Null);
+    assert_eq!(code("write_file", json!({"path": "new.md", "content": "x"})), "user_denied");
+    assert_eq!(served.post("/breakers/read_file/open", None, &Value::Null).0, 403);
+    assert_eq!(served.end(), Some(130));
+}

@@ -147,3 +147,26 @@ async fn a_ticket_opens_one_socket() {
     assert_eq!(socket(ticket).await.unwrap().status(), 401);
     yard.close().await;
 }
+
+/// SM-9, HT-10: of a session's events the latest are kept; whoever comes back too late is told from where it goes on.
+#[tokio::test]
+async fn a_reader_that_is_too_late_is_told() {
+    let yard = Yard::open().await;
+    yard.session("a").await;
+    let mut first = Events::open(&yard, CALLER, "/sessions/a/events", Some("0")).await;
+    let cursor = first.next().await.unwrap().id;
+    drop(first);
+    for _ in 0..10 {
+        let calls: Vec<Value> = (0..200).map(|at| call(&at.to_string(), "echo", json!({}))).collect();
+        let turn = yard.turn("a", calls.into()).await;
+        yard.ended("a", turn).await;
+    }
+    let mut late = Events::open(&yard, CALLER, "/sessions/a/events", Some(&cursor)).await;
+    let reset = late.next().await.unwrap();
+    assert_eq!(reset.kind, "reset");
+    let from = reset.data["from"].as_str().unwrap().to_owned();
+    let position = |cursor: &str| cursor.rsplit_once('.').unwrap().1.parse::<u64>().unwrap();
+    let next = late.next().await.unwrap();
+    assert!(position(&next.id) > position(&from) && position(&from) > position(&cursor));
+    yard.close().await;
+}

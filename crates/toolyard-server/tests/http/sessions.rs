@@ -199,3 +199,48 @@ async fn a_running_call_keeps_its_session() {
     assert!(["session_closing", "not_found"].contains(&closed.code()), "{closed:?}");
     yard.close().await;
 }
+
+/// HT-7: sessions have what their token may, without asking, and a workspace that is named for both.
+#[tokio::test]
+async fn a_token_bounds_its_sessions() {
+    use toolyard::{Capabilities, ConfirmationMode, Confirmations, SideEffects};
+    use toolyard_server::{Scope, SecretHash, Token};
+    let token = Token::new("narrow", SecretHash::of("narrow"), [Scope::Call])
+        .capabilities(Capabilities::default().tools(["echo", "save"]))
+        .confirmations(Confirmations::auto().side_effects(SideEffects::None, ConfirmationMode::Deny))
+        .workspaces(["there", "nowhere"]);
+    let yard = Yard::with(|options| options.token(token).workspace("there", |session| session)).await;
+    let opened = yard.post("narrow", "/sessions", json!({"id": "n", "workspace": "there"})).await.with(201);
+    assert_eq!(opened["workspace"], "there");
+    let nowhere = yard.post("narrow", "/sessions", json!({"workspace": "nowhere"})).await;
+    assert_eq!(nowhere.problem(422), "invalid");
+    let code = async |name: &str| {
+        let outcome = yard.post("narrow", "/sessions/n/calls", call("1", name, json!({"path": "x"}))).await;
+        outcome.with(200)["error"]["code"].as_str().unwrap_or_default().to_owned()
+    };
+    assert_eq!(code("gate").await, "permission_denied");
+    assert_eq!(code("echo").await, "user_denied", "its confirmations are stricter than the engine's");
+    yard.close().await;
+}
+
+/// Sessions are listed page by page, each once.
+#[tokio::test]
+async fn sessions_are_listed_by_pages() {
+    let yard = Yard::open().await;
+    for number in 0..150 {
+        yard.session(&format!("s{number:03}")).await;
+    }
+    let (mut seen, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = yard.get(CALLER, &format!("/sessions{cursor}")).await.with(200);
+        let ids = page["sessions"].as_array().unwrap().iter().map(|session| session["id"].to_string());
+        seen.extend(ids);
+        match page["next"].as_str() {
+            Some(next) => cursor = format!("?cursor={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(seen.len(), 150);
+    assert!(seen.is_sorted(), "{seen:?}");
+    yard.close().await;
+}

@@ -204,3 +204,56 @@ async fn a_turn_that_waits_can_be_cancelled() {
     yard.ended("a", first).await;
     yard.close().await;
 }
+
+/// HT-4: the results of turns that are kept are bounded in bytes, with the arguments; the latest stays, however large.
+#[tokio::test]
+async fn results_are_kept_within_their_bytes() {
+    let yard = Yard::bounded(|bounds| bounds.results_bytes_max = 8 << 10).await;
+    yard.session("a").await;
+    for size in [100, 100, 20_000] {
+        let batch = json!({"calls": [call("1", "echo", json!({"text": "x".repeat(size)}))]});
+        yard.post(CALLER, "/sessions/a/turns?wait=60", batch).await.with(200);
+    }
+    for gone in [1, 2] {
+        assert_eq!(yard.get(CALLER, &format!("/sessions/a/turns/{gone}")).await.problem(410), "gone");
+    }
+    yard.get(CALLER, "/sessions/a/turns/3").await.with(200);
+    yard.close().await;
+}
+
+/// HT-10: the open turns of a session are bounded.
+#[tokio::test]
+async fn open_turns_are_bounded() {
+    let yard = Yard::bounded(|bounds| bounds.turns_open_max = 2).await;
+    yard.session("a").await;
+    let batch = json!({"calls": [call("1", "gate", json!({}))]});
+    let turns = [(); 2].map(|()| yard.turn("a", batch["calls"].clone()));
+    let [first, _] = futures::future::join_all(turns).await.try_into().unwrap();
+    let refused = yard.post(CALLER, "/sessions/a/turns", batch.clone()).await;
+    assert_eq!(refused.problem(429), "too_many");
+    assert!(refused.headers.contains_key("retry-after"));
+    yard.gate.add_permits(2);
+    yard.ended("a", first).await;
+    yard.turn("a", batch["calls"].clone()).await;
+    yard.close().await;
+}
+
+/// HT-10: whoever waits for results when the server stops gets them.
+#[tokio::test]
+async fn whoever_waits_is_answered_when_it_stops() {
+    let yard = Yard::open().await;
+    yard.session("a").await;
+    let turn =
+        yard.turn("a", json!([call("1", "gate", json!({})), call("2", "save", json!({"path": "x"}))])).await;
+    yard.question("a").await;
+    let waiting = yard.ended("a", turn);
+    let stopping = async {
+        yard.server.drain();
+        yard.engine.shutdown(toolyard::Drain::default().finish(std::time::Duration::ZERO)).await;
+        yard.stop.cancel();
+    };
+    let (ended, ()) = futures::join!(waiting, stopping);
+    let code = |at: usize| ended["results"]["results"][at]["error"]["code"].as_str().unwrap_or_default();
+    let stopped = ["cancelled", "shutting_down"];
+    assert!(stopped.contains(&code(0)) && stopped.contains(&code(1)), "{ended}");
+}
