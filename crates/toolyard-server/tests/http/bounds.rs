@@ -44,6 +44,16 @@ impl Wire {
     }
 }
 
+/// Two connections of the approver, on each of which a stream is open.
+async fn two_streams(yard: &Yard) -> [Wire; 2] {
+    let mut open = [Wire::open(yard).await, Wire::open(yard).await];
+    for wire in &mut open {
+        wire.get(yard, APPROVER, "/events").await;
+        assert_eq!(wire.status().await, 200);
+    }
+    open
+}
+
 /// Connections that say nothing, or begin a head and never end it, are closed for others; nobody waits for them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn silent_connections_keep_nobody_waiting() {
@@ -72,13 +82,7 @@ async fn silent_connections_keep_nobody_waiting() {
 #[tokio::test]
 async fn connections_are_bounded() {
     let yard = Yard::bounded(|bounds| bounds.connections_max = 2).await;
-    let mut open = Vec::new();
-    for _ in 0..2 {
-        let mut wire = Wire::open(&yard).await;
-        wire.get(&yard, APPROVER, "/events").await;
-        assert_eq!(wire.status().await, 200);
-        open.push(wire);
-    }
+    let open = two_streams(&yard).await;
     let mut late = Wire::open(&yard).await;
     late.get(&yard, OTHER, "/sessions").await;
     assert_eq!(late.status().await, 503);
@@ -181,17 +185,12 @@ async fn questions_are_bounded() {
 #[tokio::test]
 async fn connections_of_a_token_are_bounded() {
     let yard = Yard::bounded(|bounds| bounds.connections_of_token_max = 2).await;
-    let mut open = Vec::new();
-    for _ in 0..2 {
-        let mut wire = Wire::open(&yard).await;
-        wire.get(&yard, APPROVER, "/events").await;
-        assert_eq!(wire.status().await, 200);
-        open.push(wire);
-    }
+    let open = two_streams(&yard).await;
     let mut late = Wire::open(&yard).await;
     late.get(&yard, APPROVER, "/sessions").await;
     assert_eq!(late.status().await, 429);
     assert!(late.rest().await.contains("connection: close"));
     yard.get(OTHER, "/sessions").await.with(200);
+    drop(open);
     yard.close().await;
 }
