@@ -51,7 +51,7 @@ async fn a_breaker_is_set() {
     yard.close().await;
 }
 
-/// OB-5: what is counted is there in the form that Prometheus reads.
+/// OB-4: what is counted is there in the form that Prometheus reads.
 #[tokio::test]
 async fn metrics_count_what_is_open() {
     let yard = Yard::open().await;
