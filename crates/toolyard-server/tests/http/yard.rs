@@ -102,7 +102,7 @@ impl Yard {
         let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
         let (serving, until) = (server.clone(), stop.clone());
         tokio::spawn(async move { serving.serve(listener, until).await });
-        let client = Client::builder().no_proxy().build().unwrap();
+        let client = client();
         Self { address, engine, server, gate, saved, stop, client }
     }
 
@@ -177,6 +177,17 @@ impl Yard {
         self.engine.shutdown(Drain::default()).await;
         self.stop.cancel();
     }
+}
+
+/// A client, which may be built with a TLS that has no cryptography of its own.
+fn client() -> Client {
+    #[cfg(feature = "https")]
+    {
+        let provider = (*toolyard_egress::tls_provider().unwrap()).clone();
+        // Another test may have been first.
+        let _ = provider.install_default();
+    }
+    Client::builder().no_proxy().build().unwrap()
 }
 
 /// One call.
