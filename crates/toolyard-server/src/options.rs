@@ -44,7 +44,7 @@ impl Default for Bounds {
             body_bytes_max: 16 << 20,
             bodies_bytes_max: 256 << 20,
             connections_max: 4096,
-            connections_of_token_max: 3072,
+            connections_of_token_max: 4032,
             strangers_max: 512,
             streams_max: 2048,
             sessions_max: 4096,

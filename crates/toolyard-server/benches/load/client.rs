@@ -17,11 +17,13 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) async fn open(address: SocketAddr, session: &str) -> Result<Self, Failed> {
+    /// With a `key`, each turn repeats the first one, whose answer it gets.
+    pub(crate) async fn open(address: SocketAddr, session: &str, key: Option<&str>) -> Result<Self, Failed> {
         let wire = BufStream::new(TcpStream::connect(address).await?);
-        let turn = request(address, &format!("POST /sessions/{session}/turns?wait=30"), TURN);
+        let key = key.map(|key| format!("\r\nidempotency-key: {key}")).unwrap_or_default();
+        let turn = request(address, &format!("POST /sessions/{session}/turns?wait=30 HTTP/1.1{key}"), TURN);
         let mut client = Self { wire, turn };
-        let open = request(address, "POST /sessions", &format!(r#"{{"id":"{session}"}}"#));
+        let open = request(address, "POST /sessions HTTP/1.1", &format!(r#"{{"id":"{session}"}}"#));
         client.wire.write_all(open.as_bytes()).await?;
         client.answer(201).await?;
         Ok(client)
@@ -55,7 +57,7 @@ pub(crate) struct Follower(BufStream<TcpStream>);
 impl Follower {
     pub(crate) async fn open(address: SocketAddr, session: &str) -> Result<Self, Failed> {
         let mut wire = BufStream::new(TcpStream::connect(address).await?);
-        let ask = request(address, &format!("GET /sessions/{session}/events?after=0"), "");
+        let ask = request(address, &format!("GET /sessions/{session}/events?after=0 HTTP/1.1"), "");
         wire.write_all(ask.as_bytes()).await?;
         wire.flush().await?;
         match head(&mut wire, |_, _| ()).await? {
@@ -80,7 +82,7 @@ impl Follower {
 
 fn request(address: SocketAddr, line: &str, body: &str) -> String {
     format!(
-        "{line} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {SECRET}\r\ncontent-type: application/json\r\n\
+        "{line}\r\nhost: {address}\r\nauthorization: Bearer {SECRET}\r\ncontent-type: application/json\r\n\
          content-length: {}\r\n\r\n{body}",
         body.len()
     )
