@@ -93,6 +93,15 @@ impl Served {
     }
 }
 
+/// A test that fails leaves no server.
+impl Drop for Served {
+    fn drop(&mut self) {
+        // One that has ended is not there to be killed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 const READ: &str = r#"{"calls":[{"call_id":"1","name":"read_file","arguments":{"path":"notes.md"}}]}"#;
 
 /// HT-6: without a configuration there is a link and a token, by which calls run; an interrupt ends it.
