@@ -318,3 +318,31 @@ async fn a_run_that_begins_with_a_denied_call_waits_for_the_run_before() {
     assert_eq!(yard.log.spans(), ["long 20..120", "later 120..125", "last 125..130"]);
     yard.events.check();
 }
+
+/// CL-4, CL-5: who follows an open batch is told of each call once, when it has ended: also of one that was refused, and of
+/// those that are pushed later.
+#[tokio::test(start_paused = true)]
+async fn each_end_is_told_when_it_comes() {
+    let yard = plain().await;
+    let batch = yard.engine.session("s").open_batch();
+    let (mut ends, from) = (batch.ends(), Instant::now());
+    batch.push(call("slow", "read", 50, "ok"));
+    batch.push(call("fast", "read", 10, "fail"));
+    batch.push(call("none", "no_such_tool", 0, "ok"));
+    let mut told = Vec::new();
+    let mut next = async |told: &mut Vec<String>| {
+        let (at, outcome) = ends.next().await;
+        told.push(format!("{at} {} {}", shape(&[outcome]), from.elapsed().as_millis()));
+    };
+    for _ in 0..2 {
+        next(&mut told).await;
+    }
+    batch.push(call("late", "serial", 5, "ok"));
+    assert!(tokio::time::timeout(Duration::from_millis(20), next(&mut told)).await.is_err());
+    for _ in 0..2 {
+        next(&mut told).await;
+    }
+    assert_eq!(told, ["2 none not_found 0", "1 fast execution_error 10", "0 slow ok 50", "3 late ok 55"]);
+    assert_eq!(batch.finish().await.len(), 4);
+    yard.events.check();
+}

@@ -15,7 +15,7 @@ use crate::{
 };
 use smallvec::SmallVec;
 use std::{collections::HashSet, sync::Arc};
-use tokio::time::Instant;
+use tokio::{sync::mpsc, time::Instant};
 use toolyard_core::{Batch, Call, CallError, CallId, EventKind, Outcome, Routing, ToolClass};
 use tracing::Span;
 
@@ -92,6 +92,8 @@ pub(super) struct StreamPrefix {
     pub(super) foundation: Foundation,
     /// Whether its caller can resume it in another life of the engine (SM-10).
     pub(super) may_be_resumed: bool,
+    /// Who is told of each end of the calls to come.
+    pub(super) ends: Option<mpsc::UnboundedSender<CallRef>>,
 }
 
 impl Dispatch<'_> {
@@ -197,6 +199,9 @@ impl Dispatch<'_> {
         let holding = Holding::of_piece(earlier.map(|earlier| earlier.holds.clone()));
         let (session, parent) = (self.session.clone(), Parent::new(self.span.clone()));
         let batch = BatchState::new(session, self.turn.clone(), base, nested, parent, (slots, runs), holding);
+        if let Some(ends) = earlier.and_then(|earlier| earlier.ends.clone()) {
+            batch.told_to(ends);
+        }
         (batch, early)
     }
 

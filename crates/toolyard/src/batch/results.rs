@@ -51,6 +51,13 @@ impl BatchState {
         outcomes
     }
 
+    /// A copy of the result of the call at this place, if it has one.
+    pub(super) fn finished_at(&self, index: u32) -> Option<Outcome> {
+        let mut outcome = self.at(index).slot().peek()?;
+        Self::redact(self.session.engine.results_redactor.as_ref(), [&mut outcome]);
+        Some(outcome)
+    }
+
     /// The result of a call equal to this one, if a handler has run for it.
     pub(crate) fn answer(&self, call: &Call) -> Option<Outcome> {
         let same = |slot: &&Slot| slot.call.name == call.name && slot.call.arguments.means(&call.arguments);

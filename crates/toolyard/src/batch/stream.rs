@@ -11,11 +11,13 @@
 
 mod answers;
 mod calls;
+mod ends;
 mod feed;
 mod player;
 
 pub(crate) use answers::StreamAnswers;
 pub(crate) use calls::StreamCalls;
+pub use ends::CallEnds;
 
 use super::intake::Order;
 use crate::{
@@ -23,6 +25,7 @@ use crate::{
     record::Cancelled,
 };
 use feed::Stream;
+use parking_lot::Mutex;
 use std::{fmt, sync::Arc};
 use tokio::sync::{mpsc, oneshot};
 use toolyard_core::{Call, EventKind, Outcome};
@@ -84,6 +87,7 @@ impl OpenBatch {
                 order == Order::OneByOne,
                 caller.as_ref().ok(),
             ),
+            ends: Mutex::default(),
             turn,
             order,
             span: span::here(caller.as_ref().ok().and_then(Option::as_ref)),
@@ -137,6 +141,14 @@ impl OpenBatch {
     /// The results so far, one place per call.
     pub fn finished(&self) -> Vec<Option<Outcome>> {
         self.stream.calls.finished()
+    }
+
+    /// Tells of each call that is pushed from now on when it has ended, whatever the order of the batch (CL-4). Only the
+    /// latest [`CallEnds`] is told.
+    pub fn ends(&self) -> CallEnds {
+        let (tell, told) = mpsc::unbounded_channel();
+        *self.stream.ends.lock() = Some(tell);
+        CallEnds::new(told)
     }
 
     /// Cancels its calls, those still to come included. [`finish`](Self::finish) still returns their results. What else

@@ -10,7 +10,7 @@ use crate::{
         ending::Ending,
         holding::Holding,
         ids::Ids,
-        in_flight::InFlight,
+        in_flight::{CallRef, InFlight},
         life::Started,
         nested::Nested,
         rare::Rare,
@@ -35,6 +35,7 @@ use std::{
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use toolyard_admission::{Ask, Need};
 use toolyard_core::{Arguments, Call, Caller, EventKind, Outcome, Routing, ToolClass};
@@ -95,6 +96,8 @@ pub(crate) struct BatchState {
     pub(crate) ids: Ids,
     /// What it has left with the recorder, if there is one.
     pub(super) records: OnceLock<Box<BatchRecords>>,
+    /// Who is told of each end, if anybody is: set before any call can end.
+    pub(super) ends: OnceLock<mpsc::UnboundedSender<CallRef>>,
 }
 
 impl BatchState {
@@ -136,7 +139,13 @@ impl BatchState {
             holding,
             ids: Ids::default(),
             records: OnceLock::new(),
+            ends: OnceLock::new(),
         })
+    }
+
+    /// Tells somebody of each call's end. No call can have ended yet.
+    pub(crate) fn told_to(&self, ends: mpsc::UnboundedSender<CallRef>) {
+        let _ = self.ends.set(ends); // only once
     }
 
     /// Whether some call has no result yet.

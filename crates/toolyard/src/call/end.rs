@@ -110,11 +110,20 @@ impl InFlight<'_> {
             self.record_for_reply(&ending);
         }
         self.settle_reservation(has_run);
+        self.tell_end();
         self.count_down(ok, step);
         if runs_flight {
             self.pass_on(progress);
         } else if let Some(progress) = progress {
             self.spare_retry(*progress);
+        }
+    }
+
+    /// Tells whoever follows the calls of the batch one by one.
+    #[inline(always)]
+    fn tell_end(self) {
+        if let Some(ends) = self.batch.ends.get() {
+            let _ = ends.send(self.owned()); // nobody may follow any more
         }
     }
 

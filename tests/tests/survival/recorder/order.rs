@@ -90,3 +90,22 @@ async fn a_dropped_open_batch_is_cancelled_and_not_closed() {
     let records = kinds_of(&recorder.given());
     assert!(records.contains(&"cancelled") && !records.contains(&"closed"), "{records:?}");
 }
+
+/// SM-4, CL-4: whoever follows an open batch is told of a call when its end is durable, whether it has run or not, or that
+/// it is not; dropping the wait meanwhile loses nothing.
+#[tokio::test(start_paused = true)]
+async fn an_end_is_told_when_it_is_durable() {
+    for (pace, is_recorded) in [(after(2), true), (Pace::Fails(2 * SECOND), false)] {
+        let yard = recorded(&slow([("ended", pace), ("attempt_ended", pace)])).await;
+        let batch = yard.engine.session("s").open_batch();
+        let (mut ends, began) = (batch.ends(), Instant::now());
+        for (id, tool) in [("a", "no such tool"), ("b", "serial")] {
+            batch.push(call(id, tool, 0, "ok"));
+            assert!(tokio::time::timeout(SECOND, ends.next()).await.is_err(), "told before its record");
+            let (_, outcome) = no_hang(ends.next()).await;
+            assert_eq!((outcome.call_id.as_str(), outcome.recorded), (id, is_recorded));
+        }
+        assert_eq!(began.elapsed(), 4 * SECOND);
+        batch.finish().await;
+    }
+}

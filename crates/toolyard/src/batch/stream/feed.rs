@@ -9,6 +9,7 @@ use crate::{
     call::{BatchState, CallGone, CallRef, Entered, Stop, TurnOf, index},
     record::{Foundation, Pending},
 };
+use parking_lot::Mutex;
 use std::{collections::HashSet, sync::Arc};
 use tokio::sync::mpsc;
 use toolyard_core::{Batch, Call};
@@ -30,6 +31,8 @@ pub(super) struct Stream {
     pub(super) foundation: Foundation,
     /// Whether it can be resumed in another life of the engine (SM-10).
     pub(super) may_be_resumed: bool,
+    /// Who is told of each call's end.
+    pub(super) ends: Mutex<Option<mpsc::UnboundedSender<CallRef>>>,
 }
 
 /// Takes calls in and plays their runs, until the input ends and every call has ended.
@@ -64,6 +67,7 @@ impl Stream {
             holds: Arc::default(),
             foundation: self.foundation.clone(),
             may_be_resumed: self.may_be_resumed,
+            ends: None,
         }
     }
 
@@ -92,6 +96,7 @@ impl Stream {
             // What has been stopped does not start and need not wait; it may itself be what others wait for.
             entered.parking().until_dropped_settled_or(|| self.calls.stopped().is_some()).await;
         }
+        earlier.ends = self.ends.lock().clone();
         let (session, turn) = (&self.calls.session, self.turn.clone());
         let (order, span) = (self.order, self.span.clone());
         let dispatch = Dispatch { session, turn, order, watch: None, origin, span, can_be_resumed: true };

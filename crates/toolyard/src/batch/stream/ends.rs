@@ -1,0 +1,85 @@
+//! The ends of an open batch's calls, one by one, for whoever answers each as it ends (CL-4).
+//!
+//! ```text
+//!   a call's one way out ─► its piece ─► told ─► recorded, with a recorder ─► its place and its result
+//! ```
+
+use crate::call::CallRef;
+use futures::future::{BoxFuture, FutureExt as _};
+use std::{fmt, future::pending};
+use tokio::sync::mpsc;
+use toolyard_core::Outcome;
+
+/// The calls of an [open batch](super::OpenBatch), each when it has ended: for a caller that answers them one by one.
+///
+/// # Examples
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// use toolyard::{Call, Engine, ToolContext, ToolSpec, tool_fn};
+/// let echo = tool_fn(ToolSpec::pure("echo"), |args: serde_json::Value, _: ToolContext| async { Ok(args) });
+/// let engine = Engine::builder().tool(echo).build().await.unwrap();
+/// let batch = engine.session("demo").open_batch();
+/// let mut ends = batch.ends();
+/// batch.push(Call::new("a", "echo", "{}"));
+/// let (at, outcome) = ends.next().await; // more may be pushed before and after
+/// assert_eq!((at, outcome.call_id.as_str()), (0, "a"));
+/// batch.finish().await;
+/// # }
+/// ```
+pub struct CallEnds {
+    told: mpsc::UnboundedReceiver<CallRef>,
+    /// The end that is next, and what is left to wait for until it may be told.
+    next: Option<(CallRef, BoxFuture<'static, ()>)>,
+}
+
+impl CallEnds {
+    pub(super) fn new(told: mpsc::UnboundedReceiver<CallRef>) -> Self {
+        Self { told, next: None }
+    }
+
+    /// Waits for the next call that ends; gives its place in the batch and its result, which the batch keeps as well. Each
+    /// call is told once, in the order of their ends. With a recorder, its end is durable by then, or its result says that
+    /// it is not (SM-4). Waits for as long as no call ends, also when there is none.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing.
+    pub async fn next(&mut self) -> (usize, Outcome) {
+        loop {
+            if let Some((_, recorded)) = &mut self.next {
+                recorded.await;
+                let (call, _) = self.next.take().expect("nothing else takes it");
+                // The results may have been taken meanwhile, by a `finish` that somebody else has called.
+                match call.told() {
+                    Some(told) => return told,
+                    None => continue,
+                }
+            }
+            let Some(call) = self.told.recv().await else { return pending().await };
+            let recorded = call.clone().recorded().boxed();
+            self.next = Some((call, recorded));
+        }
+    }
+}
+
+impl CallRef {
+    /// Waits until what its piece has left with the recorder may be told of.
+    async fn recorded(self) {
+        let engine = &self.batch.session.engine;
+        if engine.recorder.is_some() {
+            let until = engine.reply_until(self.batch.nested.is_some());
+            self.batch.ends_recorded(until).await;
+        }
+    }
+
+    /// Its place in its stream, and its result.
+    fn told(&self) -> Option<(usize, Outcome)> {
+        let outcome = self.batch.finished_at(self.index)?;
+        Some(((self.batch.base.index + self.index) as usize, outcome))
+    }
+}
+
+impl fmt::Debug for CallEnds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallEnds").finish_non_exhaustive()
+    }
+}
