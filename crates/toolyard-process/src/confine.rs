@@ -18,6 +18,7 @@ mod attend;
 mod binds;
 mod door;
 mod inside;
+mod lasting;
 mod limits;
 mod rights;
 mod root;

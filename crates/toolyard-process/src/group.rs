@@ -82,6 +82,11 @@ impl Group {
 }
 
 impl Members {
+    /// The process id of the program.
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.child.id()
+    }
+
     /// Waits for the program, and ends the rest. Dropping the future kills all.
     pub(crate) async fn watch(mut self, orders: Orders, progress: watch::Sender<Progress>) {
         progress.send_replace(Progress::Running);

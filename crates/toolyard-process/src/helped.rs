@@ -87,6 +87,11 @@ fn handles(confinement: Confinement) -> io::Result<(Vec<OwnedFd>, Option<Door>)>
 }
 
 impl Helped {
+    /// Its process id.
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.child.id()
+    }
+
     /// Reads the helper's messages until all processes have ended. Dropping the future closes the socket, which tells the
     /// helper to kill them.
     pub(crate) async fn watch(self, orders: Orders, progress: watch::Sender<Progress>) {

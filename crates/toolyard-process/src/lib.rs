@@ -55,6 +55,7 @@ mod head_tail;
 mod helped;
 #[cfg(target_os = "linux")]
 mod helper;
+mod lasting;
 #[cfg(target_os = "linux")]
 mod launch;
 #[cfg(target_os = "linux")]
@@ -83,6 +84,7 @@ pub use git::git_files;
 pub use head_tail::HeadTail;
 #[cfg(target_os = "linux")]
 pub use helper::{Helper, NotClaimed, help_if_asked};
+pub use lasting::LastingLimits;
 #[cfg(target_os = "linux")]
 pub use launch::LAUNCH_BYTES_MAX;
 #[cfg(unix)]

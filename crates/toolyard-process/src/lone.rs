@@ -45,6 +45,11 @@ impl Group {
 }
 
 impl Members {
+    /// The process id of the program.
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.child.id()
+    }
+
     /// Waits for the program. Without signals, whoever is to end is killed.
     pub(crate) async fn watch(mut self, orders: Orders, progress: watch::Sender<Progress>) {
         progress.send_replace(Progress::Running);

@@ -1,6 +1,6 @@
 //! The pipes between this process and a program.
 
-use crate::Program;
+use crate::{Program, program::InputKind};
 use std::{
     fs::File,
     io::{self, PipeReader, PipeWriter},
@@ -33,6 +33,8 @@ const NOTHING: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
 /// This process's ends.
 pub(crate) struct Ours {
     pub(crate) stdin: Option<Input>,
+    #[cfg(unix)]
+    pub(crate) socket: Option<tokio::net::UnixStream>,
     pub(crate) stdout: Output,
     pub(crate) stderr: Option<Output>,
 }
@@ -46,17 +48,39 @@ pub(crate) struct Theirs {
 
 /// The pipes that a program asks for.
 pub(crate) fn open(program: &Program) -> io::Result<(Ours, Theirs)> {
-    let (our_stdin, stdin) = match program.has_input {
-        true => input().map(|(ours, theirs)| (Some(ours), theirs))?,
-        false => (None, Handle::from(File::open(NOTHING)?)),
+    #[cfg(unix)]
+    let mut our_socket = None;
+    let (our_stdin, stdin) = match program.input {
+        InputKind::Empty => (None, Handle::from(File::open(NOTHING)?)),
+        InputKind::Pipe => input().map(|(ours, theirs)| (Some(ours), theirs))?,
+        #[cfg(unix)]
+        InputKind::Socket => {
+            let (ours, theirs) = socket()?;
+            our_socket = Some(ours);
+            (None, theirs)
+        }
     };
     let (our_stdout, stdout) = output()?;
     let (our_stderr, stderr) = match program.errors_apart {
         true => output().map(|(ours, theirs)| (Some(ours), theirs))?,
         false => (None, stdout.try_clone()?),
     };
-    let ours = Ours { stdin: our_stdin, stdout: our_stdout, stderr: our_stderr };
+    let ours = Ours {
+        stdin: our_stdin,
+        #[cfg(unix)]
+        socket: our_socket,
+        stdout: our_stdout,
+        stderr: our_stderr,
+    };
     Ok((ours, Theirs { stdin, stdout, stderr }))
+}
+
+/// A socket, whose other end blocks whoever waits at it, as a program expects.
+#[cfg(unix)]
+fn socket() -> io::Result<(tokio::net::UnixStream, Handle)> {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    Ok((tokio::net::UnixStream::from_std(ours)?, theirs.into()))
 }
 
 fn input() -> io::Result<(Input, Handle)> {

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 pub struct Processes {
     seen: watch::Receiver<Progress>,
     killer: Killer,
+    id: Option<u32>,
 }
 
 /// Kills the processes of a program, from anywhere: see [`Processes::killer`].
@@ -50,8 +51,19 @@ pub(crate) enum Reach {
 }
 
 impl Processes {
-    pub(crate) fn new(seen: watch::Receiver<Progress>, orders: Orders, reach: Reach) -> Self {
-        Self { seen, killer: Killer { orders, reach } }
+    pub(crate) fn new(
+        seen: watch::Receiver<Progress>,
+        orders: Orders,
+        reach: Reach,
+        id: Option<u32>,
+    ) -> Self {
+        Self { seen, killer: Killer { orders, reach }, id }
+    }
+
+    /// The process that this process has started, as the system numbers it: the program's helper if it has one, with whose
+    /// end all others end, otherwise the program.
+    pub fn id(&self) -> Option<u32> {
+        self.id
     }
 
     /// Waits until the program runs, or has run.

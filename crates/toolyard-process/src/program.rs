@@ -40,11 +40,20 @@ pub struct Program {
     pub(crate) args: Vec<OsString>,
     pub(crate) env: BTreeMap<OsString, OsString>,
     pub(crate) directory: Directory,
-    pub(crate) has_input: bool,
+    pub(crate) input: InputKind,
     pub(crate) errors_apart: bool,
     pub(crate) helper_name: String,
     #[cfg(target_os = "linux")]
     pub(crate) confinement: Option<crate::Confinement>,
+}
+
+/// What the standard input of a program is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InputKind {
+    Empty,
+    Pipe,
+    #[cfg(unix)]
+    Socket,
 }
 
 impl Program {
@@ -56,7 +65,7 @@ impl Program {
             args: Vec::new(),
             env: BTreeMap::new(),
             directory: Directory::Inherited,
-            has_input: false,
+            input: InputKind::Empty,
             errors_apart: false,
             helper_name: HELPER_NAME.to_owned(),
             #[cfg(target_os = "linux")]
@@ -112,7 +121,15 @@ impl Program {
 
     /// Makes its standard input a pipe ([`Started::stdin`](crate::Started::stdin)); it is empty otherwise.
     pub fn piped_input(mut self) -> Self {
-        self.has_input = true;
+        self.input = InputKind::Pipe;
+        self
+    }
+
+    /// Makes its standard input a stream socket, which carries both directions
+    /// ([`Started::socket`](crate::Started::socket)). A shell gives it another number: `exec "$@" 3<&0 </dev/null`.
+    #[cfg(unix)]
+    pub fn socket_input(mut self) -> Self {
+        self.input = InputKind::Socket;
         self
     }
 

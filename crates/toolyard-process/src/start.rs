@@ -13,6 +13,9 @@ use tokio::{runtime::Handle, sync::watch};
 pub struct Started {
     /// Its standard input, if that is a pipe. Dropping it is the end of the input.
     pub stdin: Option<Input>,
+    /// Its standard input, if that is a socket.
+    #[cfg(unix)]
+    pub socket: Option<tokio::net::UnixStream>,
     /// Its standard output; its standard error as well unless that is apart. The end of it may come long after the
     /// program has ended, if other processes hold it: see `OutputReader::drain`.
     pub stdout: Output,
@@ -44,13 +47,14 @@ impl Program {
         let (progress, seen) = watch::channel(Progress::Starting);
         #[cfg(target_os = "linux")]
         let mut door = None;
-        let reach = match containment {
+        let (reach, id) = match containment {
             #[cfg(target_os = "linux")]
             Containment::Helper(helper) => {
                 let begun = crate::helped::start(self, helper, theirs)?;
+                let id = begun.helped.id();
                 runtime.spawn(begun.helped.watch(orders.clone(), progress));
                 door = begun.door;
-                Reach::Helper(begun.socket.into())
+                (Reach::Helper(begun.socket.into()), id)
             }
             #[cfg(target_os = "linux")]
             Containment::Group if self.confinement.is_some() => {
@@ -60,13 +64,16 @@ impl Program {
             }
             Containment::Group => {
                 let (members, group) = group::start(self, theirs)?;
+                let id = members.id();
                 runtime.spawn(members.watch(orders.clone(), progress));
-                Reach::Group(group)
+                (Reach::Group(group), id)
             }
         };
-        let processes = Processes::new(seen, orders, reach);
+        let processes = Processes::new(seen, orders, reach, id);
         Ok(Started {
             stdin: ours.stdin,
+            #[cfg(unix)]
+            socket: ours.socket,
             stdout: ours.stdout,
             stderr: ours.stderr,
             #[cfg(target_os = "linux")]

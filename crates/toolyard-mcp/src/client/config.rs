@@ -1,17 +1,16 @@
 //! The configuration of a server.
 
 mod confinement;
-mod limits;
 #[cfg(feature = "http")]
 mod remote;
 
 pub use confinement::ServerConfinement;
-pub use limits::ServerLimits;
 #[cfg(feature = "http")]
 pub(crate) use remote::{Header, Remote};
 use std::{fmt, path::PathBuf, time::Duration};
 use toolyard::ContentHash;
 use toolyard_process::Containment;
+pub use toolyard_process::LastingLimits as ServerLimits;
 
 /// How long a server may take until its tools are known, by default.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);

@@ -6,8 +6,6 @@ pub(crate) mod complaint;
 #[cfg(target_os = "linux")]
 mod confined;
 pub(crate) mod environment;
-#[cfg(target_os = "linux")]
-mod kept;
 pub(crate) mod restarts;
 pub(crate) mod running;
 pub(crate) mod start;

@@ -6,7 +6,7 @@
 //!                                           └─► Proxy ─► a host that is named
 //! ```
 
-use super::{environment, kept};
+use super::environment;
 use crate::client::config::{ServerConfig, ServerConfinement};
 use std::{
     fs::File,
@@ -41,7 +41,7 @@ pub(super) fn program(config: &ServerConfig, given: &ServerConfinement) -> io::R
     let directory = reached.directory(config.cwd.as_deref())?;
     let inherited = environment::inherited().filter(|(name, _)| INHERITED.contains(name));
     let program = Program::new(command).envs(inherited).env("HOME", HOME).directory(directory);
-    let confinement = kept::limit(reached.confinement, given)?;
+    let confinement = reached.confinement.lasting(given.limits, given.cgroup.as_ref())?;
     if given.hosts.is_empty() {
         return Ok(program.confined(confinement));
     }

@@ -1,28 +1,30 @@
-//! The limits of a confined server, as the kernel keeps them: of each process, and, in groups, of all together.
+//! Limits of programs that live long, as the kernel keeps them: of each process, and, in groups, of all together.
 
-use crate::client::config::{ServerConfinement, ServerLimits};
+use super::{Confinement, ProcessLimits};
+use crate::{Cgroup, GroupLimits, LastingLimits, Limit};
 use std::io;
-use toolyard_process::{Cgroup, Confinement, GroupLimits, Limit, ProcessLimits};
 
 /// What a limit of all processes together needs.
 const NEEDS_A_GROUP: &str = "it needs a cgroup";
 
-/// Gives a server its limits, and a group of its own where there are groups.
-///
-/// # Errors
-/// The first limit that this machine does not keep: never weaker than it is set (SB-4).
-pub(super) fn limit(confinement: Confinement, given: &ServerConfinement) -> io::Result<Confinement> {
-    let (each, together) = kept(given.limits, given.cgroup.as_ref())?;
-    let confinement = confinement.limits(each);
-    Ok(match &given.cgroup {
-        Some(cgroup) => confinement.cgroup(cgroup, together),
-        None => confinement,
-    })
+impl Confinement {
+    /// Gives a program that lives long its limits, and a group of its own where there are groups.
+    ///
+    /// # Errors
+    /// The first limit that this machine does not keep: never weaker than it is set (SB-4).
+    pub fn lasting(self, limits: LastingLimits, cgroup: Option<&Cgroup>) -> io::Result<Self> {
+        let (each, together) = kept(limits, cgroup)?;
+        let confinement = self.limits(each);
+        Ok(match cgroup {
+            Some(cgroup) => confinement.cgroup(cgroup, together),
+            None => confinement,
+        })
+    }
 }
 
-fn kept(limits: ServerLimits, cgroup: Option<&Cgroup>) -> io::Result<(ProcessLimits, GroupLimits)> {
+fn kept(limits: LastingLimits, cgroup: Option<&Cgroup>) -> io::Result<(ProcessLimits, GroupLimits)> {
     let lacking = |limit| cgroup.map_or(Some(NEEDS_A_GROUP), |cgroup| cgroup.lacks(limit));
-    let ServerLimits { memory, memory_per_process, processes, open_files } = limits;
+    let LastingLimits { memory, memory_per_process, processes, open_files } = limits;
     if let Some(why) = memory.and_then(|_| lacking(Limit::Memory)) {
         return Err(refused(Limit::Memory, why));
     }
@@ -52,13 +54,13 @@ fn refused(limit: Limit, why: &str) -> io::Error {
 mod tests {
     use super::*;
 
-    /// SB-4: a limit of a server that cannot be kept is refused by name.
+    /// SB-4: a limit that cannot be kept is refused by name.
     #[test]
     fn what_cannot_be_kept_is_refused() {
-        let memory = ServerLimits { memory: Some(1 << 20), ..ServerLimits::default() };
+        let memory = LastingLimits { memory: Some(1 << 20), ..LastingLimits::default() };
         let why = kept(memory, None).unwrap_err().to_string();
         assert_eq!(why, "sandbox 'process' cannot limit memory (it needs a cgroup)");
-        let processes = ServerLimits { processes: Some(2), ..ServerLimits::default() };
+        let processes = LastingLimits { processes: Some(2), ..LastingLimits::default() };
         match kept(processes, None) {
             Ok((each, _)) => assert_eq!((each.processes, ProcessLimits::keeps_processes()), (Some(2), true)),
             Err(why) => {
@@ -71,10 +73,10 @@ mod tests {
     /// SB-4: what is kept for each process is kept as it is set.
     #[test]
     fn what_is_kept_is_what_was_set() {
-        let limits = ServerLimits {
+        let limits = LastingLimits {
             open_files: Some(64),
             memory_per_process: Some(1 << 30),
-            ..ServerLimits::default()
+            ..LastingLimits::default()
         };
         let (each, together) = kept(limits, None).unwrap();
         assert_eq!((each.open_files, each.memory_per_process), (Some(64), Some(1 << 30)));
