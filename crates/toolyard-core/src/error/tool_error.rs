@@ -24,6 +24,8 @@ pub enum ToolErrorKind {
     InvalidInput,
     /// The tool is not allowed to do that, for example to leave its workspace.
     PermissionDenied,
+    /// The agent may not use a path that the call names.
+    FsDenied,
     /// The output is not what the tool promises.
     OutputInvalid,
     /// The tool ran, and its output is larger than what is accepted of it.
@@ -44,6 +46,7 @@ impl From<ToolErrorKind> for ErrorKind {
             ToolErrorKind::Execution | ToolErrorKind::Unclassified => Self::ExecutionError,
             ToolErrorKind::InvalidInput => Self::InvalidInput,
             ToolErrorKind::PermissionDenied => Self::PermissionDenied,
+            ToolErrorKind::FsDenied => Self::FsDenied,
             ToolErrorKind::OutputInvalid => Self::OutputInvalid,
             ToolErrorKind::OutputTooLarge => Self::OutputTooLarge,
             ToolErrorKind::Cancelled => Self::Cancelled,

@@ -114,6 +114,11 @@ impl OpenBatch {
         self.stream.turn.number
     }
 
+    /// Its number in the session, from 1, as events have it.
+    pub fn number(&self) -> u64 {
+        self.stream.calls.number()
+    }
+
     /// Adds a call, which may start before the caller's next await.
     ///
     /// A call whose arguments are cut off, because the stream broke, is answered `invalid_input`. Calls over the
