@@ -4,12 +4,14 @@ mod mcp;
 mod report;
 mod sandbox;
 mod serve;
+mod supervise;
 mod view;
 
 pub(crate) use mcp::{FetchArgs, McpArgs, McpCommand};
 pub(crate) use report::ReportKind;
 pub(crate) use sandbox::{SandboxCommand, SandboxSetup, SandboxSetupArgs};
 pub(crate) use serve::{ServeArgs, TokenCommand, TokenNewArgs};
+pub(crate) use supervise::{SuperviseArgs, SuperviseReport};
 pub(crate) use view::ViewArgs;
 
 use crate::{config::size, exit};
@@ -27,6 +29,7 @@ Examples:
   curl … | toolyard run > results.json
   toolyard mcp --config toolyard.toml
   toolyard serve --config toolyard.toml
+  toolyard supervise --tools Read --fs r:data -- python3 agent.py
   toolyard plan response.json
   toolyard tools --as anthropic
   toolyard check --config toolyard.toml";
@@ -101,6 +104,8 @@ pub(crate) enum Command {
     Mcp(McpArgs),
     /// Serve sessions, turns and confirmations over HTTP, with a page on which to watch and to answer
     Serve(ServeArgs),
+    /// Run agents of any language, which act by asking: their calls are checked, run, audited and answered
+    Supervise(SuperviseArgs),
     /// Make tokens for `serve`
     #[command(subcommand)]
     Token(TokenCommand),

@@ -6,7 +6,7 @@ use crate::{
     error::Error,
     exit::Exit,
     export::Export,
-    fetch, gateway, logging, machines, plan, run, serve, token, tools, view,
+    fetch, gateway, logging, machines, plan, run, serve, supervise, token, tools, view,
 };
 use clap::{Parser, error::ErrorKind};
 use tokio::runtime::Runtime;
@@ -18,7 +18,10 @@ pub(crate) fn main() -> Exit {
         Err(error) => return refuse(&error),
     };
     let export = match &cli.command {
-        Command::Run(_) | Command::Serve(_) | Command::Mcp(McpArgs { command: None, .. }) => Export::start(),
+        Command::Run(_)
+        | Command::Serve(_)
+        | Command::Supervise(_)
+        | Command::Mcp(McpArgs { command: None, .. }) => Export::start(),
         _ => Export::none(),
     };
     // A bench measures spans with its own listener.
@@ -48,6 +51,7 @@ async fn perform(command: Command, export: &Export) -> Result<Exit, Error> {
         Command::Mcp(McpArgs { command: Some(McpCommand::Fetch(args)), .. }) => fetch::fetch(args).await,
         Command::Mcp(args) => gateway::mcp(args, export).await,
         Command::Serve(args) => serve::serve(args, export).await,
+        Command::Supervise(args) => supervise::supervise(args, export).await,
         Command::Token(TokenCommand::New(args)) => token::new(&args),
         Command::Sandbox(SandboxCommand::Setup(SandboxSetup::MicroVm(args))) => machines::set_up(args).await,
         Command::Plan(args) => plan::plan(args).await,

@@ -1,5 +1,6 @@
 //! `toolyard.toml`: parsed once into valid values, or into all its errors, each with its line and what to do.
 
+mod agents;
 mod breaker;
 mod budget;
 mod confirmation;
@@ -23,6 +24,7 @@ mod tool;
 mod variables;
 mod written;
 
+pub(crate) use agents::{AgentSettings, grant};
 pub(crate) use budget::BudgetSettings;
 pub(crate) use confirmation::Trusted;
 #[cfg(all(feature = "micro-vm", target_os = "linux", target_arch = "x86_64"))]
@@ -164,6 +166,8 @@ pub(crate) struct Config {
     pub(crate) clients: ClientLimits,
     /// Who may do what over HTTP.
     pub(crate) server: ServerSettings,
+    /// The agents that `toolyard supervise` starts.
+    pub(crate) agents: BTreeMap<String, AgentSettings>,
     /// Settings by tool.
     pub(crate) tools: BTreeMap<String, ToolConfig>,
     /// Which calls need approval.
@@ -205,6 +209,7 @@ impl Default for Config {
             names_builtin: false,
             clients: ClientLimits::default(),
             server: ServerSettings::default(),
+            agents: BTreeMap::new(),
             tools: BTreeMap::new(),
             confirmations: Confirmations::default(),
             redactor: Redactor::standard(),
@@ -267,14 +272,17 @@ impl Config {
         let asked = confirmation::read(file.section("confirmation"), here, known);
         let policy = policy::read(file.section("policy"), known);
         let server = server::read(file.section("server"), here, known);
+        let agents = agents::read(file.section("agents"), here);
         (config.confirmations, config.trusted) = asked;
         config.policy = policy;
         config.server = server;
+        config.agents = agents;
         config.policy.rules = config.with_shell(config.policy.as_written.clone());
         config.redactor = redaction::read(file.section("redaction"), here);
         config.redactor = mcp::redact_secrets(&config.servers, config.redactor);
         config.redactor = program::redact_secrets(&config.programs, config.redactor);
         config.redactor = server::redact_secrets(&config.server, config.redactor);
+        config.redactor = agents::redact_secrets(&config.agents, config.redactor);
         file.finish();
         config
     }

@@ -14,8 +14,8 @@ use tracing_subscriber::EnvFilter;
 pub(crate) const LOG_ENV: &str = "TOOLYARD_LOG";
 
 /// The filter unless [`LOG_ENV`] is set. Two targets are off because the program reports these errors itself: failed
-/// writes of the event file, and unreadable messages from MCP servers.
-const DEFAULT_FILTER: &str = "warn,toolyard::record::events=off,rmcp=off";
+/// writes of the event file, and unreadable messages from MCP servers. What agents write for people is shown.
+const DEFAULT_FILTER: &str = "warn,toolyard::record::events=off,rmcp=off,toolyard_agents=info";
 
 static REDACTOR: OnceLock<Redactor> = OnceLock::new();
 

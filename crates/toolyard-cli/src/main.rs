@@ -4,6 +4,7 @@
 //!   arguments ─► cli ─┬─ run    input ─► wire ─► engine ─► results on stdout, live view and report on stderr
 //!                     ├─ mcp    an MCP client ─► gateway ─► engine; mcp fetch: a server ─► cache, to be confined
 //!                     ├─ serve  programs and people ─► server ─► engine; token new: a secret for them
+//!                     ├─ supervise  agents, as programs ─► line protocol ─► engine
 //!                     ├─ plan   input ─► wire ─► engine, asked what it would do
 //!                     ├─ tools  what the configuration offers
 //!                     ├─ sandbox  setup micro-vm: snapshots of virtual machines, before calls need them
@@ -54,6 +55,7 @@ mod serve;
 mod setup;
 #[cfg(unix)]
 mod shell;
+mod supervise;
 mod table;
 mod token;
 mod tools;

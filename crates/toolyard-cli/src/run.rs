@@ -6,7 +6,7 @@
 //!          └─ episodes, line by line ──────┴─► runner ─► engine      interrupts ─► drain, then abandon
 //! ```
 
-mod ask;
+pub(crate) mod ask;
 mod ended_calls;
 mod episodes;
 pub(crate) mod interrupt;

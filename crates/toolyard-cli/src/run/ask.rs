@@ -34,13 +34,13 @@ use std::{
     collections::HashMap,
     env,
     future::pending,
-    io::{IsTerminal, stderr, stdin},
+    io::{self, IsTerminal, stderr, stdin},
     time::Duration,
 };
 use tokio::time::timeout;
 use toolyard::{
     Answer, ApprovalRequest, Approver, Arguments, CallDigest, ConfirmationMode, Confirmations, Decision,
-    RequestId, async_trait,
+    EngineBuilder, RequestId, async_trait,
 };
 
 /// How long a question waits to be withdrawn after the user has stopped the run; then the answer is no.
@@ -49,14 +49,27 @@ const WITHDRAWAL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The terminal to ask on, if any: with `--approve ask`, or by default if the user is watching at a terminal.
 pub(super) fn terminal(args: &RunArgs) -> Result<Option<Terminal>, Error> {
     match args.approve {
-        Some(Approve::Ask) => Terminal::open()
-            .map(Some)
-            .map_err(|error| Error::Usage(format!("--approve ask needs a terminal to ask on: {error}"))),
+        Some(Approve::Ask) => Terminal::open().map(Some).map_err(no_terminal),
         None if stderr().is_terminal() && !is_typed(args) => {
             Ok(Terminal::open().ok().filter(Terminal::is_foreground))
         }
         None | Some(Approve::Auto | Approve::Deny) => Ok(None),
     }
+}
+
+/// Lets the user answer an engine's questions, as `--approve ask` says, where there is no live view.
+pub(crate) fn with_user(
+    builder: EngineBuilder,
+    stopper: Stopper,
+    confirmations: Confirmations,
+) -> Result<EngineBuilder, Error> {
+    let terminal = Terminal::open().map_err(no_terminal)?;
+    let asker = Asker::new(terminal, None, stopper, confirmations);
+    Ok(builder.events(asker.queue().sink()).approver(asker))
+}
+
+fn no_terminal(error: io::Error) -> Error {
+    Error::Usage(format!("--approve ask needs a terminal to ask on: {error}"))
 }
 
 /// Whether the input itself is typed: then its lines and the answers could not be told apart.

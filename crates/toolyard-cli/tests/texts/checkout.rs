@@ -23,7 +23,7 @@ esac"#;
 impl Checkout {
     pub(crate) fn new(name: &str) -> Self {
         let checkout = Self { dir: dir(name).canonicalize().unwrap() };
-        for path in files("examples", &["json", "jsonl", "sse", "toml", "md", "csv"]) {
+        for path in files("examples", &["json", "jsonl", "sse", "toml", "md", "csv", "py"]) {
             let to = checkout.dir.join(&path);
             fs::create_dir_all(to.parent().unwrap()).unwrap();
             fs::copy(root().join(path), to).unwrap();

@@ -14,7 +14,8 @@ use std::{
 
 /// Commands that are not run here, by page and block: those that install, and those that talk to a server, which
 /// `program/serve.rs` and the tests of `toolyard-server` do.
-const NOT_RUN: [(&str, &str); 8] = [
+const NOT_RUN: [(&str, &str); 9] = [
+    ("docs/guide/agents.md", "toolyard supervise "),
     ("docs/guide/program.md", "cargo install "),
     ("docs/guide/server.md", "toolyard serve"),
     ("docs/guide/server.md", "toolyard serve "),
@@ -27,6 +28,13 @@ const NOT_RUN: [(&str, &str); 8] = [
 
 /// How the program in Python begins that `tests/browser/guide.mjs` runs.
 const AGENT: &str = "\"\"\"Sends a model's response to `toolyard serve`";
+
+/// How the agent in Python begins that the page about agents runs from its file.
+const SUPERVISED: &str = "\"\"\"An agent in twenty lines";
+
+fn supervised() -> String {
+    fs::read_to_string(root().join("examples/agents/notes.py")).unwrap()
+}
 
 /// Files whose doc tests are the Rust of the pages that they include.
 const DOC_TESTS: [&str; 2] = ["examples/src/lib.rs", "crates/toolyard-mcp/src/lib.rs"];
@@ -44,6 +52,7 @@ fn run(path: &str) {
             "toml" => configuration(&checkout, &code),
             "json" => client(&checkout, &code),
             "python" if code.starts_with(AGENT) => {}
+            "python" if code.starts_with(SUPERVISED) => assert_eq!(code, supervised()),
             "python" => receiver(&code),
             _ => {} // see `every_block_is_run_or_says_that_it_is_not`
         }
@@ -134,6 +143,12 @@ fn client(checkout: &Checkout, text: &str) {
 #[test]
 fn the_readme_does_what_it_shows() {
     run("README.md");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_page_about_agents_does_what_it_shows() {
+    run("docs/guide/agents.md");
 }
 
 #[test]

@@ -1,0 +1,23 @@
+#![doc = include_str!("../README.md")]
+
+mod audit;
+mod deltas;
+mod end;
+mod lines;
+mod observe;
+mod process;
+mod profile;
+pub mod protocol;
+mod stderr;
+mod supervisor;
+mod talk;
+mod tools;
+
+pub use audit::Audit;
+pub use end::{AgentEnd, AgentReport};
+pub use observe::AgentCounts;
+pub use process::Means;
+pub use profile::{AgentLimits, Channel, Model, Place, Profile};
+pub use supervisor::{AgentHandle, AgentPhase, AgentStatus, StartError, Supervisor, SupervisorOptions};
+pub use tools::HostPaths;
+pub use toolyard_process::TERM_GRACE;

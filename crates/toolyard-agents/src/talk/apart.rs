@@ -1,0 +1,107 @@
+//! Calls that wait for the calls they name, and for no others (AG-3).
+
+use crate::observe::Observer;
+use futures::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use std::{
+    collections::{HashMap, HashSet},
+    future::pending,
+};
+use toolyard::{Call, CallId, Outcome, Session, Turn};
+
+/// The calls of an agent that stand outside of its batches.
+pub(super) struct Apart {
+    session: Session,
+    observer: Observer,
+    waiting: Vec<Waiting>,
+    running: FuturesUnordered<BoxFuture<'static, Outcome>>,
+    /// Each running call is a turn of its own.
+    turns: HashMap<CallId, Turn>,
+}
+
+struct Waiting {
+    call: Call,
+    /// The calls that have no answer yet.
+    on: HashSet<CallId>,
+}
+
+impl Apart {
+    pub(super) fn new(session: Session, observer: Observer) -> Self {
+        Self {
+            session,
+            observer,
+            waiting: Vec::new(),
+            running: FuturesUnordered::new(),
+            turns: HashMap::new(),
+        }
+    }
+
+    /// Takes a call that waits for these, which have no answer yet.
+    pub(super) fn take(&mut self, call: Call, on: HashSet<CallId>) {
+        match on.is_empty() {
+            true => self.start(call),
+            false => self.waiting.push(Waiting { call, on }),
+        }
+    }
+
+    fn start(&mut self, call: Call) {
+        let turn = self.session.turn().without_resend();
+        let batch = turn.open_batch();
+        self.observer.given(&call, batch.number(), 0);
+        self.turns.insert(call.id.clone(), turn);
+        batch.push(call);
+        self.running.push(Box::pin(async move {
+            let mut outcomes = batch.finish().await;
+            outcomes.pop().expect("a batch of one call has one result")
+        }));
+    }
+
+    /// A call has been answered, for which others may wait.
+    pub(super) fn answered(&mut self, id: &CallId) {
+        self.turns.remove(id);
+        if self.waiting.is_empty() {
+            return;
+        }
+        for waiting in &mut self.waiting {
+            waiting.on.remove(id);
+        }
+        let (ready, waiting) =
+            std::mem::take(&mut self.waiting).into_iter().partition(|waiting| waiting.on.is_empty());
+        self.waiting = waiting;
+        Vec::into_iter(ready).for_each(|ready| self.start(ready.call));
+    }
+
+    /// Waits for the next call that ends; for ever if none runs.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing.
+    pub(super) async fn next_ended(&mut self) -> Outcome {
+        match self.running.next().await {
+            Some(outcome) => outcome,
+            None => pending().await,
+        }
+    }
+
+    /// Cancels a call; returns it if it has waited, and so has yet to be answered.
+    pub(super) fn cancel(&mut self, id: &CallId) -> Option<Call> {
+        if let Some(at) = self.waiting.iter().position(|waiting| waiting.call.id == *id) {
+            return Some(self.waiting.remove(at).call);
+        }
+        if let Some(turn) = self.turns.get(id) {
+            turn.cancel();
+        }
+        None
+    }
+
+    /// Cancels all calls, which are still answered; returns those that have waited.
+    pub(super) fn stop(&mut self) -> Vec<Call> {
+        self.turns.values().for_each(|turn| turn.cancel());
+        self.waiting.drain(..).map(|waiting| waiting.call).collect()
+    }
+
+    /// Cancels all calls, which nobody waits for any more; returns those that have waited.
+    pub(super) fn leave(&mut self) -> Vec<Call> {
+        self.running.clear();
+        self.turns.clear();
+        self.waiting.drain(..).map(|waiting| waiting.call).collect()
+    }
+}

@@ -1,0 +1,159 @@
+//! The open batches of an agent, one after another (AG-3).
+//!
+//! ```text
+//!   calls ─► open batch ─► each end, as it comes
+//!     └────► queue: after `turn_end`, after 1 000 calls, or behind an id that the batch has had
+//! ```
+
+use super::CALLS_OPEN_MAX;
+use crate::observe::Observer;
+use std::{
+    collections::{HashSet, VecDeque},
+    future::pending,
+};
+use toolyard::{Call, CallEnds, CallId, OpenBatch, Outcome, Session, Turn};
+
+/// The turns of an agent: the one whose batch is open, and what comes after it.
+pub(super) struct Turns {
+    session: Session,
+    observer: Observer,
+    open: Option<OpenTurn>,
+    queue: VecDeque<Queued>,
+}
+
+/// What waits for the end of the open batch.
+enum Queued {
+    Call(Call),
+    TurnEnd,
+}
+
+/// A turn whose batch takes calls.
+struct OpenTurn {
+    turn: Turn,
+    batch: OpenBatch,
+    ends: CallEnds,
+    /// The ids of its calls: in a batch each comes once (CL-8).
+    ids: HashSet<CallId>,
+    answered: usize,
+    /// Whether it takes no more calls.
+    is_closed: bool,
+}
+
+impl OpenTurn {
+    fn begin(session: &Session) -> Self {
+        let turn = session.turn().without_resend();
+        let batch = turn.open_batch();
+        let ends = batch.ends();
+        Self { turn, batch, ends, ids: HashSet::new(), answered: 0, is_closed: false }
+    }
+
+    fn takes(&self, id: &CallId) -> bool {
+        !self.is_closed && self.ids.len() < CALLS_OPEN_MAX && !self.ids.contains(id)
+    }
+
+    /// All its calls are answered: what is left is the engine's affair.
+    fn finish(self) {
+        let Self { turn, batch, .. } = self;
+        tokio::spawn(async move {
+            batch.finish().await;
+            drop(turn);
+        });
+    }
+}
+
+impl Turns {
+    pub(super) fn new(session: Session, observer: Observer) -> Self {
+        Self { session, observer, open: None, queue: VecDeque::new() }
+    }
+
+    /// Takes a call that is in order.
+    pub(super) fn take(&mut self, call: Call) {
+        match self.queue.is_empty() && self.open.as_ref().is_none_or(|open| open.takes(&call.id)) {
+            true => self.push(call),
+            false => self.queue.push_back(Queued::Call(call)),
+        }
+    }
+
+    fn push(&mut self, call: Call) {
+        let open = self.open.get_or_insert_with(|| OpenTurn::begin(&self.session));
+        self.observer.given(&call, open.batch.number(), open.batch.len());
+        open.ids.insert(call.id.clone());
+        open.batch.push(call);
+    }
+
+    /// What comes from now on waits until all that has come is answered.
+    pub(super) fn end_turn(&mut self) {
+        match (&mut self.open, self.queue.is_empty()) {
+            (None, _) => {}
+            (Some(open), true) => open.is_closed = true,
+            (Some(_), false) => self.queue.push_back(Queued::TurnEnd),
+        }
+    }
+
+    /// Waits for the next call that ends; for ever if none runs.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing.
+    pub(super) async fn next_ended(&mut self) -> Outcome {
+        let Some(open) = &mut self.open else { return pending().await };
+        let (_, outcome) = open.ends.next().await;
+        open.answered += 1;
+        if open.answered == open.ids.len() {
+            self.open.take().into_iter().for_each(OpenTurn::finish);
+            self.take_queued();
+        }
+        outcome
+    }
+
+    /// Gives the next batch what has waited for it.
+    fn take_queued(&mut self) {
+        while let Some(next) = self.queue.pop_front() {
+            match next {
+                Queued::TurnEnd => {
+                    if let Some(open) = &mut self.open {
+                        open.is_closed = true;
+                    }
+                }
+                Queued::Call(call) if self.open.as_ref().is_none_or(|open| open.takes(&call.id)) => {
+                    self.push(call);
+                }
+                waits @ Queued::Call(_) => return self.queue.push_front(waits),
+            }
+        }
+    }
+
+    /// Cancels a call; returns it if it has waited for its turn, and so has yet to be answered.
+    pub(super) fn cancel(&mut self, id: &CallId) -> Option<Call> {
+        let is_it = |queued: &Queued| matches!(queued, Queued::Call(call) if call.id == *id);
+        if let Some(at) = self.queue.iter().position(is_it) {
+            return self.queue.remove(at).and_then(Queued::call);
+        }
+        if let Some(open) = &self.open {
+            open.turn.cancel_call(id.as_str());
+        }
+        None
+    }
+
+    /// Cancels all calls, which are still answered; returns those that have waited for their turn.
+    pub(super) fn stop(&mut self) -> Vec<Call> {
+        if let Some(open) = &self.open {
+            open.turn.cancel();
+        }
+        self.queue.drain(..).filter_map(Queued::call).collect()
+    }
+
+    /// Cancels all calls, which nobody waits for any more; returns those that have waited for their turn.
+    pub(super) fn leave(&mut self) -> Vec<Call> {
+        self.open = None;
+        self.queue.drain(..).filter_map(Queued::call).collect()
+    }
+}
+
+impl Queued {
+    fn call(self) -> Option<Call> {
+        match self {
+            Self::Call(call) => Some(call),
+            Self::TurnEnd => None,
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Which agents run, what each may do, and whose children they are.
+
+use crate::profile::Profile;
+use dashmap::DashMap;
+use std::sync::Arc;
+use toolyard::{AgentPath, Capabilities, Session, SessionId};
+
+/// An agent that runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Kin {
+    /// What it was started from, within what its parent may.
+    pub(crate) profile: Arc<Profile>,
+    /// What its calls may touch, with that of its parents.
+    pub(crate) capabilities: Capabilities,
+}
+
+/// The agents that run.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Kinship(Arc<DashMap<(SessionId, AgentPath), Kin>>);
+
+impl Kinship {
+    /// An agent runs.
+    pub(crate) fn add(&self, session: &Session, profile: Profile) -> Kin {
+        let own = profile.capabilities();
+        let parent = parent_of(session.agent()).and_then(|parent| self.find(session.id(), &parent));
+        let capabilities = match parent {
+            Some(parent) => parent.capabilities.both(own),
+            None => own,
+        };
+        let kin = Kin { profile: Arc::new(profile), capabilities };
+        self.0.insert(place(session), kin.clone());
+        kin
+    }
+
+    pub(crate) fn remove(&self, session: &Session) {
+        self.0.remove(&place(session));
+    }
+
+    pub(crate) fn find(&self, session: &SessionId, agent: &AgentPath) -> Option<Kin> {
+        self.0.get(&(session.clone(), agent.clone())).map(|kin| kin.clone())
+    }
+}
+
+fn place(session: &Session) -> (SessionId, AgentPath) {
+    (session.id().clone(), session.agent().clone())
+}
+
+/// The agent above one.
+fn parent_of(agent: &AgentPath) -> Option<AgentPath> {
+    let (parent, _) = agent.as_str().rsplit_once('/')?;
+    Some(AgentPath::from(parent))
+}

@@ -1,0 +1,259 @@
+//! `toolyard supervise`: agents as programs, whose calls are checked, run, audited and answered (AG-1 to AG-12).
+//!
+//! ```text
+//!   [agents.NAME], or a command ─► profiles ─► Supervisor ─► agents ─► calls ─► engine ─┬─ event file
+//!                                                   ▲ signals                            ├─ audit
+//!                                                   └ report ◄─ how each ended           └─ questions, at the terminal
+//! ```
+
+mod report;
+
+use crate::{
+    cli::{Approve, SetupArgs, SuperviseArgs, SuperviseReport},
+    config::{AgentSettings, grant},
+    error::Error,
+    event_file::EventFile,
+    exit::Exit,
+    export::Export,
+    output_file,
+    run::{ask::with_user, interrupt::Interrupts},
+    setup::Setup,
+};
+use std::{
+    collections::BTreeMap,
+    fs::OpenOptions,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+use toolyard::{Capabilities, Confirmations, Engine, EngineBuilder, FsGrant, Session, SessionOptions};
+use toolyard_agents::{AgentHandle, Audit, HostPaths, Means, Place, Profile, Supervisor, SupervisorOptions};
+
+/// How long agents have to end after an interrupt.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// The name of the agent whose program is given as arguments.
+const AGENT: &str = "agent";
+
+/// Runs agents until all have ended.
+pub(crate) async fn supervise(args: SuperviseArgs, export: &Export) -> Result<Exit, Error> {
+    let setup_args = SetupArgs { config: args.file.clone(), workspace: args.workspace.clone() };
+    let mut setup = Setup::load(&setup_args)?;
+    let agents = agents(&args, &setup)?;
+    let mut interrupts = Interrupts::listen();
+    let events = setup.events(&args.events)?;
+    let audit = args.audit.as_deref().map(|file| audit(file, &setup)).transpose()?;
+    let connected = tokio::select! {
+        connected = setup.connect() => connected,
+        _ = interrupts.next() => return Ok(Exit::Interrupted),
+    };
+    connected?;
+    let supervisor = supervisor(&agents, &args, &setup, audit.as_ref(), events.as_ref())?;
+    let builder = export.count(setup.engine_with(supervisor.tools())).events(supervisor.sink());
+    let engine = engine(builder, &args, &setup, &interrupts, audit.as_ref(), events.as_ref()).await?;
+    export.observe(&engine);
+    setup.attach(&engine);
+    let session = session(&engine, &setup)?;
+    let interrupted = run(&supervisor, &session, &agents, &mut interrupts).await;
+    drop(session);
+    let interrupted = interrupted?;
+    let reports = supervisor.reports();
+    engine.shutdown(toolyard::Drain::default()).await;
+    setup.disconnect(interrupted).await;
+    if let Some(events) = events {
+        events.finish()?;
+    }
+    match args.report {
+        SuperviseReport::Text => anstream::eprint!("{}", report::text(&reports)),
+        SuperviseReport::Json => anstream::println!("{}", report::json(&reports)),
+        SuperviseReport::None => {}
+    }
+    Ok(match interrupted {
+        true => Exit::Interrupted,
+        false if reports.iter().all(|report| report.end.is_ok()) => Exit::Ok,
+        false => Exit::CallFailed,
+    })
+}
+
+/// The agents of the configuration, or the one that the arguments name.
+fn agents(args: &SuperviseArgs, setup: &Setup) -> Result<BTreeMap<String, AgentSettings>, Error> {
+    let Some((program, arguments)) = args.command.split_first() else {
+        let agents = setup.config.agents.clone();
+        return match agents.values().any(|agent| agent.instances > 0) {
+            true => Ok(agents),
+            false => Err(Error::Usage(
+                "there is no agent: name a file with [agents.NAME], or a program behind --".to_owned(),
+            )),
+        };
+    };
+    let here =
+        std::env::current_dir().map_err(|error| Error::Usage(format!("the current directory: {error}")))?;
+    let mut profile = Profile::new(program).args(arguments.iter().cloned()).tools(args.tools.iter().cloned());
+    for text in &args.fs {
+        let granted = grant(text, &here)
+            .and_then(|(mode, path)| profile.fs(mode, path).map_err(|error| error.to_string()));
+        profile = granted.map_err(|error| Error::Usage(format!("--fs: {error}")))?;
+    }
+    for path in &args.read {
+        if !path.exists() {
+            return Err(Error::Usage(format!("--read: there is no '{}'", path.display())));
+        }
+        profile = profile.read(here.join(path));
+    }
+    if args.unconfined {
+        profile = profile.place(Place::Host);
+    }
+    let input = args.input.as_deref().map(serde_json::from_str).transpose();
+    let input = input.map_err(|error| Error::Usage(format!("--input is no JSON: {error}")))?;
+    let agent = AgentSettings { profile, instances: 1, input, secrets: Vec::new() };
+    // The configuration's agents may be started by this one only if it says so, which arguments cannot.
+    Ok(BTreeMap::from([(AGENT.to_owned(), agent)]))
+}
+
+/// Opens the audit, which no tool writes.
+fn audit(file: &Path, setup: &Setup) -> Result<Audit, Error> {
+    setup.guard(file);
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    crate::event_file::lock::private(&mut options);
+    let opened = options.open(file).map_err(|error| output_file::failed(file, error))?;
+    Ok(Audit::new(opened, Some(setup.config.redactor.clone())))
+}
+
+fn supervisor(
+    agents: &BTreeMap<String, AgentSettings>,
+    args: &SuperviseArgs,
+    setup: &Setup,
+    audit: Option<&Audit>,
+    events: Option<&EventFile>,
+) -> Result<Supervisor, Error> {
+    let profiles = agents.iter().map(|(name, agent)| (name.clone(), agent.profile.clone())).collect();
+    let mut options = SupervisorOptions::new(profiles, means(setup));
+    options.audit = audit.cloned();
+    options.directory = root(setup);
+    options.guarded = setup.guarded();
+    options.guarded.extend(args.audit.clone());
+    options.guarded.extend(setup.config.file.clone());
+    options.guarded.extend(events.map(|events| events.path().to_owned()));
+    for path in &mut options.guarded {
+        *path = std::path::absolute(&path)
+            .map_err(|error| Error::Usage(format!("'{}': {error}", path.display())))?;
+    }
+    Ok(Supervisor::new(options))
+}
+
+/// By what agents are started.
+fn means(setup: &Setup) -> Means {
+    let means = Means::default();
+    #[cfg(target_os = "linux")]
+    let means = {
+        let helper = toolyard_process::Helper::this_program().ok();
+        let means = helper.into_iter().fold(means, Means::helper);
+        let process = &setup.config.process;
+        let means = process.cgroup.clone().into_iter().fold(means, Means::cgroup);
+        means.system(process.system.iter().cloned())
+    };
+    #[cfg(not(target_os = "linux"))]
+    let _ = setup;
+    means
+}
+
+/// The directory at which relative paths begin, with links resolved.
+fn root(setup: &Setup) -> PathBuf {
+    setup.scope_root().map_or_else(|| PathBuf::from("/"), Path::to_owned)
+}
+
+/// The engine, with whoever is asked and told.
+async fn engine(
+    mut builder: EngineBuilder,
+    args: &SuperviseArgs,
+    setup: &Setup,
+    interrupts: &Interrupts,
+    audit: Option<&Audit>,
+    events: Option<&EventFile>,
+) -> Result<Engine, Error> {
+    let confirmations = confirmations(args, setup);
+    builder = builder.confirmations(confirmations.clone());
+    if let Some(answer) = args.approve.and_then(Approve::answer) {
+        builder = builder.approver(answer);
+    }
+    if args.approve == Some(Approve::Ask) {
+        builder = with_user(builder, interrupts.stopper(), confirmations)?;
+    }
+    if let Some(audit) = audit {
+        builder = builder.event_writer(audit.writer());
+    }
+    if let Some(events) = events {
+        builder = builder.event_writer(events.clone());
+    }
+    Ok(builder.build().await?)
+}
+
+/// Which calls need approval: none, because the profile is the approval, unless the user or the configuration wants more.
+fn confirmations(args: &SuperviseArgs, setup: &Setup) -> Confirmations {
+    let is_configured = setup.config.written.table(&["confirmation"]).is_some();
+    match is_configured || args.approve.is_some_and(|approve| approve != Approve::Auto) {
+        true => setup.confirmations(),
+        false => Confirmations::auto(),
+    }
+}
+
+/// The session above all agents: they share its serial lease.
+fn session(engine: &Engine, setup: &Setup) -> Result<Session, Error> {
+    let paths = Arc::new(HostPaths::from_directory(root(setup)));
+    let capabilities = absolute(setup.config.policy.capabilities.clone(), &root(setup));
+    let options = SessionOptions::default().priority(setup.config.priority).workspace(paths);
+    let options = options.capabilities(capabilities);
+    engine.open("supervise", options).map_err(|error| Error::Usage(error.to_string()))
+}
+
+/// Capabilities whose paths begin at the root, and not at the workspace.
+fn absolute(capabilities: Capabilities, root: &Path) -> Capabilities {
+    let Some(grants) = capabilities.fs_grants() else { return capabilities };
+    let root = root.strip_prefix("/").unwrap_or(root);
+    let inside = |grant: &FsGrant| {
+        let path = root.join(grant.path());
+        FsGrant::new(grant.mode(), if path.as_os_str().is_empty() { Path::new(".") } else { &path }).ok()
+    };
+    let grants: Vec<_> = grants.iter().filter_map(inside).collect();
+    capabilities.fs(grants)
+}
+
+/// Starts the agents and waits for their ends. Returns whether they were told to end by a signal.
+async fn run(
+    supervisor: &Supervisor,
+    session: &Session,
+    agents: &BTreeMap<String, AgentSettings>,
+    interrupts: &mut Interrupts,
+) -> Result<bool, Error> {
+    let starts = agents.iter().flat_map(|(name, agent)| {
+        (1..=agent.instances).map(move |number| {
+            let own = if agent.instances == 1 { name.clone() } else { format!("{name}-{number}") };
+            (name, agent, own)
+        })
+    });
+    let mut handles: Vec<AgentHandle> = Vec::new();
+    for (profile, agent, own) in starts {
+        let started = supervisor.start(session, profile, Some(&own), agent.input.clone()).await;
+        match started {
+            Ok(handle) => handles.push(handle),
+            Err(error) => {
+                supervisor.stop(GRACE).await;
+                return Err(Error::Usage(format!("agent '{own}': {error}")));
+            }
+        }
+    }
+    let all_ended = async {
+        for handle in &mut handles {
+            handle.ended().await;
+        }
+    };
+    tokio::select! {
+        biased;
+        () = all_ended => Ok(false),
+        _ = interrupts.next() => {
+            supervisor.stop(GRACE).await;
+            Ok(true)
+        }
+    }
+}

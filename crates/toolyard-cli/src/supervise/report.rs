@@ -1,0 +1,55 @@
+//! What is said of agents that have ended.
+
+use crate::table::Table;
+use serde_json::{Value, json};
+use toolyard_agents::AgentReport;
+
+/// A table of agents, and why some did not end well.
+pub(super) fn text(reports: &[AgentReport]) -> String {
+    let mut table =
+        Table::new(["agent", "profile", "pid", "end", "calls", "failed", "lines refused", "models", "lived"]);
+    for report in reports {
+        table.row([
+            report.agent.to_string(),
+            report.profile.clone(),
+            report.pid.map(|pid| pid.to_string()).unwrap_or_default(),
+            report.end.to_string(),
+            report.counts.calls.to_string(),
+            report.counts.failed.to_string(),
+            report.counts.refused_lines.to_string(),
+            report.model_requests.to_string(),
+            format!("{:.1} s", report.lived.as_secs_f64()),
+        ]);
+    }
+    let mut text = table.to_string();
+    for report in reports {
+        if let Some(why) = report.end.why() {
+            text += &format!("{}: {why}\n", report.agent);
+        }
+    }
+    text
+}
+
+/// The same as one JSON document.
+pub(super) fn json(reports: &[AgentReport]) -> Value {
+    let agent = |report: &AgentReport| {
+        json!({
+            "agent": report.agent.as_str(),
+            "profile": report.profile,
+            "pid": report.pid,
+            "end": report.end.to_string(),
+            "why": report.end.why(),
+            "result": report.result,
+            "calls": report.counts.calls,
+            "answered": report.counts.answered,
+            "failed": report.counts.failed,
+            "refused_lines": report.counts.refused_lines,
+            "model_requests": report.model_requests,
+            "lived_ms": u64::try_from(report.lived.as_millis()).unwrap_or(u64::MAX),
+            "cpu_ms": report.used.map(|used| u64::try_from(used.cpu.as_millis()).unwrap_or(u64::MAX)),
+            "memory_peak": report.used.map(|used| used.memory_peak),
+        })
+    };
+    let agents: Vec<Value> = reports.iter().map(agent).collect();
+    json!({"agents": agents, "ok": reports.iter().all(|report| report.end.is_ok())})
+}
