@@ -30,7 +30,8 @@ pub(crate) fn start(export: &Export) {
         return start_with_export(filter, telemetry);
     }
     let _ = export; // used only by the feature `otel`
-    let log = tracing_subscriber::fmt().with_env_filter(filter);
+    // Where nobody reads the log any more, saying so there would be a panic.
+    let log = tracing_subscriber::fmt().with_env_filter(filter).log_internal_errors(false);
     // If the process already has a subscriber, keep that one.
     let _ = log.with_writer(|| Redacting(io::stderr())).with_ansi(false).try_init();
 }
@@ -40,6 +41,7 @@ pub(crate) fn start(export: &Export) {
 fn start_with_export(filter: EnvFilter, telemetry: &toolyard_otel::Telemetry) {
     use tracing_subscriber::{Layer, layer::SubscriberExt, util::SubscriberInitExt};
     let log = tracing_subscriber::fmt::layer().with_writer(|| Redacting(io::stderr())).with_ansi(false);
+    let log = log.log_internal_errors(false);
     let all = tracing_subscriber::registry().with(telemetry.layer()).with(log.with_filter(filter));
     let _ = all.try_init();
 }

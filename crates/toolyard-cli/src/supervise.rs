@@ -250,7 +250,11 @@ async fn run(
     };
     tokio::select! {
         biased;
-        () = all_ended => Ok(false),
+        () = all_ended => {
+            // Those that others started end with these, a little later.
+            supervisor.stop(Duration::ZERO).await;
+            Ok(false)
+        }
         _ = interrupts.next() => {
             supervisor.stop(GRACE).await;
             Ok(true)

@@ -75,6 +75,8 @@ pub(super) struct Running {
     traffic: Option<Traffic>,
     wall_time: Option<Duration>,
     tell: watch::Sender<Option<AgentReport>>,
+    /// Whether its end has been told.
+    is_told: bool,
     /// Its tasks, which end with it.
     tasks: Vec<AbortOnDropHandle<()>>,
 }
@@ -149,9 +151,17 @@ impl Running {
             lived: self.since.elapsed(),
             used,
         };
-        self.shared.report(ended.clone());
-        self.tell.send_replace(Some(ended));
+        let (agent, end) = (ended.agent.as_str(), ended.end.to_string());
+        tracing::info!(agent, end, "an agent has ended");
+        self.tells(ended);
         true
+    }
+
+    /// Tells its end to all who wait for it.
+    fn tells(&mut self, report: AgentReport) {
+        self.is_told = true;
+        self.shared.report(report.clone());
+        self.tell.send_replace(Some(report));
     }
 
     fn model_requests(&self) -> u64 {
@@ -175,11 +185,9 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.shared.forget(&self.session);
         // An actor that has failed tells it too.
-        if self.report.is_none() || self.talked.is_none() {
+        if !self.is_told {
             self.session.cancel();
-            let lost = AgentReport::lost(self.session.agent().clone());
-            self.shared.report(lost.clone());
-            self.tell.send_replace(Some(lost));
+            self.tells(AgentReport::lost(self.session.agent().clone()));
         }
     }
 }
@@ -256,6 +264,7 @@ impl Actor for AgentActor {
             traffic: models.as_ref().map(|models| models.traffic.clone()),
             wall_time,
             tell,
+            is_told: false,
             tasks: Vec::new(),
             shared: shared.clone(),
         };

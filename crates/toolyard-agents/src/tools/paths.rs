@@ -7,6 +7,9 @@ use std::{
 };
 use toolyard::{PathEscape, PathScope};
 
+/// How many links in a row may lead to what does not exist.
+const LINKS_MAX: usize = 40;
+
 /// The paths of the host, as agents name them (AG-5): absolute, or from a directory. What an agent may use of them its
 /// grants say, and nothing else.
 ///
@@ -36,49 +39,55 @@ impl HostPaths {
     /// # Errors
     /// Those of the system, but for what does not exist.
     pub(crate) fn canonical(&self, path: &str) -> io::Result<PathBuf> {
-        let path = self.directory.join(path);
-        let mut rest: Vec<OsString> = Vec::new();
-        let mut there = path.as_path();
-        loop {
-            match fs::canonicalize(there) {
-                Ok(mut found) => {
-                    rest.iter().rev().for_each(|part| found.push(part));
-                    return Ok(found);
-                }
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    // A link that leads nowhere says by its name where it would lead, and is not followed there.
-                    if fs::symlink_metadata(there).is_ok() {
-                        return Err(error);
-                    }
-                    let (Some(parent), Some(last)) = (there.parent(), there.components().next_back()) else {
-                        return Err(error);
-                    };
-                    match last {
-                        Component::Normal(name) => rest.push(name.to_owned()),
-                        // Up from what does not exist is where it would be.
-                        Component::ParentDir => return self.canonical_by_name(&path),
-                        _ => {}
-                    }
-                    there = parent;
-                }
-                Err(error) => return Err(error),
-            }
-        }
+        resolved(&self.directory.join(path), 0)
     }
+}
 
-    /// The same for a path that goes up from what does not exist: by its name alone, and then where that leads.
-    fn canonical_by_name(&self, path: &Path) -> io::Result<PathBuf> {
-        let mut plain = PathBuf::new();
-        for part in path.components() {
-            match part {
-                Component::ParentDir => drop(plain.pop()),
-                Component::CurDir => {}
-                other => plain.push(other),
-            }
-        }
-        let plain = plain.to_str().ok_or(io::ErrorKind::InvalidInput)?;
-        self.canonical(plain)
+/// The same for an absolute path that is reached by so many links to what does not exist.
+fn resolved(path: &Path, links: usize) -> io::Result<PathBuf> {
+    if links > LINKS_MAX {
+        return Err(io::Error::other("too many links"));
     }
+    let mut rest: Vec<OsString> = Vec::new();
+    let mut there = path;
+    loop {
+        let error = match fs::canonicalize(there) {
+            Ok(found) => return Ok(rest.iter().rev().fold(found, |found, part| found.join(part))),
+            Err(error) => error,
+        };
+        match error.kind() {
+            // No more is found there, whatever follows.
+            io::ErrorKind::NotADirectory => return Ok(by_name(path)),
+            io::ErrorKind::NotFound => {}
+            _ => return Err(error),
+        }
+        let parent = there.parent().ok_or(error)?;
+        if let Ok(target) = fs::read_link(there) {
+            // A link to what does not exist yet: whoever makes that makes it there.
+            let target = rest.iter().rev().fold(parent.join(target), |target, part| target.join(part));
+            return resolved(&target, links + 1);
+        }
+        match there.components().next_back() {
+            Some(Component::Normal(name)) => rest.push(name.to_owned()),
+            // Up from what does not exist is where it would be.
+            Some(Component::ParentDir) => return resolved(&by_name(path), links + 1),
+            _ => {}
+        }
+        there = parent;
+    }
+}
+
+/// An absolute path without `..`, by its name alone.
+fn by_name(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            other => plain.push(other),
+        }
+    }
+    plain
 }
 
 impl PathScope for HostPaths {
@@ -110,7 +119,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    /// AG-5: a path leads where its links lead; what does not exist is kept as spelt, and a link to nowhere leads nowhere.
+    /// AG-5: a path leads where its links lead, also to what does not exist, which is kept as spelt.
     #[test]
     fn a_path_leads_where_its_links_lead() {
         let place = tempfile::tempdir().unwrap();
@@ -124,7 +133,11 @@ mod tests {
         assert_eq!(paths.resolve(root.join("link").to_str().unwrap()).unwrap(), inside("real"));
         assert_eq!(paths.resolve("none/../real").unwrap(), inside("real"));
         assert_eq!(paths.resolve("none/../link/a").unwrap(), inside("real/a"));
-        assert!(paths.resolve("dangling").is_err() && paths.resolve("").is_err());
+        assert_eq!(paths.resolve("dangling/x").unwrap(), inside("nowhere/x"));
+        fs::write(root.join("file"), "").unwrap();
+        assert_eq!(paths.resolve("file/../../x").unwrap(), inside("x").parent().unwrap().with_file_name("x"));
+        symlink("round", root.join("round")).unwrap();
+        assert!(paths.resolve("round").is_err() && paths.resolve("").is_err());
         assert_eq!(paths.resolve("/").unwrap(), Path::new(""));
     }
 }

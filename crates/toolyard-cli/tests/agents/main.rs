@@ -1,0 +1,15 @@
+//! Agents as programs: real processes, through the program (AG-1 to AG-13). Linux alone, where they are confined.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
+
+mod acceptance;
+mod ends;
+mod hostile;
+mod models;
+#[path = "../shared/mod.rs"]
+mod shared;
+mod trees;
+mod yard;
+
+use shared::{child, missing, place};
