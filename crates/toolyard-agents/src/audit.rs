@@ -12,11 +12,15 @@ use serde_json::{Value, json};
 use std::{
     fmt,
     io::{self, Write},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{SystemTime, UNIX_EPOCH},
 };
 use toolyard::{
-    AgentPath, Arguments, Call, Event, EventKind, EventWriter, Outcome, Redactor, SessionId, error::Slug,
+    AgentPath, Arguments, Call, Dedupe, Event, EventKind, EventWriter, Outcome, Redactor, SessionId,
+    error::Slug,
 };
 
 /// Where a call is: its session, its agent, its batch, and its index there.
@@ -42,6 +46,8 @@ struct Shared {
     given: DashMap<Place, Given>,
     to: Mutex<To>,
     redactor: Option<Redactor>,
+    /// Whether a line could not be written: the engine then tells of no more events.
+    is_broken: AtomicBool,
 }
 
 struct To {
@@ -77,7 +83,7 @@ impl Audit {
     /// Writes to this, without what the redactor finds.
     pub fn new(to: impl Write + Send + 'static, redactor: Option<Redactor>) -> Self {
         let to = Mutex::new(To { to: Box::new(to), broken: None });
-        Self(Arc::new(Shared { given: DashMap::new(), to, redactor }))
+        Self(Arc::new(Shared { given: DashMap::new(), to, redactor, is_broken: AtomicBool::new(false) }))
     }
 
     /// What has to be told of the engine's events: by [`EngineBuilder::event_writer`](toolyard::EngineBuilder::event_writer).
@@ -87,6 +93,9 @@ impl Audit {
 
     /// A call was given to the engine.
     pub(crate) fn given(&self, place: Place, call: &Call, pid: Option<u32>) {
+        if self.0.is_broken.load(Ordering::Relaxed) {
+            return; // nobody asks for it any more
+        }
         let (tool, args) = (call.name.clone(), call.arguments.clone());
         self.0.given.insert(place, Given { tool, args, pid, has_started: false });
     }
@@ -141,7 +150,8 @@ impl Audit {
                 let given = self.0.given.remove(&place).map(|(_, given)| given);
                 // Of a call that is not known here, its attempts say whether it has started.
                 let has_started = given.as_ref().map_or(failure.attempts > 0, |given| given.has_started);
-                match has_started {
+                // What shares the result of another call has not been refused.
+                match has_started || failure.dedupe != Dedupe::Fresh {
                     true => Ok(()),
                     false => line(event, DENIED, Some(failure.code.into()), given.as_ref()),
                 }
@@ -171,7 +181,12 @@ impl Audit {
         }
         let mut line = serde_json::to_vec(&line)?;
         line.push(b'\n');
-        self.0.to.lock().to.write_all(&line)
+        let written = self.0.to.lock().to.write_all(&line);
+        if written.is_err() {
+            self.0.is_broken.store(true, Ordering::Relaxed);
+            self.0.given.clear();
+        }
+        written
     }
 }
 

@@ -66,6 +66,8 @@ impl Following {
 
 impl Drop for Following {
     fn drop(&mut self) {
-        self.deltas.0.remove(&self.place);
+        // Another agent of this name may follow by now, which has not closed its end.
+        self.told.close();
+        self.deltas.0.remove_if(&self.place, |_, follower| follower.is_closed());
     }
 }

@@ -61,8 +61,6 @@ pub(crate) struct Lines<R> {
     searched: usize,
     long: Long,
     long_lines: LongLines,
-    /// Since when nobody wants to read, which no line is late for.
-    rests: Option<Instant>,
     is_over: bool,
 }
 
@@ -76,21 +74,14 @@ enum Long {
 impl<R: AsyncRead + Unpin> Lines<R> {
     pub(crate) fn new(from: R, long_lines: &LongLines) -> Self {
         let long_lines = long_lines.clone();
-        Self {
-            from,
-            buffer: Vec::new(),
-            start: 0,
-            searched: 0,
-            long: Long::None,
-            long_lines,
-            rests: None,
-            is_over: false,
-        }
+        Self { from, buffer: Vec::new(), start: 0, searched: 0, long: Long::None, long_lines, is_over: false }
     }
 
-    /// Nobody reads on for now.
+    /// Nobody reads on for now: a long line gives its place to others, and gets another one, and its whole time, when it is
+    /// read on.
     pub(crate) fn rest(&mut self) {
-        self.rests.get_or_insert_with(Instant::now);
+        self.forget_given();
+        self.long = Long::None;
     }
 
     /// The next line without its end; `None` at the end of the input. What follows the last line end is a line too, unless
@@ -102,9 +93,6 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     /// # Cancel safety
     /// Dropping the future loses nothing.
     pub(crate) async fn next(&mut self) -> Result<Option<&[u8]>, LineError> {
-        if let (Some(rests), Long::Read { until, .. }) = (self.rests.take(), &mut self.long) {
-            *until += rests.elapsed();
-        }
         loop {
             if let Some(end) = self.end() {
                 let line = self.start..end;

@@ -9,11 +9,13 @@
 use crate::profile::Model;
 use crate::profile::{Channel, Place, Profile};
 use futures::future::BoxFuture;
+#[cfg(target_os = "linux")]
+use rustix::fs::{Mode, OFlags, open};
 use serde_json::Value;
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     io,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 use toolyard::AgentPath;
 #[cfg(target_os = "linux")]
@@ -138,14 +140,14 @@ pub(crate) fn start(
 
 /// The program, and its input.
 fn command(profile: &Profile) -> io::Result<Program> {
-    let args = profile.args.iter().cloned();
+    let args = profile.args.iter().map(|arg| argument(arg));
     match profile.channel {
-        Channel::Stdio => Ok(Program::new(&profile.program).args(args).piped_input()),
+        Channel::Stdio => Ok(Program::new(argument(profile.program.as_os_str())).args(args).piped_input()),
         #[cfg(unix)]
         Channel::Fd3 => {
             // No descriptor is given a number here: that is unsafe. A shell can, and becomes the program.
             let shell = Program::new("/bin/sh").args(["-c", "exec \"$@\" 3<&0 </dev/null", "sh"]);
-            Ok(shell.arg(&profile.program).args(args).socket_input())
+            Ok(shell.arg(argument(profile.program.as_os_str())).args(args).socket_input())
         }
         #[cfg(not(unix))]
         Channel::Fd3 => {
@@ -202,7 +204,7 @@ fn confined(program: Program, profile: &Profile, means: &Means) -> io::Result<(P
     let system: Vec<PathBuf> = system.chain(means.system.iter().cloned()).collect();
     let mut files = Files { reached: system.clone(), granted: Confinement::new().system(system) };
     for path in &profile.read {
-        files.read(&std::path::absolute(path)?)?;
+        files.read(&place(path)?)?;
     }
     for path in named_files(profile) {
         files.read(&path)?;
@@ -225,10 +227,32 @@ fn confined(program: Program, profile: &Profile, means: &Means) -> io::Result<(P
 }
 
 /// The files that a command names: its program, if it is named by where it lies, and arguments that are files.
-fn named_files(profile: &Profile) -> Vec<PathBuf> {
+pub(crate) fn named_files(profile: &Profile) -> Vec<PathBuf> {
     let program = (profile.program.components().count() > 1).then_some(profile.program.as_os_str());
     let args = profile.args.iter().map(AsRef::<OsStr>::as_ref).filter(|arg| Path::new(arg).is_file());
-    program.into_iter().chain(args).filter_map(|path| std::path::absolute(path).ok()).collect()
+    program.into_iter().chain(args).filter_map(|path| place(Path::new(path)).ok()).collect()
+}
+
+/// An absolute path that says by its name alone where it leads. Its last part stays as it is: a program may be a link that
+/// means something by its place.
+fn place(path: &Path) -> io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    if !path.components().any(|part| part == Component::ParentDir) {
+        return Ok(path);
+    }
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => Ok(parent.canonicalize()?.join(name)),
+        _ => path.canonicalize(),
+    }
+}
+
+/// An argument as it is passed on: a file that is named by going up is named by where it lies, as what is above it is not
+/// there inside.
+fn argument(arg: &OsStr) -> OsString {
+    let path = Path::new(arg);
+    let goes_up = path.components().any(|part| part == Component::ParentDir);
+    let place = (goes_up && path.is_file()).then(|| place(path).ok()).flatten();
+    place.map_or_else(|| arg.to_owned(), PathBuf::into_os_string)
 }
 
 /// What a program reads, as it is opened.
@@ -246,7 +270,10 @@ impl Files {
             return Ok(());
         }
         let named = |error: io::Error| io::Error::new(error.kind(), format!("'{}': {error}", path.display()));
-        let handle = std::fs::File::open(path.canonicalize().map_err(named)?).map_err(named)?;
+        // Not opened to be read: a pipe would keep this thread waiting.
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let lies = path.canonicalize().map_err(named)?;
+        let handle = open(lies, flags, Mode::empty()).map_err(|error| named(error.into()))?;
         self.granted = std::mem::take(&mut self.granted).grant(handle, path, false);
         self.reached.push(path.to_owned());
         Ok(())

@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
     time::Duration,
 };
-use toolyard::{Capabilities, FsGrant, FsGrantError, FsMode};
+use toolyard::{Capabilities, FsGrant, FsGrantError, FsMode, HostPattern};
 use toolyard_egress::Upstream;
 use toolyard_process::LastingLimits;
 
@@ -31,6 +31,7 @@ pub struct Profile {
     pub(crate) env: BTreeMap<OsString, OsString>,
     pub(crate) tools: BTreeSet<String>,
     pub(crate) fs: Vec<FsGrant>,
+    pub(crate) net: Vec<HostPattern>,
     pub(crate) read: Vec<PathBuf>,
     pub(crate) place: Place,
     pub(crate) channel: Channel,
@@ -103,6 +104,7 @@ impl Profile {
             env: BTreeMap::new(),
             tools: BTreeSet::new(),
             fs: Vec::new(),
+            net: Vec::new(),
             read: Vec::new(),
             place: Place::default(),
             channel: Channel::default(),
@@ -147,6 +149,13 @@ impl Profile {
         Ok(self)
     }
 
+    /// Lets its tools reach these hosts. Its program reaches none by itself.
+    #[must_use]
+    pub fn net(mut self, hosts: impl IntoIterator<Item = HostPattern>) -> Self {
+        self.net.extend(hosts);
+        self
+    }
+
     /// Lets its program read this path of the host, such as the environment of an interpreter.
     #[must_use]
     pub fn read(mut self, path: impl Into<PathBuf>) -> Self {
@@ -189,15 +198,21 @@ impl Profile {
         self
     }
 
-    /// What its calls may touch. No host: agents have no network of their own, and tools that reach one name it.
+    /// What its calls may touch: nothing that it was not given.
     pub fn capabilities(&self) -> Capabilities {
-        Capabilities::default().tools(self.tools.iter().map(String::as_str)).fs(self.fs.iter().cloned())
+        let tools = self.tools.iter().map(String::as_str);
+        Capabilities::default().tools(tools).fs(self.fs.iter().cloned()).net(self.net.iter().cloned())
     }
 
     /// This profile, within what a parent's allows: its process reads what both read, reaches the models of both, and has
     /// the smaller of each limit (AG-10).
     #[must_use]
     pub(crate) fn within(mut self, parent: &Self) -> Self {
+        if parent.place == Place::Host {
+            // It reaches whatever this program does.
+            self.limits = self.limits.min(parent.limits);
+            return self;
+        }
         let common = |own: &PathBuf| {
             let covered = parent.read.iter().filter_map(move |theirs| match own.starts_with(theirs) {
                 true => Some(own.clone()),
@@ -206,10 +221,15 @@ impl Profile {
             covered.collect::<Vec<_>>()
         };
         self.read = self.read.iter().flat_map(common).collect();
-        self.models.retain(|model| parent.models.iter().any(|theirs| theirs.name == model.name));
-        if parent.place == Place::Process {
-            self.place = Place::Process;
+        // Where a model is, and with which secret, its parent's says.
+        let theirs = |name: &str| parent.models.iter().find(|theirs| theirs.name == name);
+        self.models.retain(|model| theirs(&model.name).is_some());
+        for model in &mut self.models {
+            if let Some(theirs) = theirs(&model.name) {
+                model.upstream = theirs.upstream.clone();
+            }
         }
+        self.place = Place::Process;
         self.limits = self.limits.min(parent.limits);
         self
     }
@@ -261,6 +281,7 @@ mod tests {
         assert!(Profile::new("p").fs(FsMode::Read, "data").is_err());
         assert!(Profile::new("p").fs(FsMode::Read, "/data/../etc").is_err());
         let none = Profile::new("p").capabilities();
+        assert!(!none.any_host() && none.bounds_net());
         assert!(!none.tool("Read") && !none.path(FsMode::Read, Path::new("etc/passwd")));
     }
 }

@@ -13,6 +13,7 @@ mod ask;
 mod fields;
 mod tell;
 
+pub(crate) use ask::shown;
 pub use ask::{Ask, AskedCall, CALLS_OF_A_LINE_MAX, Hello, Refused, ask};
 pub use tell::{Tell, Welcome};
 

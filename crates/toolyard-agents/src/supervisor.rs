@@ -22,7 +22,7 @@ use crate::{
     audit::Audit,
     deltas::Deltas,
     lines::LongLines,
-    process::Means,
+    process::{Means, named_files},
     profile::Profile,
     tools::{Kinship, files::HostFiles},
 };
@@ -33,7 +33,10 @@ use serde_json::Value;
 use std::{
     collections::{BTreeMap, VecDeque},
     fmt,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 use tokio::sync::OnceCell;
@@ -93,6 +96,8 @@ pub(crate) struct Shared {
     pub(crate) long_lines: LongLines,
     pub(crate) files: HostFiles,
     pub(crate) kinship: Kinship,
+    /// How many agents have been started.
+    launched: AtomicU64,
     /// How agents have ended, the latest last.
     reports: Mutex<VecDeque<AgentReport>>,
     actor: OnceCell<ActorRef<SupervisorMessage>>,
@@ -122,13 +127,15 @@ pub enum StartError {
 impl Supervisor {
     /// A supervisor of these agents, none of which runs yet.
     pub fn new(options: SupervisorOptions) -> Self {
-        let files = HostFiles::new(options.guarded.clone());
+        let programs = options.profiles.values().flat_map(named_files);
+        let files = HostFiles::new(options.guarded.iter().cloned().chain(programs).collect());
         let shared = Shared {
             options,
             deltas: Deltas::default(),
             long_lines: LongLines::default(),
             files,
             kinship: Kinship::default(),
+            launched: AtomicU64::new(0),
             reports: Mutex::default(),
             actor: OnceCell::new(),
         };
@@ -223,7 +230,8 @@ impl Supervisor {
         }
     }
 
-    /// How agents have ended, those that others have started too, in the order of their ends: the last 10 000.
+    /// How agents have ended, those that others have started too, in the order of their ends: the last 10 000. What the latter
+    /// gave with their bye their parents have.
     pub fn reports(&self) -> Vec<AgentReport> {
         self.shared.reports.lock().iter().cloned().collect()
     }
@@ -248,14 +256,27 @@ impl fmt::Debug for Supervisor {
 
 impl Shared {
     /// An agent runs: what it may do can be looked up.
-    fn remember(&self, session: &Session, profile: Profile) {
-        let kin = self.kinship.add(session, profile);
+    /// Returns the number by which it is forgotten.
+    fn remember(&self, session: &Session, profile: Profile) -> u64 {
+        let number = self.launched.fetch_add(1, Ordering::Relaxed);
+        let kin = self.kinship.add(session, profile, number);
         let grants = kin.capabilities.fs_grants().unwrap_or_default();
-        self.files.add((session.id().clone(), session.agent().clone()), &self.options.directory, grants);
+        self.files.add(
+            (session.id().clone(), session.agent().clone()),
+            number,
+            &self.options.directory,
+            grants,
+        );
+        number
     }
 
     /// An agent has ended.
     fn report(&self, report: AgentReport) {
+        let mut report = report;
+        // What an agent gave to one that started it is that one's affair.
+        if report.agent.as_str().matches('/').count() > 1 {
+            report.result = None;
+        }
         let mut reports = self.reports.lock();
         if reports.len() == REPORTS_MAX {
             reports.pop_front();
@@ -264,9 +285,9 @@ impl Shared {
     }
 
     /// It has ended.
-    fn forget(&self, session: &Session) {
-        self.kinship.remove(session);
-        self.files.remove(&(session.id().clone(), session.agent().clone()));
+    fn forget(&self, session: &Session, number: u64) {
+        self.kinship.remove(session, number);
+        self.files.remove(&(session.id().clone(), session.agent().clone()), number);
     }
 }
 

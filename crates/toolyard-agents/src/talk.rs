@@ -20,7 +20,7 @@ use crate::{
     deltas::{Deltas, Following},
     lines::{LineError, Lines, LongLines},
     observe::Observer,
-    protocol::{Ask, AskedCall, Hello, Refused, Tell, Welcome, ask},
+    protocol::{Ask, AskedCall, Hello, Refused, Tell, Welcome, ask, shown},
 };
 use apart::Apart;
 use known::Known;
@@ -37,6 +37,9 @@ use turn::Turns;
 
 /// The most calls of an agent that have no answer.
 pub(crate) const CALLS_OPEN_MAX: usize = 1_000;
+
+/// The most bytes of the arguments of a call, which is what the engine takes (CC-4).
+const ARGUMENTS_MAX: usize = 256 << 10;
 
 /// How many lines in a row may be refused.
 const REFUSED_MAX: u32 = 100;
@@ -131,6 +134,7 @@ struct RefusedInARow {
 /// What happens next in a conversation.
 enum Next {
     Ordered,
+    NobodyOrders,
     Wrote,
     Ended(Outcome),
     Delta(CallId, String),
@@ -164,14 +168,21 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
         }
     }
 
-    /// Talks until the agent has nothing more to ask and has all its answers, or has exited, or is given up.
+    /// Talks until the agent has exited, or is given up. `asks_nothing` is told once, when the agent has nothing more to ask
+    /// and all is answered; its input is closed when it has read that, and what it still says is heard for its bye.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the calls that run.
-    pub(crate) async fn run(mut self) -> Talked {
+    pub(crate) async fn run(mut self, asks_nothing: impl FnOnce()) -> Talked {
+        let mut asks_nothing = Some(asks_nothing);
         let why = loop {
             if self.is_over() {
-                break TalkEnd::Over;
+                if let Some(tell) = asks_nothing.take() {
+                    tell();
+                }
+                if self.out.is_empty() {
+                    self.out.close();
+                }
             }
             let next = self.next().await;
             match self.step(next).await {
@@ -183,14 +194,16 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
         Talked { why, result: self.result }
     }
 
-    /// Whether the agent asks nothing more, and has all its answers.
+    /// Whether the agent asks nothing more, and all is answered.
     fn is_over(&self) -> bool {
         let asks_nothing = self.input_is_over || self.closed.is_some();
-        asks_nothing && self.held.is_empty() && self.known.open() == 0 && self.out.is_empty()
+        asks_nothing && self.held.is_empty() && self.known.open() == 0
     }
 
     async fn next(&mut self) -> Next {
         let may_answer = self.out.has_room();
+        self.turns.fill(may_answer);
+        self.apart.fill(may_answer);
         let may_read = !self.input_is_over && self.held.is_empty() && self.out.has_room_for_replies();
         if !may_read {
             self.lines.rest();
@@ -199,7 +212,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
             biased;
             changed = self.orders.changed() => match changed {
                 Ok(()) => Next::Ordered,
-                Err(_) => pending().await, // nobody is left to order anything
+                Err(_) => Next::NobodyOrders,
             },
             () = self.out.write(), if !self.out.is_empty() => Next::Wrote,
             outcome = self.turns.next_ended(), if may_answer => Next::Ended(outcome),
@@ -230,12 +243,18 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
                 self.answered(&outcome, Outgoing::tell);
                 return self.take_held().map(|()| true);
             }
-            Next::Delta(id, text) => {
+            // Tools name the calls that they make themselves as they like.
+            Next::Delta(id, text) if self.known.is_open(&id) => {
                 self.out.tell(&Tell::Delta { tool_call_id: &id, text: &text });
             }
+            Next::Delta(..) => {}
             Next::Line(asked) => self.asked(asked)?,
             Next::NoMoreLines | Next::BadLine(LineError::Broken(_)) => self.input_is_over = true,
             Next::BadLine(error) => return Err(TalkEnd::Line(error.to_string())),
+            Next::NobodyOrders => {
+                self.exited().await;
+                return Ok(false);
+            }
             Next::Ordered => {
                 let order = *self.orders.borrow_and_update();
                 match order {
@@ -268,7 +287,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
             // It has just been answered, or never was.
             Ok(Ask::Cancel(id)) if self.known.knows(&id) || self.closed.is_some() => {}
             Ok(Ask::Cancel(id)) => {
-                let refused = Refused::new(format!("no call '{}' has been sent", id.as_str()));
+                let refused = Refused::new(format!("no call '{}' has been sent", shown(id.as_str())));
                 return self.refuse(&refused.of("cancel", Some(id)));
             }
             Ok(Ask::TurnEnd) => self.turns.end_turn(),
@@ -284,7 +303,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
 
     /// Takes calls of the last line, as many as there is room for.
     fn take_held(&mut self) -> Result<(), TalkEnd> {
-        while self.known.open() < CALLS_OPEN_MAX
+        while self.known.has_room()
             && let Some(call) = self.held.pop_front()
         {
             self.call(call)?;
@@ -299,23 +318,30 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
             Err(refused) => return self.refuse(&refused),
         };
         let unknown = after.iter().flatten().find(|id| !self.known.knows(id)).cloned();
-        if !self.known.begins(&call.id) {
-            let why = format!("a tool call with the id '{}' has not been answered yet", call.id.as_str());
+        let bytes = call.arguments.size();
+        if !self.known.begins(&call.id, bytes) {
+            let id = shown(call.id.as_str());
+            let why = format!("a tool call with the id '{id}' has not been answered yet");
             return self.refuse(&Refused::new(why).of("tool_call", Some(call.id)));
         }
         self.refused = RefusedInARow::default();
         self.observer.asked();
         match (after, unknown, wrong, self.closed) {
             (.., Some(closed)) => self.give_up(&call, closed.error()),
+            _ if bytes > ARGUMENTS_MAX => {
+                let why = format!("the arguments have {bytes} bytes; {ARGUMENTS_MAX} are the most");
+                self.give_up(&call, CallError::new(ErrorKind::InvalidInput, why));
+            }
             (_, _, Some(why), _) => self.give_up(&call, CallError::new(ErrorKind::InvalidInput, why)),
             (_, Some(unknown), ..) => {
-                let why = format!("'after' names '{}', which is no call that is known", unknown.as_str());
+                let why =
+                    format!("'after' names '{}', which is no call that is known", shown(unknown.as_str()));
                 let error = CallError::new(ErrorKind::InvalidInput, why);
                 self.give_up(&call, error.with_advice("Name calls that were sent before this one."));
             }
             (None, ..) => self.turns.take(call),
             (Some(after), ..) => {
-                let waits = after.into_iter().filter(|id| self.known.is_open(id)).collect();
+                let waits = after.iter().filter_map(|id| self.known.in_flight(id)).collect();
                 self.apart.take(call, waits);
             }
         }
@@ -338,6 +364,9 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
     }
 
     fn refuse(&mut self, refused: &Refused) -> Result<(), TalkEnd> {
+        if self.is_over() {
+            return Ok(()); // it is not heard for what it asks any more
+        }
         self.observer.refused();
         self.out.reply(&Tell::Error { refused, line: self.line });
         let row = &mut self.refused;
@@ -357,7 +386,9 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
     /// Tells what has come of deltas: before the answers of their calls.
     fn tell_deltas(&mut self) {
         while let Some((id, text)) = self.following.as_mut().and_then(Following::try_next) {
-            self.out.tell(&Tell::Delta { tool_call_id: &id, text: &text });
+            if self.known.is_open(&id) {
+                self.out.tell(&Tell::Delta { tool_call_id: &id, text: &text });
+            }
         }
     }
 
@@ -386,7 +417,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
 
     /// The agent has exited: its calls are cancelled, and what it wrote last is still looked at for its result.
     async fn exited(&mut self) {
-        for call in self.apart.leave().into_iter().chain(self.turns.leave()).collect::<Vec<_>>() {
+        let held =
+            std::mem::take(&mut self.held).into_iter().filter_map(|held| held.ok().map(|held| held.call));
+        let waiting = self.apart.leave().into_iter().chain(self.turns.leave()).chain(held);
+        for call in waiting.collect::<Vec<_>>() {
             let outcome = Outcome::new(&call, Routing::ShortCircuit, Err(cancelled_early().not_started()));
             self.observer.denied(&outcome);
         }

@@ -185,6 +185,11 @@ impl Setup {
         self.tools.tools.iter().any(|tool| tool.spec().name == name)
     }
 
+    /// Whether a tool has this name.
+    pub(crate) fn has_tool(&self, name: &str) -> bool {
+        self.has_builtin(name) || self.server_tools().iter().any(|tool| tool.spec().name == name)
+    }
+
     /// The maximum number of attempts, by tool.
     pub(crate) fn attempts_max(&self, registry: &Registry) -> HashMap<String, u32> {
         let most = |spec: &ToolSpec| spec.settings.retry.unwrap_or(self.config.retry).max_attempts().get();

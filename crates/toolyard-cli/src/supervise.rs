@@ -32,6 +32,9 @@ use toolyard_agents::{AgentHandle, Audit, HostPaths, Means, Place, Profile, Supe
 /// How long agents have to end after an interrupt.
 const GRACE: Duration = Duration::from_secs(3);
 
+/// How many bytes the results of one agent may have that it has not read.
+const RESULTS_BYTES_MAX: usize = 16 << 20;
+
 /// The name of the agent whose program is given as arguments.
 const AGENT: &str = "agent";
 
@@ -49,14 +52,19 @@ pub(crate) async fn supervise(args: SuperviseArgs, export: &Export) -> Result<Ex
     };
     connected?;
     let supervisor = supervisor(&agents, &args, &setup, audit.as_ref(), events.as_ref())?;
+    if let Some(tool) = supervisor.tools().iter().find(|tool| setup.has_tool(&tool.spec().name)) {
+        let name = tool.spec().name;
+        return Err(Error::Usage(format!(
+            "a tool of the configuration is called '{name}', as one of the agents' own tools"
+        )));
+    }
     let builder = export.count(setup.engine_with(supervisor.tools())).events(supervisor.sink());
     let engine = engine(builder, &args, &setup, &interrupts, audit.as_ref(), events.as_ref()).await?;
     export.observe(&engine);
     setup.attach(&engine);
     let session = session(&engine, &setup)?;
-    let interrupted = run(&supervisor, &session, &agents, &mut interrupts).await;
+    let (interrupted, failed) = run(&supervisor, &session, &agents, &mut interrupts).await;
     drop(session);
-    let interrupted = interrupted?;
     let reports = supervisor.reports();
     engine.shutdown(toolyard::Drain::default()).await;
     setup.disconnect(interrupted).await;
@@ -65,8 +73,11 @@ pub(crate) async fn supervise(args: SuperviseArgs, export: &Export) -> Result<Ex
     }
     match args.report {
         SuperviseReport::Text => anstream::eprint!("{}", report::text(&reports)),
-        SuperviseReport::Json => anstream::println!("{}", report::json(&reports)),
+        SuperviseReport::Json => anstream::println!("{}", report::json(&reports, &setup.config.redactor)),
         SuperviseReport::None => {}
+    }
+    if let Some(error) = failed {
+        return Err(error);
     }
     Ok(match interrupted {
         true => Exit::Interrupted,
@@ -94,6 +105,7 @@ fn agents(args: &SuperviseArgs, setup: &Setup) -> Result<BTreeMap<String, AgentS
             .and_then(|(mode, path)| profile.fs(mode, path).map_err(|error| error.to_string()));
         profile = granted.map_err(|error| Error::Usage(format!("--fs: {error}")))?;
     }
+    profile = profile.net(args.net.iter().cloned());
     for path in &args.read {
         if !path.exists() {
             return Err(Error::Usage(format!("--read: there is no '{}'", path.display())));
@@ -172,6 +184,11 @@ async fn engine(
     audit: Option<&Audit>,
     events: Option<&EventFile>,
 ) -> Result<Engine, Error> {
+    // All agents are one session: none may take the room for the results of the others.
+    let mut limits = setup.config.limits;
+    limits.results_batch_bytes_max = limits.results_batch_bytes_max.min(RESULTS_BYTES_MAX);
+    limits.results_session_bytes_max = limits.results_engine_bytes_max;
+    builder = builder.limits(limits);
     let confirmations = confirmations(args, setup);
     builder = builder.confirmations(confirmations.clone());
     if let Some(answer) = args.approve.and_then(Approve::answer) {
@@ -219,45 +236,50 @@ fn absolute(capabilities: Capabilities, root: &Path) -> Capabilities {
     capabilities.fs(grants)
 }
 
-/// Starts the agents and waits for their ends. Returns whether they were told to end by a signal.
+/// Starts the agents and waits for their ends. Returns whether they were told to end by a signal, and why one could not be
+/// started: then the others are told to end.
 async fn run(
     supervisor: &Supervisor,
     session: &Session,
     agents: &BTreeMap<String, AgentSettings>,
     interrupts: &mut Interrupts,
-) -> Result<bool, Error> {
-    let starts = agents.iter().flat_map(|(name, agent)| {
-        (1..=agent.instances).map(move |number| {
-            let own = if agent.instances == 1 { name.clone() } else { format!("{name}-{number}") };
-            (name, agent, own)
-        })
-    });
-    let mut handles: Vec<AgentHandle> = Vec::new();
-    for (profile, agent, own) in starts {
-        let started = supervisor.start(session, profile, Some(&own), agent.input.clone()).await;
-        match started {
-            Ok(handle) => handles.push(handle),
-            Err(error) => {
-                supervisor.stop(GRACE).await;
-                return Err(Error::Usage(format!("agent '{own}': {error}")));
-            }
-        }
-    }
+) -> (bool, Option<Error>) {
+    let mut handles = Vec::new();
     let all_ended = async {
+        if let Err(error) = start(supervisor, session, agents, &mut handles).await {
+            supervisor.stop(GRACE).await;
+            return Some(error);
+        }
         for handle in &mut handles {
             handle.ended().await;
         }
+        // Those that others started end with these, a little later.
+        supervisor.stop(Duration::ZERO).await;
+        None
     };
     tokio::select! {
         biased;
-        () = all_ended => {
-            // Those that others started end with these, a little later.
-            supervisor.stop(Duration::ZERO).await;
-            Ok(false)
-        }
+        failed = all_ended => (false, failed),
         _ = interrupts.next() => {
             supervisor.stop(GRACE).await;
-            Ok(true)
+            (true, None)
         }
     }
+}
+
+/// Starts the agents, one after another.
+async fn start(
+    supervisor: &Supervisor,
+    session: &Session,
+    agents: &BTreeMap<String, AgentSettings>,
+    handles: &mut Vec<AgentHandle>,
+) -> Result<(), Error> {
+    for (profile, agent) in agents {
+        for number in 1..=agent.instances {
+            let own = if agent.instances == 1 { profile.clone() } else { format!("{profile}-{number}") };
+            let started = supervisor.start(session, profile, Some(&own), agent.input.clone()).await;
+            handles.push(started.map_err(|error| Error::Usage(format!("agent '{own}': {error}")))?);
+        }
+    }
+    Ok(())
 }

@@ -346,3 +346,28 @@ async fn each_end_is_told_when_it_comes() {
     assert_eq!(batch.finish().await.len(), 4);
     yard.events.check();
 }
+
+/// CC-4, CL-5: outputs that are given away one by one hold nothing afterwards, however long the batch stays open; the rest of
+/// the batch goes on as it would.
+#[tokio::test(start_paused = true)]
+async fn outputs_that_are_given_away_hold_nothing() {
+    let mut limits = toolyard::Limits::default();
+    limits.results_batch_bytes_max = 64 << 10;
+    for takes in [true, false] {
+        let large =
+            tool_fn(ToolSpec::read("large"), |(): (), _: ToolContext| async { Ok("x".repeat(20 << 10)) });
+        let yard = yard(|builder, _| builder.limits(limits).tool(large)).await;
+        let batch = yard.engine.session("s").open_batch();
+        let mut ends = if takes { batch.take_ends() } else { batch.ends() };
+        batch.push(call("long", "read", 1_000, "ok"));
+        let mut failed = 0;
+        for n in 0..20 {
+            batch.push(Call::new(format!("{n}").as_str(), "large", "{}"));
+            failed += usize::from(!ends.next().await.1.success());
+        }
+        assert_eq!(failed > 0, !takes, "{failed} failed");
+        assert_eq!(shape(&[ends.next().await.1]), "long ok");
+        assert_eq!(batch.finish().await.len(), if takes { 0 } else { 21 });
+        yard.events.check();
+    }
+}

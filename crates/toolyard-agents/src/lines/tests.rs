@@ -68,20 +68,22 @@ async fn a_long_line_has_a_place_for_a_while() {
     }
 }
 
-/// AG-2: the time of a long line does not run while nobody reads.
+/// AG-2, AG-13: the time of a long line does not run while nobody reads, and others have its place then.
 #[tokio::test(start_paused = true)]
 async fn a_line_is_not_late_while_nobody_reads() {
     let (mut ours, theirs) = duplex(1 << 20);
-    let mut lines = Lines::new(theirs, &LongLines::default());
+    let long_lines = LongLines::default();
+    let mut lines = Lines::new(theirs, &long_lines);
     ours.write_all(&vec![b'x'; SHORT_BYTES + 1]).await.unwrap();
     let wait = async |lines: &mut Lines<_>, seconds| {
         tokio::time::timeout(Duration::from_secs(seconds), lines.next()).await.map(|next| next.map(|_| ()))
     };
     assert!(wait(&mut lines, 29).await.is_err());
+    assert_eq!(long_lines.0.available_permits(), 15);
     lines.rest();
+    assert_eq!(long_lines.0.available_permits(), 16);
     tokio::time::advance(Duration::from_secs(3600)).await;
-    lines.rest();
-    assert!(wait(&mut lines, 0).await.is_err());
+    assert!(wait(&mut lines, 29).await.is_err());
     assert!(matches!(wait(&mut lines, 5).await, Ok(Err(LineError::TooSlow))));
 }
 

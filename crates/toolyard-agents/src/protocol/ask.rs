@@ -106,7 +106,7 @@ fn operation(op: &str, fields: &Fields<'_>) -> Result<Ask, Refused> {
 }
 
 /// The start of a text of an agent, on one line.
-fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     text.chars().take(64).flat_map(char::escape_debug).collect()
 }
 
@@ -121,8 +121,14 @@ fn call(fields: &Fields<'_>) -> Result<AskedCall, Refused> {
             Some(meta) => meta_of(&meta).map(|meta| meta.apply(&mut call, TimeoutScope::Attempt)),
             None => Ok(()),
         });
+    let after = after.and_then(|after| match after.flatten() {
+        Some(ids) if ids.len() > CALLS_OF_A_LINE_MAX => {
+            Err(Refused::new(format!("field 'after' names more than {CALLS_OF_A_LINE_MAX} calls")))
+        }
+        after => Ok(after),
+    });
     let (after, wrong) = match (after, meta) {
-        (Ok(after), Ok(())) => (after.flatten(), None),
+        (Ok(after), Ok(())) => (after, None),
         (Err(refused), _) | (_, Err(refused)) => (None, Some(refused.message)),
     };
     Ok(AskedCall { call, after: after.map(|ids| ids.into_iter().map(CallId::from).collect()), wrong })

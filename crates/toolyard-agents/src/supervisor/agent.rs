@@ -35,6 +35,8 @@ const EXIT_GRACE: Duration = Duration::from_secs(5);
 pub(super) enum AgentMessage {
     /// Its program runs.
     Runs,
+    /// It asks nothing more, and has all its answers.
+    AsksNothing,
     /// Its conversation is over.
     Talked(Talked),
     /// Its program has ended, with all that it started.
@@ -63,6 +65,8 @@ pub(super) struct AgentActor;
 pub(super) struct Running {
     shared: Arc<Shared>,
     session: Session,
+    /// By which it is known to others.
+    number: u64,
     profile: String,
     phase: AgentPhase,
     since: Instant,
@@ -83,10 +87,10 @@ pub(super) struct Running {
 
 impl Running {
     /// Its conversation is over.
-    fn talked(&mut self, me: &ActorRef<AgentMessage>, talked: Talked) {
+    fn talked(&mut self, talked: Talked) {
         self.phase = AgentPhase::Stopping;
         match &talked.why {
-            TalkEnd::Over => self.later(me, EXIT_GRACE, || AgentMessage::GraceOver),
+            TalkEnd::Over => {}
             TalkEnd::Line(why) => self.end_for(Cause::Line(why.clone())),
             TalkEnd::Protocol(why) => self.end_for(Cause::Protocol(why.clone())),
         }
@@ -160,6 +164,7 @@ impl Running {
     /// Tells its end to all who wait for it.
     fn tells(&mut self, report: AgentReport) {
         self.is_told = true;
+        self.shared.forget(&self.session, self.number);
         self.shared.report(report.clone());
         self.tell.send_replace(Some(report));
     }
@@ -183,7 +188,6 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.shared.forget(&self.session);
         // An actor that has failed tells it too.
         if !self.is_told {
             self.session.cancel();
@@ -248,10 +252,11 @@ impl Actor for AgentActor {
             observer.runs_as(pid);
         }
         let wall_time = profile.limits.wall_time;
-        shared.remember(&session, profile);
+        let number = shared.remember(&session, profile);
         let (orders, ordered) = watch::channel(Order::Talk);
         let mut running = Running {
             session: session.clone(),
+            number,
             profile: name,
             phase: AgentPhase::Starting,
             since: Instant::now(),
@@ -285,9 +290,15 @@ impl Actor for AgentActor {
             observer,
             orders: ordered,
         });
-        let (mine, agent) = (me.clone(), session.agent().clone());
+        let (mine, asks, agent) = (me.clone(), me.clone(), session.agent().clone());
         running.task(async move {
-            let talked = talk.run().await;
+            let talking = AbortOnDropHandle::new(tokio::spawn(talk.run(move || {
+                let _ = asks.cast(AgentMessage::AsksNothing); // it may have ended
+            })));
+            let talked = talking.await.unwrap_or_else(|error| {
+                tracing::error!(%error, "the conversation of an agent has failed");
+                Talked { why: TalkEnd::Protocol("its conversation has failed here".to_owned()), result: None }
+            });
             let _ = mine.cast(AgentMessage::Talked(talked));
         });
         if let Some(errors) = started.stderr {
@@ -314,7 +325,11 @@ impl Actor for AgentActor {
                 running.phase = AgentPhase::Running;
             }
             AgentMessage::Runs => {}
-            AgentMessage::Talked(talked) => running.talked(&me, talked),
+            AgentMessage::AsksNothing => {
+                running.phase = AgentPhase::Stopping;
+                running.later(&me, EXIT_GRACE, || AgentMessage::GraceOver);
+            }
+            AgentMessage::Talked(talked) => running.talked(talked),
             AgentMessage::Exited(report) => {
                 running.report = Some(report);
                 running.orders.send_replace(Order::Exited);

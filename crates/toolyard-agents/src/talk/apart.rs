@@ -3,16 +3,21 @@
 use crate::observe::Observer;
 use futures::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, HashSet, VecDeque},
     future::pending,
 };
 use toolyard::{Call, CallId, Outcome, Session, Turn};
+
+/// How many run at once.
+const RUNNING_MAX: usize = 16;
 
 /// The calls of an agent that stand outside of its batches.
 pub(super) struct Apart {
     session: Session,
     observer: Observer,
     waiting: Vec<Waiting>,
+    /// Those that wait for nothing, and have yet to be begun.
+    ready: VecDeque<Call>,
     running: FuturesUnordered<BoxFuture<'static, Outcome>>,
     /// Each running call is a turn of its own.
     turns: HashMap<CallId, Turn>,
@@ -30,6 +35,7 @@ impl Apart {
             session,
             observer,
             waiting: Vec::new(),
+            ready: VecDeque::new(),
             running: FuturesUnordered::new(),
             turns: HashMap::new(),
         }
@@ -38,7 +44,7 @@ impl Apart {
     /// Takes a call that waits for these, which have no answer yet.
     pub(super) fn take(&mut self, call: Call, on: HashSet<CallId>) {
         match on.is_empty() {
-            true => self.start(call),
+            true => self.ready.push_back(call),
             false => self.waiting.push(Waiting { call, on }),
         }
     }
@@ -46,12 +52,14 @@ impl Apart {
     fn start(&mut self, call: Call) {
         let turn = self.session.turn().without_resend();
         let batch = turn.open_batch();
+        let mut ends = batch.take_ends();
         self.observer.given(&call, batch.number(), 0);
         self.turns.insert(call.id.clone(), turn);
         batch.push(call);
         self.running.push(Box::pin(async move {
-            let mut outcomes = batch.finish().await;
-            outcomes.pop().expect("a batch of one call has one result")
+            let (_, outcome) = ends.next().await;
+            tokio::spawn(batch.finish()); // what is left is the engine's affair
+            outcome
         }));
     }
 
@@ -67,7 +75,17 @@ impl Apart {
         let (ready, waiting) =
             std::mem::take(&mut self.waiting).into_iter().partition(|waiting| waiting.on.is_empty());
         self.waiting = waiting;
-        Vec::into_iter(ready).for_each(|ready| self.start(ready.call));
+        self.ready.extend(Vec::into_iter(ready).map(|ready| ready.call));
+    }
+
+    /// Begins those that may, if there is room for their results.
+    pub(super) fn fill(&mut self, has_room: bool) {
+        while has_room
+            && self.running.len() < RUNNING_MAX
+            && let Some(call) = self.ready.pop_front()
+        {
+            self.start(call);
+        }
     }
 
     /// Waits for the next call that ends; for ever if none runs.
@@ -86,6 +104,9 @@ impl Apart {
         if let Some(at) = self.waiting.iter().position(|waiting| waiting.call.id == *id) {
             return Some(self.waiting.remove(at).call);
         }
+        if let Some(at) = self.ready.iter().position(|ready| ready.id == *id) {
+            return self.ready.remove(at);
+        }
         if let Some(turn) = self.turns.get(id) {
             turn.cancel();
         }
@@ -95,13 +116,17 @@ impl Apart {
     /// Cancels all calls, which are still answered; returns those that have waited.
     pub(super) fn stop(&mut self) -> Vec<Call> {
         self.turns.values().for_each(|turn| turn.cancel());
-        self.waiting.drain(..).map(|waiting| waiting.call).collect()
+        self.not_begun()
     }
 
     /// Cancels all calls, which nobody waits for any more; returns those that have waited.
     pub(super) fn leave(&mut self) -> Vec<Call> {
         self.running.clear();
         self.turns.clear();
-        self.waiting.drain(..).map(|waiting| waiting.call).collect()
+        self.not_begun()
+    }
+
+    fn not_begun(&mut self) -> Vec<Call> {
+        self.waiting.drain(..).map(|waiting| waiting.call).chain(self.ready.drain(..)).collect()
     }
 }

@@ -40,6 +40,12 @@ impl<W: AsyncWrite + Unpin> Outgoing<W> {
         self.replies < REPLIES_MAX
     }
 
+    /// Closes the agent's input.
+    pub(super) fn close(&mut self) {
+        self.to = None;
+        self.reset();
+    }
+
     /// Adds an answer of the engine. An agent that has closed its input misses it.
     pub(super) fn tell(&mut self, line: &Tell<'_>) {
         if self.to.is_some() {
@@ -65,12 +71,16 @@ impl<W: AsyncWrite + Unpin> Outgoing<W> {
                 self.written += written;
                 if self.written == self.waiting.len() {
                     self.reset();
+                } else if self.written >= ANSWERS_MAX {
+                    // What an agent has read takes no memory, however slowly it reads on.
+                    self.waiting.drain(..self.written);
+                    self.replies = self.replies.saturating_sub(self.written);
+                    self.written = 0;
                 }
             }
             // It has closed its input; what it asks goes on.
             Ok(_) | Err(_) => {
-                self.to = None;
-                self.reset();
+                self.close();
             }
         }
     }

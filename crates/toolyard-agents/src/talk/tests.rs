@@ -42,12 +42,13 @@ async fn agent() -> Agent {
         .tool(tool_fn(ToolSpec::read("read"), waits))
         .tool(tool_fn(ToolSpec::write("write"), waits))
         .tool(tool_fn(ToolSpec::read("secret"), waits))
+        .tool(tool_fn(ToolSpec::read("large"), |_: Wait, _: ToolContext| async { Ok("x".repeat(256 << 10)) }))
         .confirmations(toolyard::Confirmations::auto())
         .events(deltas.clone())
         .build()
         .await
         .unwrap();
-    let capabilities = Capabilities::default().tools(["read", "write"]);
+    let capabilities = Capabilities::default().tools(["read", "write", "large"]);
     let options = toolyard::SessionOptions::default().capabilities(capabilities);
     let session = engine.open("s", options).unwrap();
     let ((to, from), (their_to, their_from)) = (duplex(PIPE), duplex(PIPE));
@@ -63,7 +64,7 @@ async fn agent() -> Agent {
         observer,
         orders: ordered,
     });
-    let talk = tokio::spawn(talk.run());
+    let talk = tokio::spawn(talk.run(|| {}));
     Agent { to, from: BufReader::new(their_from), orders, talk, since: Instant::now(), _engine: engine }
 }
 
@@ -108,11 +109,12 @@ impl Agent {
         all
     }
 
-    /// Closes its output, and waits for the end of its conversation.
+    /// Closes its output, waits for the end of its input, and exits.
     async fn ends(mut self) -> Talked {
         drop(self.to);
         let mut rest = String::new();
         self.from.read_to_string(&mut rest).await.unwrap();
+        self.orders.send_replace(Order::Exited);
         self.talk.await.unwrap()
     }
 }
@@ -125,7 +127,7 @@ async fn an_agent_says_hello_calls_and_says_bye() {
     let welcome = agent.hear().await;
     assert_eq!((&welcome["agent"], &welcome["input"]), (&json!("root"), &json!({"task": 1})));
     let tools: Vec<_> = welcome["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
-    assert_eq!(tools, ["read", "write"]);
+    assert_eq!(tools, ["large", "read", "write"]);
     agent.call("c", "read", 5).await;
     let expect = json!({"op": "tool_response", "tool_call_id": "c", "ok": true,
         "result": {"content": [{"type": "text", "text": "5 ms"}], "text": "5 ms"}});
@@ -134,6 +136,9 @@ async fn an_agent_says_hello_calls_and_says_bye() {
     let mut rest = String::new();
     agent.from.read_to_string(&mut rest).await.unwrap();
     assert_eq!(rest, "");
+    // What it says after that harms nobody, and is not its result.
+    agent.say(&json!({"op": "sing"})).await;
+    agent.orders.send_replace(Order::Exited);
     let talked = agent.talk.await.unwrap();
     assert_eq!(talked, Talked { why: TalkEnd::Over, result: Some(json!([1])) });
 }
@@ -355,6 +360,58 @@ async fn an_agent_can_be_told_to_end() {
     let ids: Vec<_> = heard.iter().map(|line| line.rsplit_once(' ').unwrap().0).collect();
     assert_eq!(ids, ["late tool_failed", "queued tool_failed", "runs tool_failed"]);
     assert_eq!(agent.ends().await.result, Some(json!(1)));
+}
+
+/// AG-8: an agent that waits for nothing when it is told to end may still say bye.
+#[tokio::test(start_paused = true)]
+async fn an_idle_agent_may_say_bye_when_it_is_told_to_end() {
+    let mut agent = agent().await;
+    agent.orders.send_replace(Order::Stop(Duration::from_secs(3)));
+    assert_eq!(agent.hear().await["op"], "shutdown");
+    let mut rest = String::new();
+    agent.from.read_to_string(&mut rest).await.unwrap();
+    assert_eq!(rest, "");
+    agent.say(&json!({"op": "bye", "result": "late"})).await;
+    agent.say(&json!({"op": "bye"})).await; // the last one counts
+    agent.say(&json!({"op": "bye", "result": "later"})).await;
+    assert_eq!(agent.ends().await.result, Some(json!("later")));
+}
+
+/// AG-13: arguments that no call may have are not kept, and what calls wait with is bounded.
+#[tokio::test(start_paused = true)]
+async fn arguments_of_waiting_calls_are_bounded() {
+    let mut agent = agent().await;
+    let text = |size| "x".repeat(size);
+    agent
+        .say(&json!({"op": "tool_call", "tool_call_id": "a", "tool": "read", "args": text(ARGUMENTS_MAX)}))
+        .await;
+    assert_eq!(agent.short().await, "a invalid_args 0");
+    agent.call("runs", "read", 60_000).await;
+    agent.say(&json!({"op": "turn_end"})).await;
+    let flood = async {
+        for n in 0.. {
+            let id = n.to_string();
+            agent
+                .say(&json!({"op": "tool_call", "tool_call_id": id, "tool": "read", "args": text(250_000)}))
+                .await;
+            if n > 60 {
+                panic!("all of it is kept");
+            }
+        }
+    };
+    assert!(tokio::time::timeout(Duration::from_secs(1), flood).await.is_err());
+}
+
+/// CC-4, AG-13: an agent that reads its answers may go on for ever, whatever it has read and whatever hangs.
+#[tokio::test(start_paused = true)]
+async fn what_was_read_takes_no_room() {
+    let mut agent = agent().await;
+    agent.call("hangs", "read", 1_000_000_000).await;
+    for n in 0..400 {
+        let id = n.to_string();
+        agent.say(&json!({"op": "tool_call", "tool_call_id": id, "tool": "large", "args": {"ms": 0}})).await;
+        assert_eq!(agent.hear().await["ok"], true, "{n}");
+    }
 }
 
 /// AG-13: an agent that does not read is held back, and its calls hold no one up.

@@ -1,8 +1,9 @@
 //! The open batches of an agent, one after another (AG-3).
 //!
 //! ```text
-//!   calls ─► open batch ─► each end, as it comes
-//!     └────► queue: after `turn_end`, after 1 000 calls, or behind an id that the batch has had
+//!   calls ─► queue ─► open batch ─► each end, as it comes
+//!            └ waits: after `turn_end`, after 1 000 calls, behind an id that the batch has had; and while many are in
+//!              the engine, or the agent does not read, so that one agent's results do not take the room of others
 //! ```
 
 use super::CALLS_OPEN_MAX;
@@ -12,6 +13,9 @@ use std::{
     future::pending,
 };
 use toolyard::{Call, CallEnds, CallId, OpenBatch, Outcome, Session, Turn};
+
+/// How many calls are in the engine at once.
+const IN_ENGINE_MAX: usize = 64;
 
 /// The turns of an agent: the one whose batch is open, and what comes after it.
 pub(super) struct Turns {
@@ -43,12 +47,15 @@ impl OpenTurn {
     fn begin(session: &Session) -> Self {
         let turn = session.turn().without_resend();
         let batch = turn.open_batch();
-        let ends = batch.ends();
+        let ends = batch.take_ends();
         Self { turn, batch, ends, ids: HashSet::new(), answered: 0, is_closed: false }
     }
 
     fn takes(&self, id: &CallId) -> bool {
-        !self.is_closed && self.ids.len() < CALLS_OPEN_MAX && !self.ids.contains(id)
+        !self.is_closed
+            && self.ids.len() < CALLS_OPEN_MAX
+            && self.ids.len() - self.answered < IN_ENGINE_MAX
+            && !self.ids.contains(id)
     }
 
     /// All its calls are answered: what is left is the engine's affair.
@@ -68,10 +75,7 @@ impl Turns {
 
     /// Takes a call that is in order.
     pub(super) fn take(&mut self, call: Call) {
-        match self.queue.is_empty() && self.open.as_ref().is_none_or(|open| open.takes(&call.id)) {
-            true => self.push(call),
-            false => self.queue.push_back(Queued::Call(call)),
-        }
+        self.queue.push_back(Queued::Call(call));
     }
 
     fn push(&mut self, call: Call) {
@@ -84,9 +88,9 @@ impl Turns {
     /// What comes from now on waits until all that has come is answered.
     pub(super) fn end_turn(&mut self) {
         match (&mut self.open, self.queue.is_empty()) {
-            (None, _) => {}
+            (None, true) => {}
             (Some(open), true) => open.is_closed = true,
-            (Some(_), false) => self.queue.push_back(Queued::TurnEnd),
+            (_, false) => self.queue.push_back(Queued::TurnEnd),
         }
     }
 
@@ -100,14 +104,13 @@ impl Turns {
         open.answered += 1;
         if open.answered == open.ids.len() {
             self.open.take().into_iter().for_each(OpenTurn::finish);
-            self.take_queued();
         }
         outcome
     }
 
-    /// Gives the next batch what has waited for it.
-    fn take_queued(&mut self) {
-        while let Some(next) = self.queue.pop_front() {
+    /// Gives the open batch what has waited for it, if there is room for its results.
+    pub(super) fn fill(&mut self, has_room: bool) {
+        while has_room && let Some(next) = self.queue.pop_front() {
             match next {
                 Queued::TurnEnd => {
                     if let Some(open) = &mut self.open {

@@ -8,14 +8,17 @@
 use super::paths::HostPaths;
 use dashmap::DashMap;
 use rustix::{
-    fs::{Mode, OFlags, ResolveFlags, open, openat2},
+    fs::{Mode, OFlags, PROC_SUPER_MAGIC, ResolveFlags, fstatfs, open, openat2},
     io::Errno,
 };
 use std::{
     ffi::OsStr,
     fs::File,
     io,
-    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
+    os::{
+        fd::{AsFd as _, BorrowedFd, OwnedFd},
+        unix::fs::MetadataExt as _,
+    },
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -36,6 +39,8 @@ pub(crate) struct HostFiles {
 /// What one agent may use.
 #[derive(Debug)]
 struct Granted {
+    /// Which of the agents it is that have had its name.
+    number: u64,
     paths: HostPaths,
     roots: Vec<Root>,
 }
@@ -67,7 +72,13 @@ impl HostFiles {
     }
 
     /// Opens what an agent is granted. What cannot be opened now it cannot use.
-    pub(crate) fn add(&self, agent: (SessionId, AgentPath), directory: &Path, grants: &[FsGrant]) {
+    pub(crate) fn add(
+        &self,
+        agent: (SessionId, AgentPath),
+        number: u64,
+        directory: &Path,
+        grants: &[FsGrant],
+    ) {
         let roots = grants.iter().filter_map(|grant| {
             let opened = Root::open(grant);
             if let Err(error) = &opened {
@@ -76,12 +87,12 @@ impl HostFiles {
             }
             opened.ok()
         });
-        let granted = Granted { paths: HostPaths::from_directory(directory), roots: roots.collect() };
+        let granted = Granted { number, paths: HostPaths::from_directory(directory), roots: roots.collect() };
         self.of.insert(agent, Arc::new(granted));
     }
 
-    pub(crate) fn remove(&self, agent: &(SessionId, AgentPath)) {
-        self.of.remove(agent);
+    pub(crate) fn remove(&self, agent: &(SessionId, AgentPath), number: u64) {
+        self.of.remove_if(agent, |_, granted| granted.number == number);
     }
 
     /// Where a path leads that an agent names, if it may use that in this mode.
@@ -97,14 +108,34 @@ impl HostFiles {
         let denied = || denied(mode, path);
         let granted = self.of.get(agent).map(|granted| granted.clone()).ok_or_else(denied)?;
         let at = granted.paths.canonical(path).map_err(|_| denied())?;
-        if mode != FsMode::Read && self.guarded.contains(&at) {
+        if mode != FsMode::Read && self.guards(&at) {
             return Err(ToolError::permission_denied(format!(
                 "'{path}' governs this program, and is not written"
             )));
         }
-        let roots = granted.roots.iter().filter(|root| root.covers(mode, &at));
-        let root = roots.max_by_key(|root| root.at.components().count()).ok_or_else(denied)?;
-        root.place(at).map_err(|_| denied())
+        // Two grants together may cover both modes.
+        let modes: &[FsMode] = match mode {
+            FsMode::ReadWrite => &[FsMode::Read, FsMode::Write],
+            FsMode::Read => &[FsMode::Read],
+            FsMode::Write => &[FsMode::Write],
+        };
+        let covering = |mode: &FsMode| {
+            let roots = granted.roots.iter().filter(|root| root.covers(*mode, &at));
+            roots.max_by_key(|root| root.at.components().count()).ok_or_else(denied)
+        };
+        let roots = modes.iter().map(covering).collect::<Result<Vec<_>, _>>()?;
+        let root = roots.last().ok_or_else(denied)?;
+        root.place(at.clone()).map_err(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::LOOP | Errno::XDEV) => denied(),
+            _ => ToolError::execution(format!("'{path}': {error}")),
+        })
+    }
+
+    /// Whether a path is that of a guarded file, or leads to one by another name.
+    fn guards(&self, at: &Path) -> bool {
+        let identity = |path: &Path| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+        let found = identity(at);
+        self.guarded.iter().any(|guarded| guarded == at || (found.is_some() && identity(guarded) == found))
     }
 }
 
@@ -114,7 +145,7 @@ pub(crate) fn denied(mode: FsMode, path: &str) -> ToolError {
     ToolError::new(toolyard::ToolErrorKind::FsDenied, format!("This agent may not {verb} '{path}'"))
 }
 
-/// Whether a link has appeared where there was none when the path was judged.
+/// Whether a link has appeared where there was none when the path was judged, or it leads into `/proc`.
 pub(super) fn is_link(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::LOOP.raw_os_error())
 }
@@ -154,6 +185,10 @@ impl Place {
     pub(crate) fn open(&self) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = File::from(openat2(self.directory.as_fd(), self.name(), flags, Mode::empty(), BENEATH)?);
+        // What the kernel tells there is of this program, and not of the agent's.
+        if fstatfs(&file)?.f_type == PROC_SUPER_MAGIC {
+            return Err(Errno::LOOP.into());
+        }
         match file.metadata()?.is_file() {
             true => Ok(file),
             false => Err(io::Error::other("it is no file")),

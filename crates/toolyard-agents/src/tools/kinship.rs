@@ -12,6 +12,8 @@ pub(crate) struct Kin {
     pub(crate) profile: Arc<Profile>,
     /// What its calls may touch, with that of its parents.
     pub(crate) capabilities: Capabilities,
+    /// Which of the agents it is that have had its name.
+    number: u64,
 }
 
 /// The agents that run.
@@ -20,20 +22,21 @@ pub(crate) struct Kinship(Arc<DashMap<(SessionId, AgentPath), Kin>>);
 
 impl Kinship {
     /// An agent runs.
-    pub(crate) fn add(&self, session: &Session, profile: Profile) -> Kin {
+    pub(crate) fn add(&self, session: &Session, profile: Profile, number: u64) -> Kin {
         let own = profile.capabilities();
         let parent = parent_of(session.agent()).and_then(|parent| self.find(session.id(), &parent));
         let capabilities = match parent {
             Some(parent) => parent.capabilities.both(own),
             None => own,
         };
-        let kin = Kin { profile: Arc::new(profile), capabilities };
+        let kin = Kin { profile: Arc::new(profile), capabilities, number };
         self.0.insert(place(session), kin.clone());
         kin
     }
 
-    pub(crate) fn remove(&self, session: &Session) {
-        self.0.remove(&place(session));
+    /// It has ended. Another one may have its name by now.
+    pub(crate) fn remove(&self, session: &Session, number: u64) {
+        self.0.remove_if(&place(session), |_, kin| kin.number == number);
     }
 
     pub(crate) fn find(&self, session: &SessionId, agent: &AgentPath) -> Option<Kin> {

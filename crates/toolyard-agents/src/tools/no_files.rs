@@ -12,7 +12,7 @@ impl HostFiles {
         Self
     }
 
-    pub(crate) fn add(&self, _: (SessionId, AgentPath), _: &Path, _: &[FsGrant]) {}
+    pub(crate) fn add(&self, _: (SessionId, AgentPath), _: u64, _: &Path, _: &[FsGrant]) {}
 
-    pub(crate) fn remove(&self, _: &(SessionId, AgentPath)) {}
+    pub(crate) fn remove(&self, _: &(SessionId, AgentPath), _: u64) {}
 }

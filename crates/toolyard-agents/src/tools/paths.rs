@@ -55,11 +55,9 @@ fn resolved(path: &Path, links: usize) -> io::Result<PathBuf> {
             Ok(found) => return Ok(rest.iter().rev().fold(found, |found, part| found.join(part))),
             Err(error) => error,
         };
-        match error.kind() {
-            // No more is found there, whatever follows.
-            io::ErrorKind::NotADirectory => return Ok(by_name(path)),
-            io::ErrorKind::NotFound => {}
-            _ => return Err(error),
+        // What stands behind a file does not exist either.
+        if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) {
+            return Err(error);
         }
         let parent = there.parent().ok_or(error)?;
         if let Ok(target) = fs::read_link(there) {
@@ -137,6 +135,10 @@ mod tests {
         fs::write(root.join("file"), "").unwrap();
         assert_eq!(paths.resolve("file/../../x").unwrap(), inside("x").parent().unwrap().with_file_name("x"));
         symlink("round", root.join("round")).unwrap();
+        symlink("/etc", root.join("evil")).unwrap();
+        for there in ["evil/passwd/../hosts", "evil/passwd/x"] {
+            assert!(paths.resolve(there).unwrap().starts_with("etc"), "{there}");
+        }
         assert!(paths.resolve("round").is_err() && paths.resolve("").is_err());
         assert_eq!(paths.resolve("/").unwrap(), Path::new(""));
     }

@@ -77,7 +77,7 @@ fn replace(place: &Place, content: &[u8]) -> io::Result<()> {
     let directory = place.directory.as_fd();
     let mode = match statat(directory, place.name(), AtFlags::SYMLINK_NOFOLLOW) {
         Ok(there) => match rustix::fs::FileType::from_raw_mode(there.st_mode) {
-            rustix::fs::FileType::RegularFile => Mode::from_raw_mode(there.st_mode),
+            rustix::fs::FileType::RegularFile => Mode::from_raw_mode(there.st_mode & 0o777),
             rustix::fs::FileType::Symlink => return Err(rustix::io::Errno::LOOP.into()),
             _ => return Err(io::Error::other("it is no file")),
         },

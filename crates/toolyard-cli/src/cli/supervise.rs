@@ -3,6 +3,7 @@
 use super::{Approve, EventsArgs};
 use clap::{Args, ValueEnum};
 use std::{ffi::OsString, path::PathBuf};
+use toolyard::HostPattern;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,6 +48,9 @@ pub(crate) struct SuperviseArgs {
     /// A path that its calls may use, as r:PATH, w:PATH or rw:PATH; may be given more than once
     #[arg(long, value_name = "MODE:PATH", requires = "command")]
     pub(crate) fs: Vec<String>,
+    /// A host that its tools may reach, such as api.example.com:443; may be given more than once
+    #[arg(long, value_name = "HOST", requires = "command")]
+    pub(crate) net: Vec<HostPattern>,
     /// A path that its program may read, such as the environment of an interpreter; may be given more than once
     #[arg(long, value_name = "PATH", requires = "command")]
     pub(crate) read: Vec<PathBuf>,

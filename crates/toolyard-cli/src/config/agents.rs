@@ -10,7 +10,7 @@ use std::{
     ops::Range,
     path::{Path, PathBuf},
 };
-use toolyard::{FsMode, Redactor};
+use toolyard::{FsMode, HostPattern, Redactor};
 use toolyard_agents::{AgentLimits, Channel, Model, Place, Profile};
 use toolyard_egress::{Addresses, Egress, Upstream};
 use toolyard_process::LastingLimits;
@@ -82,6 +82,9 @@ fn agent(
         let granted = grant(&text, here)
             .and_then(|(mode, path)| profile.clone().fs(mode, path).map_err(|error| error.to_string()));
         profile = section.parsed("fs", &at, granted).unwrap_or(profile);
+    }
+    for (host, at) in section.strings("net").unwrap_or_default() {
+        profile = profile.net(section.parsed("net", &at, host.parse::<HostPattern>()));
     }
     for (path, at) in section.strings("read").unwrap_or_default() {
         let path = here.join(path);
@@ -166,7 +169,11 @@ fn model(name: &str, at: &Range<usize>, mut section: Section<'_>) -> Option<(Mod
         "env",
         "the variable that tells the agent its URL, such as \"OPENAI_BASE_URL\"",
     );
-    let path = section.string("path").map(|(path, _)| path).unwrap_or_default();
+    let path = section.string("path").and_then(|(path, at)| {
+        let begins = path.starts_with('/').then_some(path).ok_or("must begin with '/'");
+        section.parsed("path", &at, begins)
+    });
+    let path = path.unwrap_or_default();
     let secret = section.string("secret").and_then(|(text, at)| match text.strip_prefix('$') {
         Some(from) => {
             let set = env::var(from).map_err(|_| format!("the environment variable {from} is not set"));
@@ -180,6 +187,12 @@ fn model(name: &str, at: &Range<usize>, mut section: Section<'_>) -> Option<(Mod
     });
     let header = section.string("header");
     let may = Addresses::with_private(section.boolean("allow_private").unwrap_or_default());
+    if let Some((_, at)) =
+        header.as_ref().filter(|(header, _)| header.contains("{secret}") != secret.is_some())
+    {
+        let what = "{secret} in the header, and secret: one needs the other";
+        section.report(at, format!("{}{what}", section.prefix()));
+    }
     let headers = header.and_then(|(header, at)| {
         let split = header.split_once(':').ok_or("must be 'NAME: VALUE', with {secret} for the secret");
         let (name, value) = section.parsed("header", &at, split)?;

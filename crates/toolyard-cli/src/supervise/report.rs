@@ -1,7 +1,8 @@
 //! What is said of agents that have ended.
 
-use crate::table::Table;
+use crate::{logging::redacted, table::Table};
 use serde_json::{Value, json};
+use toolyard::{Redactor, is_plain};
 use toolyard_agents::AgentReport;
 
 /// A table of agents, and why some did not end well.
@@ -24,14 +25,21 @@ pub(super) fn text(reports: &[AgentReport]) -> String {
     let mut text = table.to_string();
     for report in reports {
         if let Some(why) = report.end.why() {
-            text += &format!("{}: {why}\n", report.agent);
+            // It may quote what the agent wrote.
+            text += &format!("{}: {}\n", report.agent, escaped(&redacted(why)));
         }
     }
     text
 }
 
+/// A text on one line, in which nothing moves a cursor.
+fn escaped(text: &str) -> String {
+    let each = |char| if is_plain(char) { char.to_string() } else { char.escape_default().to_string() };
+    text.chars().map(each).collect()
+}
+
 /// The same as one JSON document.
-pub(super) fn json(reports: &[AgentReport]) -> Value {
+pub(super) fn json(reports: &[AgentReport], redactor: &Redactor) -> Value {
     let agent = |report: &AgentReport| {
         json!({
             "agent": report.agent.as_str(),
@@ -51,5 +59,6 @@ pub(super) fn json(reports: &[AgentReport]) -> Value {
         })
     };
     let agents: Vec<Value> = reports.iter().map(agent).collect();
-    json!({"agents": agents, "ok": reports.iter().all(|report| report.end.is_ok())})
+    let report = json!({"agents": agents, "ok": reports.iter().all(|report| report.end.is_ok())});
+    redactor.value(&report).into_owned()
 }

@@ -191,7 +191,9 @@ fn the_audit_has_no_secrets_and_is_not_written_by_agents() {
     }
     let secret = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";
     let yard = Yard::of("agents-secret", &call("Echo", &json!({"text": secret})), &["Echo"], "");
-    assert_eq!(yard.answer()["result"]["text"], secret);
+    // The agent has it; the report of its result does not.
+    let answer = yard.answer();
+    assert!(answer["ok"] == true && !answer.to_string().contains(secret), "{answer}");
     assert!(!fs::read_to_string(yard.dir.join("audit.jsonl")).unwrap().contains(secret));
     let args = json!({"path": "audit.jsonl", "content": ""});
     for file in ["audit.jsonl", "agents.toml", "events.jsonl"] {
@@ -199,6 +201,30 @@ fn the_audit_has_no_secrets_and_is_not_written_by_agents() {
         let yard = Yard::of("agents-guarded", &call("Write", &args), &["Write"], "fs = [\"rw:.\"]");
         assert_eq!(refused(&yard.answer()), "permission_denied", "{file}");
     }
+}
+
+/// AG-5, AG-6: hosts are granted as paths are; what this program's own `/proc` says is nobody's.
+#[test]
+fn hosts_and_secrets_of_the_supervisor_are_not_granted_with_paths() {
+    if is_missing() {
+        return;
+    }
+    let fetch = |net: &str| {
+        let more = format!(
+            "{net}\n[program.fetch]\ndescription = \"Fetches\"\ncommand = [\"/bin/echo\", \"done\"]\nside_effects = \"read\"\n\
+             hosts = [\"site\"]\ninput_schema = {{ type = \"object\", properties = {{ site = {{ type = \"string\" }} }} }}\n"
+        );
+        Yard::of("agents-hosts", &call("fetch", &json!({"site": "a.example"})), &["fetch"], &more).answer()
+    };
+    assert_eq!(refused(&fetch("")), "permission_denied");
+    assert_eq!(fetch("net = [\"a.example\"]")["ok"], true);
+    let yard = Yard::of(
+        "agents-proc",
+        &call("Read", &json!({"path": "/proc/self/environ"})),
+        &["Read"],
+        "fs = [\"r:/\"]",
+    );
+    assert_eq!(refused(&yard.answer()), "fs_denied");
 }
 
 /// AG-2, AG-4: by a socket on descriptor 3 an agent asks as well, and what it prints is logged.

@@ -42,6 +42,40 @@ fn a_hostile_agent_harms_itself_alone() {
     assert_eq!(half["calls"], 0);
 }
 
+/// AG-13: agents that do not read large results take no room that another one needs.
+#[test]
+fn results_that_are_not_read_cost_nobody_else() {
+    if is_missing() {
+        return;
+    }
+    let calls = |after: &str| {
+        let line = |n: usize| {
+            let (id, read) = (n.to_string(), json!({"path": "data/large"}));
+            format!(
+                "{{\"op\":\"tool_call\",\"tool_call_id\":\"{id}\",\"tool\":\"Read\",\"args\":{read}{after}}}"
+            )
+        };
+        (0..200).map(line).collect::<Vec<_>>().join("\n")
+    };
+    let deaf = |name: &str, after: &str| {
+        let calls = calls(after).replace('\'', "");
+        format!(
+            "[agents.{name}]\ncommand = [\"/bin/bash\", \"-c\", {}]\ntools = [\"Read\"]\nfs = [\"r:data\"]\n\
+             limits = {{ wall_time = \"3s\" }}\n",
+            json!(format!("printf '%s\\n' '{calls}'; sleep 1000"))
+        )
+    };
+    let good = "[agents.good]\ncommand = [\"/bin/bash\", \"-c\", \"sleep 1; exec bash agent.sh\"]\nread = [\"agent.sh\"]\n\
+                tools = [\"Read\"]\nfs = [\"r:data\"]\nenv = { CC_RUNNER_BEHAVIOR = 'tool_call={\"op\":\"tool_call\",\
+                \"tool_call_id\":\"c\",\"tool\":\"Read\",\"args\":{\"path\":\"data/large\"}}' }\n";
+    let config = format!("{}{}{good}", deaf("deaf", ""), deaf("apart", ",\"after\":[]"));
+    let yard = Yard::new("agents-unread", &config);
+    std::fs::write(yard.dir.join("data/large"), "x".repeat(3 << 20)).unwrap();
+    let reports = yard.reports();
+    let good = reports.iter().find(|report| report["agent"] == "root/good").unwrap();
+    assert_eq!(good["result"]["ok"], true, "{}", good["end"]);
+}
+
 /// AG-2: who closes its output is done, and is ended if it does not exit; who closes its input is still answered, and heard.
 #[test]
 fn one_end_may_be_closed() {

@@ -1,7 +1,7 @@
 //! The results of a batch, as its caller and its turn get them.
 
 use crate::call::{BatchState, Slot};
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 use toolyard_core::{Call, Outcome};
 
 /// Says why a batch whose driver has finished has all its results.
@@ -55,6 +55,19 @@ impl BatchState {
     pub(super) fn finished_at(&self, index: u32) -> Option<Outcome> {
         let mut outcome = self.at(index).slot().peek()?;
         Self::redact(self.session.engine.results_redactor.as_ref(), [&mut outcome]);
+        Some(outcome)
+    }
+
+    /// The result of the call at this place, if it has one: its output moved out, a failure copied. What the outputs of
+    /// this piece hold is let go of with the last call.
+    pub(super) fn taken_at(&self, index: u32) -> Option<Outcome> {
+        let slot = self.at(index).slot();
+        let has_output = slot.life().ending()?.status.is_ok();
+        let mut outcome = if has_output { slot.take()? } else { slot.peek()? };
+        Self::redact(self.session.engine.results_redactor.as_ref(), [&mut outcome]);
+        if self.told.fetch_add(1, Ordering::Relaxed) + 1 == self.slots.len() {
+            self.release_results();
+        }
         Some(outcome)
     }
 

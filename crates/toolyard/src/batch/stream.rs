@@ -151,9 +151,19 @@ impl OpenBatch {
     /// Tells of each call that is pushed from now on when it has ended, whatever the order of the batch (CL-4). Only the
     /// latest [`CallEnds`] is told.
     pub fn ends(&self) -> CallEnds {
+        self.told(false)
+    }
+
+    fn told(&self, takes: bool) -> CallEnds {
         let (tell, told) = mpsc::unbounded_channel();
         *self.stream.ends.lock() = Some(tell);
-        CallEnds::new(told)
+        CallEnds::new(told, takes)
+    }
+
+    /// The same, and gives the outputs away: what they hold (CC-4) is let go of once all calls that were taken in together
+    /// have been told, and [`finish`](Self::finish) returns no results. A batch whose turn keeps results keeps copies.
+    pub fn take_ends(&self) -> CallEnds {
+        self.told(self.stream.calls.gives_away())
     }
 
     /// Cancels its calls, those still to come included. [`finish`](Self::finish) still returns their results. What else

@@ -42,6 +42,8 @@ struct State {
     holder: Holder,
     /// Whether a turn keeps the results.
     is_kept: bool,
+    /// Whether outputs are given away one by one.
+    gives_away: bool,
     /// Every call has its result, and there will be no more.
     is_over: bool,
 }
@@ -81,6 +83,13 @@ impl StreamCalls {
     /// The number of the batch in its session.
     pub(crate) fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Gives outputs away one by one from now on, unless a turn keeps them. Returns whether it does.
+    pub(super) fn gives_away(&self) -> bool {
+        let mut state = self.state();
+        state.gives_away = !state.is_kept;
+        state.gives_away
     }
 
     /// How many calls have been pushed.
@@ -241,7 +250,7 @@ impl StreamCalls {
 impl StreamCalls {
     /// Every result, in the order of the calls: copies, if a turn keeps the results.
     pub(super) fn collect(&self) -> Vec<Outcome> {
-        let (is_kept, pieces, lost) = {
+        let (is_kept, is_given_away, pieces, lost) = {
             let state = &mut *self.state();
             let kept =
                 |piece: &mut Piece| Piece { batch: piece.batch.clone(), entered: piece.entered.take() };
@@ -250,8 +259,13 @@ impl StreamCalls {
                 false => std::mem::take(&mut state.pieces),
             };
             let lost = if state.is_kept { state.waiting.clone() } else { std::mem::take(&mut state.waiting) };
-            (state.is_kept, pieces, lost)
+            (state.is_kept, state.gives_away, pieces, lost)
         };
+        if is_given_away {
+            self.holder_is_gone(Holder::HasResults);
+            pieces.iter().for_each(|piece| piece.batch.drop_results());
+            return Vec::new();
+        }
         let results = |piece: Piece| match is_kept {
             true => piece.batch.copies(),
             false => BatchState::collect(piece.batch),

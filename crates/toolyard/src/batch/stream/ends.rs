@@ -28,16 +28,19 @@ use toolyard_core::Outcome;
 /// ```
 pub struct CallEnds {
     told: mpsc::UnboundedReceiver<CallRef>,
+    /// Whether it gives outputs away.
+    takes: bool,
     /// The end that is next, and what is left to wait for until it may be told.
     next: Option<(CallRef, BoxFuture<'static, ()>)>,
 }
 
 impl CallEnds {
-    pub(super) fn new(told: mpsc::UnboundedReceiver<CallRef>) -> Self {
-        Self { told, next: None }
+    pub(super) fn new(told: mpsc::UnboundedReceiver<CallRef>, takes: bool) -> Self {
+        Self { told, takes, next: None }
     }
 
-    /// Waits for the next call that ends; gives its place in the batch and its result, which the batch keeps as well. Each
+    /// Waits for the next call that ends; gives its place in the batch and its result, which the batch keeps
+    /// as well, unless outputs are [taken](super::OpenBatch::take_ends). Each
     /// call is told once, in the order of their ends. With a recorder, its end is durable by then, or its result says that
     /// it is not (SM-4). Waits for as long as no call ends, also when there is none.
     ///
@@ -49,7 +52,7 @@ impl CallEnds {
                 recorded.await;
                 let (call, _) = self.next.take().expect("nothing else takes it");
                 // The results may have been taken meanwhile, by a `finish` that somebody else has called.
-                match call.told() {
+                match call.told(self.takes) {
                     Some(told) => return told,
                     None => continue,
                 }
@@ -71,9 +74,13 @@ impl CallRef {
         }
     }
 
-    /// Its place in its stream, and its result.
-    fn told(&self) -> Option<(usize, Outcome)> {
-        let outcome = self.batch.finished_at(self.index)?;
+    /// Its place in its stream, and its result: moved out, if it is taken. A failure stays, as runs to come may be skipped
+    /// for it.
+    fn told(&self, takes: bool) -> Option<(usize, Outcome)> {
+        let outcome = match takes {
+            true => self.batch.taken_at(self.index)?,
+            false => self.batch.finished_at(self.index)?,
+        };
         Some(((self.batch.base.index + self.index) as usize, outcome))
     }
 }
