@@ -33,7 +33,7 @@ pub(crate) use units::ToolUnits;
 
 use crate::{
     budget::Allowance,
-    record::{EventPlace, Publisher},
+    record::{EventPlace, Publisher, When},
     tasks::Contained,
     tool::ToolEntry,
 };
@@ -274,26 +274,37 @@ impl Agent {
         kind: impl FnOnce() -> EventKind,
         place: impl FnOnce() -> EventPlace<'a>,
     ) {
+        self.emit_lazily_at(When::Now, kind, place);
+    }
+
+    /// The same for an event that happened then.
+    #[inline]
+    pub(crate) fn emit_lazily_at<'a>(
+        &'a self,
+        when: When,
+        kind: impl FnOnce() -> EventKind,
+        place: impl FnOnce() -> EventPlace<'a>,
+    ) {
         if self.engine.bus.is_listening() {
-            self.emit(kind(), place());
+            self.emit(when, kind(), place());
         }
     }
 
     // Kept out of line for engines without listeners.
     #[inline(never)]
-    fn emit(&self, mut kind: EventKind, place: EventPlace<'_>) {
+    fn emit(&self, when: When, mut kind: EventKind, place: EventPlace<'_>) {
         if let Some(redactor) = &self.engine.redactor {
             redactor.event(&mut kind);
         }
         if let Some(details) = kind.details_mut() {
             details.cut();
         }
-        self.publisher().publish(kind, place);
+        self.publisher(when).publish(kind, place);
     }
 
     /// Publishes several events of this session at once: of kinds in which nothing is redacted, which no tool words.
-    pub(crate) fn publisher(&self) -> Publisher<'_> {
+    pub(crate) fn publisher(&self, when: When) -> Publisher<'_> {
         let (bus, clock) = (&self.engine.bus, &self.engine.clock);
-        self.tree.numbers.sequence.publisher(bus, clock, (&self.id, &self.path))
+        self.tree.numbers.sequence.publisher(bus, clock, (&self.id, &self.path), when)
     }
 }

@@ -16,7 +16,7 @@ use crate::{
 use smallvec::SmallVec;
 use std::{collections::HashSet, sync::Arc};
 use tokio::time::Instant;
-use toolyard_core::{Batch, Call, CallError, CallId, EventKind, Outcome, Routing, ToolClass};
+use toolyard_core::{Batch, Call, CallError, CallId, Outcome, Routing, ToolClass};
 use tracing::Span;
 
 /// In which order the calls of a batch run.
@@ -320,16 +320,17 @@ impl From<CallError> for EarlyResult {
 
 /// Announces the calls, and ends those that have their result already.
 fn announce(batch: &Arc<BatchState>, early: Vec<(u32, EarlyResult)>) {
-    batch.emit_turn(|| EventKind::TurnStarted { calls: Some(batch.slots.len()) });
-    if batch.slots.is_empty() {
-        batch.emit_turn(|| EventKind::TurnEnded { ok: 0, failed: 0 });
-    }
     if early.is_empty() && !batch.session.engine.bus.is_listening() {
         return; // the usual case
     }
-    if early.is_empty() {
-        return batch.announce_calls();
+    if batch.slots.is_empty() {
+        batch.announce_start();
+        return batch.announce_turn_end(0);
     }
+    if early.is_empty() {
+        return batch.announce_all();
+    }
+    batch.announce_start();
     let mut early = early.into_iter().peekable();
     for index in 0..index(batch.slots.len()) {
         let call = batch.at(index);

@@ -19,7 +19,7 @@ mod subscription;
 
 pub(crate) use hold::Hold;
 pub(crate) use queue::Queue;
-pub(crate) use sequence::{EventPlace, Publisher, Sequence};
+pub(crate) use sequence::{EventPlace, Publisher, Sequence, When};
 pub use sink::{EventSink, EventWriter};
 pub use subscription::{Received, Subscription};
 

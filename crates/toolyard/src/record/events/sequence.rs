@@ -4,6 +4,7 @@ use super::EventBus;
 use crate::clock::{Clock, Stamp};
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
+use tokio::time::Instant;
 use toolyard_core::{AgentPath, CallId, Event, EventKind, SessionId};
 
 /// Numbers the events of one session, from 1 and without a gap (OB-2).
@@ -13,8 +14,29 @@ pub(crate) struct Sequence(Mutex<Numbered>);
 #[derive(Debug, Default)]
 struct Numbered {
     last: u64,
+    /// The time of the last event.
+    latest: Option<Timed>,
     /// The event that sinks were shown last. The next one is written over it, because most of both is the same.
     shown: Option<Box<Event>>,
+}
+
+/// An instant, and how events tell it.
+#[derive(Debug, Clone, Copy)]
+struct Timed {
+    instant: Instant,
+    stamp: Stamp,
+}
+
+/// When an event happened. Reading the clock costs more than to build an event, and who publishes one has often done
+/// so a moment ago.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    /// Now.
+    Now,
+    /// At this instant.
+    At(Instant),
+    /// With the last event of its session.
+    WithLast,
 }
 
 /// The place of an event in its session.
@@ -55,16 +77,36 @@ impl Drop for Waking<'_> {
 
 impl Sequence {
     /// Waits until nobody else publishes events of the session. Readers see its numbers in order, and times that never
-    /// go back.
+    /// go back: what is published after an event happened no earlier.
     pub(crate) fn publisher<'a>(
         &'a self,
         bus: &'a EventBus,
         clock: &Clock,
         (session, agent): (&'a SessionId, &'a AgentPath),
+        when: When,
     ) -> Publisher<'a> {
-        let numbered = self.0.lock();
-        let at = clock.stamp(clock.now());
+        let mut numbered = self.0.lock();
+        let at = numbered.time(clock, when);
         Publisher { numbered, waking: Waking { bus, is_due: false }, session, agent, at }
+    }
+}
+
+impl Numbered {
+    /// The time of what is published next.
+    fn time(&mut self, clock: &Clock, when: When) -> Stamp {
+        let instant = match (when, self.latest) {
+            (When::WithLast, Some(latest)) => return latest.stamp,
+            (When::At(instant), _) => instant,
+            (When::Now | When::WithLast, _) => clock.now(),
+        };
+        match self.latest {
+            Some(latest) if instant <= latest.instant => latest.stamp,
+            _ => {
+                let stamp = clock.stamp(instant);
+                self.latest = Some(Timed { instant, stamp });
+                stamp
+            }
+        }
     }
 }
 
@@ -112,5 +154,26 @@ impl Publisher<'_> {
 fn set<T: Clone>(text: &mut T, to: &T, as_str: fn(&T) -> &str) {
     if !std::ptr::eq(as_str(text), as_str(to)) {
         text.clone_from(to);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, SystemTime};
+
+    /// OB-2: times never go back within a session, whenever what is published is said to have happened.
+    #[tokio::test(start_paused = true)]
+    async fn times_never_go_back() {
+        let (clock, mut numbered) = (Clock::starting_at(SystemTime::UNIX_EPOCH), Numbered::default());
+        let started_at = clock.now();
+        let mut time = |when| numbered.time(&clock, when).mono_us;
+        assert_eq!(time(When::WithLast), 0, "there is no last one, so it is now");
+        tokio::time::advance(Duration::from_micros(5)).await;
+        assert_eq!(time(When::WithLast), 0);
+        assert_eq!(time(When::At(started_at + Duration::from_micros(3))), 3);
+        assert_eq!(time(When::At(started_at)), 3);
+        assert_eq!(time(When::Now), 5);
+        assert_eq!(time(When::WithLast), 5);
     }
 }
