@@ -299,12 +299,12 @@ impl Agent {
         if let Some(details) = kind.details_mut() {
             details.cut();
         }
-        self.publisher(when).publish(kind, place);
+        self.publisher(when, 1).publish(kind, place);
     }
 
-    /// Publishes several events of this session at once: of kinds in which nothing is redacted, which no tool words.
-    pub(crate) fn publisher(&self, when: When) -> Publisher<'_> {
+    /// Publishes as many events of this session at once: of kinds in which nothing is redacted, which no tool words.
+    pub(crate) fn publisher(&self, when: When, count: u32) -> Publisher<'_> {
         let (bus, clock) = (&self.engine.bus, &self.engine.clock);
-        self.tree.numbers.sequence.publisher(bus, clock, (&self.id, &self.path), when)
+        self.tree.numbers.sequence.publisher(bus, clock, (&self.id, &self.path), when, count)
     }
 }

@@ -100,7 +100,7 @@ impl Services {
         if self.bus.is_listening() {
             let (session, agent) = (SessionId::from(ENGINE_SESSION), AgentPath::root());
             let mut publisher =
-                self.sequence.publisher(&self.bus, &self.clock, (&session, &agent), When::Now);
+                self.sequence.publisher(&self.bus, &self.clock, (&session, &agent), When::Now, 1);
             publisher.publish(kind, EventPlace::default());
         }
     }

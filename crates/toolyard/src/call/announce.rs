@@ -19,11 +19,13 @@ impl BatchState {
     pub(crate) fn announce_all(&self) {
         let calls = index(self.slots.len());
         for first in (0..calls).step_by(ANNOUNCED_AT_ONCE as usize) {
-            let mut publisher = self.session.publisher(When::Now);
-            if first == 0 && self.is_turn {
+            let next = calls.min(first + ANNOUNCED_AT_ONCE);
+            let starts = first == 0 && self.is_turn;
+            let mut publisher = self.session.publisher(When::Now, next - first + u32::from(starts));
+            if starts {
                 publisher.publish(self.turn_started(), self.place_of_turn());
             }
-            for call in (first..calls.min(first + ANNOUNCED_AT_ONCE)).map(|index| self.at(index)) {
+            for call in (first..next).map(|index| self.at(index)) {
                 publisher.publish(call.received(), call.place(None));
             }
         }

@@ -205,7 +205,8 @@ impl Attempt {
                 digest: call.digest(),
                 edited: work.edit().is_some(),
             });
-        let mut publisher = call.session().publisher(When::At(self.granted_at));
+        let count = 1 + u32::from(called.is_some());
+        let mut publisher = call.session().publisher(When::At(self.granted_at), count);
         if let Some(called) = called {
             publisher.publish(called, call.place(None));
         }

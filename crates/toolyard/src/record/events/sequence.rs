@@ -1,9 +1,9 @@
 //! The numbers of a session's events, and how its events are published.
 
-use super::EventBus;
+use super::{EventBus, feed::Feeding};
 use crate::clock::{Clock, Stamp};
 use parking_lot::{Mutex, MutexGuard};
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 use tokio::time::Instant;
 use toolyard_core::{AgentPath, CallId, Event, EventKind, SessionId};
 
@@ -50,21 +50,31 @@ pub(crate) struct EventPlace<'a> {
     pub(crate) attempt: Option<u32>,
 }
 
-/// Publishes events of one agent, all at one time: no other event of its session comes between them. Subscribers that
-/// wait are woken once, when it is dropped.
+/// Publishes as many events of one agent as it was made for, all at one time: no other event of its session comes
+/// between them. Subscribers that wait are woken once, when it is dropped.
 pub(crate) struct Publisher<'a> {
+    /// Subscribers get nothing else meanwhile.
+    feeding: Option<Feeding<'a>>,
     numbered: MutexGuard<'a, Numbered>,
-    // After the lock, so that nobody is woken under it.
+    // After the locks, so that nobody is woken under them.
     waking: Waking<'a>,
     session: &'a SessionId,
     agent: &'a AgentPath,
     at: Stamp,
+    positions: Range<u64>,
 }
 
 /// Wakes subscribers in the end, if one waits for what was published.
 struct Waking<'a> {
     bus: &'a EventBus,
     is_due: bool,
+}
+
+impl Drop for Publisher<'_> {
+    fn drop(&mut self) {
+        debug_assert!(self.positions.is_empty() || std::thread::panicking(), "positions have no gaps");
+        self.stop_feeding();
+    }
 }
 
 impl Drop for Waking<'_> {
@@ -77,17 +87,20 @@ impl Drop for Waking<'_> {
 
 impl Sequence {
     /// Waits until nobody else publishes events of the session. Readers see its numbers in order, and times that never
-    /// go back: what is published after an event happened no earlier.
+    /// go back: what is published after an event happened no earlier. Exactly `count` events must follow, because their
+    /// positions are taken.
     pub(crate) fn publisher<'a>(
         &'a self,
         bus: &'a EventBus,
         clock: &Clock,
         (session, agent): (&'a SessionId, &'a AgentPath),
         when: When,
+        count: u32,
     ) -> Publisher<'a> {
         let mut numbered = self.0.lock();
         let at = numbered.time(clock, when);
-        Publisher { numbered, waking: Waking { bus, is_due: false }, session, agent, at }
+        let (waking, positions) = (Waking { bus, is_due: false }, bus.take_positions(count));
+        Publisher { feeding: None, numbered, waking, session, agent, at, positions }
     }
 }
 
@@ -120,7 +133,8 @@ impl Publisher<'_> {
             let mut event = Arc::new(Event::new(self.session.clone(), self.agent.clone(), kind));
             self.fill(Arc::get_mut(&mut event).expect("nobody else has it yet"), place);
             bus.show(&event);
-            self.waking.is_due |= bus.share(event);
+            bus.write(&event);
+            self.feed(event);
             return;
         }
         let mut event = match self.numbered.shown.take() {
@@ -137,9 +151,30 @@ impl Publisher<'_> {
         self.numbered.shown = Some(event);
     }
 
+    /// Passes an event to the subscribers.
+    fn feed(&mut self, event: Arc<Event>) {
+        let bus = self.waking.bus;
+        if self.feeding.is_none() {
+            self.feeding = bus.feeding();
+        }
+        if let Some(feeding) = &mut self.feeding {
+            feeding.push(event);
+        }
+        if bus.has_sinks() {
+            self.stop_feeding(); // no code of an embedder runs while subscribers have to wait
+        }
+    }
+
+    fn stop_feeding(&mut self) {
+        if let Some(feeding) = self.feeding.take() {
+            self.waking.is_due |= feeding.end();
+        }
+    }
+
     /// Sets what is not of the agent or the kind.
-    fn fill(&self, event: &mut Event, place: EventPlace<'_>) {
-        (event.seq, event.position) = (self.numbered.last, self.waking.bus.next_position());
+    fn fill(&mut self, event: &mut Event, place: EventPlace<'_>) {
+        let position = self.positions.next().expect("it was made for as many");
+        (event.seq, event.position) = (self.numbered.last, position);
         (event.wall_ms, event.mono_us) = (self.at.wall_ms, self.at.mono_us);
         (event.turn, event.batch, event.run) = (place.turn, place.batch, place.run);
         (event.index, event.attempt) = (place.index, place.attempt);
