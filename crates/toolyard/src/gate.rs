@@ -200,7 +200,7 @@ pub(crate) fn check<F: Clone>(
     let now = || session.engine.clock.now();
     let key = match key_of(call, entry, args) {
         None => None,
-        Some(key) => Some(known(key, class, keys, now())?),
+        Some(key) => Some(known(key, class, keys, now)?),
     };
     let sandbox = session.engine.registry.guards().sandboxes.of(confinement.sandbox);
     entry.guard().peek(entry.name(), sandbox, now).map_err(|error| NotCleared::Answered(class, *error))?;
@@ -310,7 +310,7 @@ fn known<F: Clone>(
     key: KeyOf<F>,
     class: ToolClass,
     keys: &Keys<F, RetainedResult>,
-    now: Instant,
+    now: impl FnOnce() -> Instant,
 ) -> Result<KeyOf<F>, NotCleared> {
     match keys.peek(&key.name, key.fingerprint, now) {
         Peek::Unknown | Peek::InFlight => Ok(key),
