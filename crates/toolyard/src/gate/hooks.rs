@@ -8,7 +8,12 @@ use futures::{
     FutureExt,
     future::{BoxFuture, lazy},
 };
-use std::time::Duration;
+use std::{
+    future::{Future, poll_fn},
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
 use toolyard_core::{Call, CallError, Caller, ErrorKind, Outcome};
 
 /// How long a hook may take.
@@ -21,13 +26,48 @@ enum HookResult<T> {
     TooSlow,
 }
 
-/// Runs a hook. Its future is made at the first poll, so that a panic before the first await is caught too.
-async fn bounded<'h, T>(tasks: &Tasks, hook: impl FnOnce() -> BoxFuture<'h, T>) -> HookResult<T> {
-    let hook = Caught::new(outside(lazy(|_| hook()).flatten()));
-    match tasks.timeout(HOOK_WITHIN, hook).await {
-        Some(Ok(done)) => HookResult::Done(done),
-        Some(Err(panic)) => HookResult::Panicked(panic),
-        None => HookResult::TooSlow,
+impl<T> From<Result<T, Panic>> for HookResult<T> {
+    fn from(done: Result<T, Panic>) -> Self {
+        done.map_or_else(Self::Panicked, Self::Done)
+    }
+}
+
+/// A hook after its first poll. Most are done by then, and only one that waits needs a timer, and memory for that.
+enum Begun<'h, T> {
+    Done(HookResult<T>),
+    Waits(BoxFuture<'h, HookResult<T>>),
+}
+
+/// Runs a hook. Its future is made at its first poll, so that a panic before the first await is caught too.
+async fn bounded<'h, T: Send>(
+    tasks: &'h Tasks,
+    hook: impl FnOnce() -> BoxFuture<'h, T> + Send + Unpin + 'h,
+) -> HookResult<T> {
+    let mut hook = Some(hook);
+    let begun = poll_fn(|cx| Poll::Ready(begin(tasks, hook.take().expect("polled once"), cx))).await;
+    match begun {
+        Begun::Done(result) => result,
+        Begun::Waits(rest) => rest.await,
+    }
+}
+
+/// Polls a hook for the first time.
+fn begin<'h, T: Send>(
+    tasks: &'h Tasks,
+    hook: impl FnOnce() -> BoxFuture<'h, T> + Send + Unpin + 'h,
+    cx: &mut Context<'_>,
+) -> Begun<'h, T> {
+    let mut hook = Caught::new(outside(lazy(|_| hook()).flatten()));
+    // Whoever polls may be outside of tokio, but a hook may use timers.
+    let _runtime = tasks.enter();
+    match Pin::new(&mut hook).poll(cx) {
+        Poll::Ready(done) => Begun::Done(done.into()),
+        Poll::Pending => Begun::Waits(Box::pin(async move {
+            match tasks.timeout(HOOK_WITHIN, hook).await {
+                Some(done) => done.into(),
+                None => HookResult::TooSlow,
+            }
+        })),
     }
 }
 
