@@ -29,7 +29,7 @@ pub(crate) use consent::{ApprovalSubject, Consent, refused_by, request};
 pub(crate) use digests::shared_digest;
 use digests::{digest, lazy_digest, terms};
 pub(crate) use edit::{CheckedEdit, Edit, changes, check_edit};
-pub(crate) use hooks::{before, ended, starting};
+pub(crate) use hooks::{Begun, before, ended, starting};
 pub(crate) use lengthy::{Unvalidated, validate_at_length, validations_end};
 
 use crate::{

@@ -8,13 +8,13 @@ use crate::{
         Arrival, Base, BatchHolds, BatchState, CallGone, CallRef, Cleared, Ending, Entered, Holding, Nested,
         Run, SessionCore, Slot, Step, Stop, TurnOf, index,
     },
-    gate::{self, Fit, NotCleared, Seen, Unvalidated},
+    gate::{self, Begun, Fit, NotCleared, Seen, Unvalidated},
     keys::{Kept, RetainedResult},
     record::{Foundation, Parent},
     tool::{Table, VersionedPolicy},
 };
 use smallvec::SmallVec;
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, future::poll_fn, sync::Arc, task::Poll};
 use tokio::time::Instant;
 use toolyard_core::{Batch, Call, CallError, CallId, Outcome, Routing, ToolClass};
 use tracing::Span;
@@ -147,7 +147,7 @@ impl Dispatch<'_> {
         for (at, call) in batch.into_iter().enumerate() {
             let passed = match self.precheck(&call, at, &checks) {
                 // Hooks take time, and the policy may be replaced meanwhile.
-                Ok(seen) if engine.hooks.is_some() => match Box::pin(self.hook(&call)).await {
+                Ok(seen) if engine.hooks.is_some() => match self.hook(&call).await {
                     Ok(()) => self.check(&call, &rules.tools, &engine.rules.current().policy, seen),
                     Err(early) => Err(NotPassed::Early(early)),
                 },
@@ -223,7 +223,12 @@ impl Dispatch<'_> {
         if self.watch.is_some_and(Watch::is_cancelled) || self.session.stopped().is_some() {
             return Err(EarlyResult::Refused(Stop::Cancelled.error()));
         }
-        Ok(gate::before(&self.session.engine, call, &self.session.caller()).await?)
+        let caller = self.session.caller();
+        let begun = poll_fn(|cx| Poll::Ready(gate::before(&self.session.engine, call, &caller, cx))).await;
+        match begun {
+            Begun::Done(let_through) => Ok(let_through?),
+            Begun::Waits(hook) => Ok(hook.await?),
+        }
     }
 
     /// Takes one call through the rest of the gate.

@@ -14,7 +14,7 @@ use std::{
     task::{Context, Poll},
     time::Duration,
 };
-use toolyard_core::{Call, CallError, Caller, ErrorKind, Outcome};
+use toolyard_core::{Abort, Call, CallError, Caller, ErrorKind, Outcome};
 
 /// How long a hook may take.
 const HOOK_WITHIN: Duration = Duration::from_secs(5);
@@ -33,9 +33,9 @@ impl<T> From<Result<T, Panic>> for HookResult<T> {
 }
 
 /// A hook after its first poll. Most are done by then, and only one that waits needs a timer, and memory for that.
-enum Begun<'h, T> {
-    Done(HookResult<T>),
-    Waits(BoxFuture<'h, HookResult<T>>),
+pub(crate) enum Begun<'h, T> {
+    Done(T),
+    Waits(BoxFuture<'h, T>),
 }
 
 /// Runs a hook. Its future is made at its first poll, so that a panic before the first await is caught too.
@@ -56,7 +56,7 @@ fn begin<'h, T: Send>(
     tasks: &'h Tasks,
     hook: impl FnOnce() -> BoxFuture<'h, T> + Send + Unpin + 'h,
     cx: &mut Context<'_>,
-) -> Begun<'h, T> {
+) -> Begun<'h, HookResult<T>> {
     let mut hook = Caught::new(outside(lazy(|_| hook()).flatten()));
     // Whoever polls may be outside of tokio, but a hook may use timers.
     let _runtime = tasks.enter();
@@ -71,10 +71,27 @@ fn begin<'h, T: Send>(
     }
 }
 
-/// Runs the first hook. If it refuses, the call is `aborted`.
-pub(crate) async fn before(engine: &Services, call: &Call, caller: &Caller<'_>) -> Result<(), CallError> {
-    let Some(hooks) = &engine.hooks else { return Ok(()) };
-    let message = match bounded(&engine.tasks, || hooks.on_tool_call(call, caller)).await {
+/// Begins the first hook. If it refuses, the call is `aborted`.
+pub(crate) fn before<'h>(
+    engine: &'h Services,
+    call: &'h Call,
+    caller: &'h Caller<'h>,
+    cx: &mut Context<'_>,
+) -> Begun<'h, Result<(), CallError>> {
+    let Some(hooks) = &engine.hooks else { return Begun::Done(Ok(())) };
+    match begin(&engine.tasks, || hooks.on_tool_call(call, caller), cx) {
+        Begun::Done(result) => Begun::Done(let_through(engine, call, result)),
+        Begun::Waits(rest) => Begun::Waits(Box::pin(async move { let_through(engine, call, rest.await) })),
+    }
+}
+
+/// What the first hook means for its call.
+fn let_through(
+    engine: &Services,
+    call: &Call,
+    result: HookResult<Result<(), Abort>>,
+) -> Result<(), CallError> {
+    let message = match result {
         HookResult::Done(Ok(())) => return Ok(()),
         HookResult::Done(Err(abort)) => abort.message,
         HookResult::Panicked(panic) => {
