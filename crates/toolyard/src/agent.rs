@@ -9,6 +9,7 @@
 //! Nothing here knows of a call or a batch, so the gate can ask it anything.
 
 mod approvals;
+mod digest_scopes;
 mod permissions;
 mod prepared;
 mod request_ids;
@@ -38,6 +39,7 @@ use crate::{
     tool::ToolEntry,
 };
 use approvals::Approvals;
+use digest_scopes::DigestScopes;
 use shared_questions::SharedQuestions;
 use std::{
     num::NonZeroUsize,
@@ -45,7 +47,8 @@ use std::{
 };
 use toolyard_admission::{LeaseId, Need, Reach, UnitId, UnitKind};
 use toolyard_core::{
-    AgentPath, Budget, Caller, EventKind, LimitScope, PathScope, Placement, Resources, SessionId, ToolClass,
+    AgentPath, Budget, Caller, DigestScope, EventKind, LimitScope, PathScope, Placement, Resources,
+    SessionId, Terms, ToolClass,
 };
 use toolyard_redact::GivenMarks;
 use tree::Tree;
@@ -69,6 +72,7 @@ pub(crate) struct Agent {
     /// What its calls draw on besides the allowances of its turns.
     allowance: Option<Arc<Allowance>>,
     tools: ToolUnits,
+    digest_scopes: DigestScopes,
     announced: Once,
 }
 
@@ -101,6 +105,7 @@ impl Agent {
             max_in_flight,
             cap: max_in_flight.map(|max| admission.open(UnitKind::Session, max.get())),
             tools: ToolUnits::new(admission.clone(), Reach::Agent),
+            digest_scopes: DigestScopes::default(),
             announced: Once::new(),
         }
     }
@@ -128,6 +133,7 @@ impl Agent {
             cap: max_in_flight.map(|max| engine.admission.open(UnitKind::Session, max.get())),
             allowance: tree.spending.agent(above.into_iter().chain(self.allowance.as_ref())),
             tools: ToolUnits::new(engine.admission.clone(), Reach::Agent),
+            digest_scopes: DigestScopes::default(),
             announced: Once::new(),
             tree,
             engine,
@@ -219,6 +225,11 @@ impl Agent {
 
     pub(crate) fn next_batch(&self) -> u64 {
         self.tree.numbers.next_batch()
+    }
+
+    /// What the digests of its calls to this tool have in common under these terms.
+    pub(crate) fn digest_scope(&self, entry: &ToolEntry, terms: &Terms) -> Arc<DigestScope> {
+        self.digest_scopes.scope(entry, &self.id, terms)
     }
 
     /// What a call of this tool needs to run (CC-1). If its limit was resized by this, the caller finishes that once it
