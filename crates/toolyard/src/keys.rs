@@ -6,9 +6,9 @@
 //!                   └─► forget: gone        no room)
 //! ```
 //!
-//! Nothing here waits, and a clock is read only for a key that is known. The keys are in a sharded map, so that the calls of thousands of agents do
-//! not contend for one lock. The order in which results were kept is behind a lock of its own, taken when a call
-//! completes and when room runs out. That lock is taken before a shard's lock, never after.
+//! Nothing here waits, and a clock is read only for a key that is known. The keys are in a sharded map, so that the
+//! calls of thousands of agents do not contend for one lock. The order in which results were kept is behind a lock of
+//! its own, taken when a call completes and when room runs out. That lock is taken before a shard's lock, never after.
 
 mod capacity;
 mod entry;

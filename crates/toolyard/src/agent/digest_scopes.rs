@@ -31,3 +31,41 @@ impl DigestScopes {
         scope
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        ToolSpec,
+        tool::{Guards, tool_fn},
+    };
+    use toolyard_core::{AgentTerms, Confirmations, PolicyIdentity, Sandbox};
+
+    fn entry(name: &str) -> ToolEntry {
+        let spec = ToolSpec::read(name);
+        let factory = tool_fn(spec.clone(), |(): (), _| async { Ok(()) });
+        ToolEntry::new(Arc::new(factory), spec, &Guards::default()).unwrap()
+    }
+
+    /// SM-7: calls share a scope if tool, version and terms are the same, and no others do; as many are kept as may be.
+    #[test]
+    fn a_scope_is_shared_by_calls_of_one_tool_and_terms() {
+        let (scopes, session, tool) = (DigestScopes::default(), SessionId::from("s"), entry("a"));
+        let agent = AgentTerms::of([], &Confirmations::default());
+        let terms = Terms { policy: PolicyIdentity::Content([7; 32]), agent, sandbox: Sandbox::Host };
+        let of = |entry: &ToolEntry, terms: &Terms| scopes.scope(entry, &session, terms);
+        let first = of(&tool, &terms);
+        assert!(Arc::ptr_eq(&first, &of(&tool, &terms)));
+        let other = Terms { sandbox: Sandbox::Process, ..terms };
+        assert_eq!(*of(&tool, &other).terms(), other);
+        assert!(
+            !Arc::ptr_eq(&first, &of(&entry("a"), &terms)),
+            "a tool that has replaced it may be another version"
+        );
+        for n in 0..KEPT_MAX {
+            assert_eq!(**of(&entry(&format!("t{n}")), &terms).tool(), *format!("t{n}"));
+        }
+        assert_eq!(scopes.0.lock().len(), KEPT_MAX);
+        assert!(!Arc::ptr_eq(&first, &of(&tool, &terms)), "it was the oldest");
+    }
+}

@@ -188,8 +188,8 @@ impl State {
         self.events.drain(..count).collect()
     }
 
-    /// What this reader reads next; what it reads after that goes into `taken`. Events that everybody has taken then are
-    /// not kept.
+    /// What this reader reads next; what it reads after that goes into `taken`. Events that everybody has taken then
+    /// are not kept.
     fn read(&mut self, key: ReaderKey, taken: &mut Taken) -> Option<Received> {
         let gone = self.gone;
         let place = &mut self.readers[key].place;
