@@ -5,7 +5,7 @@ mod lazy;
 mod terms;
 
 pub use content::ContentHash;
-pub use lazy::LazyDigest;
+pub use lazy::{DigestScope, LazyDigest};
 pub use terms::{AgentTerms, PolicyIdentity, Terms};
 
 use crate::{LinkedPath, SessionId, ToolSpec, canonical_json};

@@ -47,7 +47,9 @@ pub use call::{Arguments, Batch, Call, CallId, CallTimeout, TimeoutScope};
 pub use capability::{Capabilities, FsGrant, FsGrantError, Host, HostError, HostPattern, HostPatternError};
 pub use class::{Routing, SideEffects, ToolClass};
 pub use context::{CallScope, ContextParts, Dispatching, ToolContext};
-pub use digest::{AgentTerms, CallDigest, ContentHash, DigestError, LazyDigest, PolicyIdentity, Terms};
+pub use digest::{
+    AgentTerms, CallDigest, ContentHash, DigestError, DigestScope, LazyDigest, PolicyIdentity, Terms,
+};
 #[doc(hidden)]
 pub use elapsed::Elapsed;
 pub use error::{

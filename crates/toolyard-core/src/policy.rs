@@ -4,6 +4,7 @@ mod agent_path;
 mod form;
 mod rules;
 
+pub use agent_path::AgentPath;
 pub use form::{Confinement, Form, NoForm};
 pub use rules::{PolicyRules, Rule};
 
@@ -12,43 +13,28 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{fmt, sync::Arc, time::Duration};
 
-macro_rules! name_type {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        #[serde(transparent)]
-        pub struct $name(Arc<str>);
+/// The name of a session. Cheap to clone.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SessionId(Arc<str>);
 
-        impl $name {
-            /// The name as text.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl<T: Into<Arc<str>>> From<T> for $name {
-            fn from(text: T) -> Self {
-                Self(text.into())
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-    };
+impl SessionId {
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
-name_type! {
-    /// The name of a session. Cheap to clone.
-    SessionId
+impl<T: Into<Arc<str>>> From<T> for SessionId {
+    fn from(text: T) -> Self {
+        Self(text.into())
+    }
 }
 
-name_type! {
-    /// The position of an agent in its session tree: `root`, `root/1`, `root/1/2`, or `root/researcher` for a sub-agent
-    /// that was given a name. Cheap to clone.
-    AgentPath
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 /// The agent that makes a call.

@@ -9,6 +9,7 @@
 //! Nothing here knows of a call or a batch, so the gate can ask it anything.
 
 mod approvals;
+mod digest_scopes;
 mod permissions;
 mod prepared;
 mod request_ids;
@@ -33,11 +34,12 @@ pub(crate) use units::ToolUnits;
 
 use crate::{
     budget::Allowance,
-    record::{EventPlace, Publisher},
+    record::{EventPlace, Publisher, When},
     tasks::Contained,
     tool::ToolEntry,
 };
 use approvals::Approvals;
+use digest_scopes::DigestScopes;
 use shared_questions::SharedQuestions;
 use std::{
     num::NonZeroUsize,
@@ -45,7 +47,8 @@ use std::{
 };
 use toolyard_admission::{LeaseId, Need, Reach, UnitId, UnitKind};
 use toolyard_core::{
-    AgentPath, Budget, Caller, EventKind, LimitScope, PathScope, Placement, Resources, SessionId, ToolClass,
+    AgentPath, Budget, Caller, DigestScope, EventKind, LimitScope, PathScope, Placement, Resources,
+    SessionId, Terms, ToolClass,
 };
 use toolyard_redact::GivenMarks;
 use tree::Tree;
@@ -69,6 +72,7 @@ pub(crate) struct Agent {
     /// What its calls draw on besides the allowances of its turns.
     allowance: Option<Arc<Allowance>>,
     tools: ToolUnits,
+    digest_scopes: DigestScopes,
     announced: Once,
 }
 
@@ -101,6 +105,7 @@ impl Agent {
             max_in_flight,
             cap: max_in_flight.map(|max| admission.open(UnitKind::Session, max.get())),
             tools: ToolUnits::new(admission.clone(), Reach::Agent),
+            digest_scopes: DigestScopes::default(),
             announced: Once::new(),
         }
     }
@@ -128,6 +133,7 @@ impl Agent {
             cap: max_in_flight.map(|max| engine.admission.open(UnitKind::Session, max.get())),
             allowance: tree.spending.agent(above.into_iter().chain(self.allowance.as_ref())),
             tools: ToolUnits::new(engine.admission.clone(), Reach::Agent),
+            digest_scopes: DigestScopes::default(),
             announced: Once::new(),
             tree,
             engine,
@@ -221,6 +227,11 @@ impl Agent {
         self.tree.numbers.next_batch()
     }
 
+    /// What the digests of its calls to this tool have in common under these terms.
+    pub(crate) fn digest_scope(&self, entry: &ToolEntry, terms: &Terms) -> Arc<DigestScope> {
+        self.digest_scopes.scope(entry, &self.id, terms)
+    }
+
     /// What a call of this tool needs to run (CC-1). If its limit was resized by this, the caller finishes that once it
     /// holds no lock.
     #[inline(always)]
@@ -274,26 +285,37 @@ impl Agent {
         kind: impl FnOnce() -> EventKind,
         place: impl FnOnce() -> EventPlace<'a>,
     ) {
+        self.emit_lazily_at(When::Now, kind, place);
+    }
+
+    /// The same for an event that happened then.
+    #[inline]
+    pub(crate) fn emit_lazily_at<'a>(
+        &'a self,
+        when: When,
+        kind: impl FnOnce() -> EventKind,
+        place: impl FnOnce() -> EventPlace<'a>,
+    ) {
         if self.engine.bus.is_listening() {
-            self.emit(kind(), place());
+            self.emit(when, kind(), place());
         }
     }
 
     // Kept out of line for engines without listeners.
     #[inline(never)]
-    fn emit(&self, mut kind: EventKind, place: EventPlace<'_>) {
+    fn emit(&self, when: When, mut kind: EventKind, place: EventPlace<'_>) {
         if let Some(redactor) = &self.engine.redactor {
             redactor.event(&mut kind);
         }
         if let Some(details) = kind.details_mut() {
             details.cut();
         }
-        self.publisher().publish(kind, place);
+        self.publisher(when, 1).publish(kind, place);
     }
 
-    /// Publishes several events of this session at once: of kinds in which nothing is redacted, which no tool words.
-    pub(crate) fn publisher(&self) -> Publisher<'_> {
+    /// Publishes as many events of this session at once: of kinds in which nothing is redacted, which no tool words.
+    pub(crate) fn publisher(&self, when: When, count: u32) -> Publisher<'_> {
         let (bus, clock) = (&self.engine.bus, &self.engine.clock);
-        self.tree.numbers.sequence.publisher(bus, clock, (&self.id, &self.path))
+        self.tree.numbers.sequence.publisher(bus, clock, (&self.id, &self.path), when, count)
     }
 }

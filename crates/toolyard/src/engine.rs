@@ -96,8 +96,9 @@ impl Engine {
         self.core.rules.set_policy(Arc::new(policy), self.core.redactor.as_ref(), announce).into()
     }
 
-    /// Subscribes to the events from now on. A slow subscriber misses events and never slows the engine (OB-3). The
-    /// subscription ends when the engine has [shut down](Self::shutdown).
+    /// Subscribes to the events from now on. A subscriber takes up to 64 events at once. One that falls more than 4096
+    /// behind misses the oldest, and never slows the engine (OB-3). The subscription ends when the engine has
+    /// [shut down](Self::shutdown).
     pub fn subscribe(&self) -> Subscription {
         self.core.bus.subscribe()
     }

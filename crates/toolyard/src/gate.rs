@@ -29,7 +29,7 @@ pub(crate) use consent::{ApprovalSubject, Consent, refused_by, request};
 pub(crate) use digests::shared_digest;
 use digests::{digest, lazy_digest, terms};
 pub(crate) use edit::{CheckedEdit, Edit, changes, check_edit};
-pub(crate) use hooks::{before, ended, starting};
+pub(crate) use hooks::{Begun, before, ended, starting};
 pub(crate) use lengthy::{Unvalidated, validate_at_length, validations_end};
 
 use crate::{
@@ -61,16 +61,22 @@ pub(crate) struct Cleared<F> {
     more: Option<Box<More<F>>>,
 }
 
-/// Fields that few calls need.
+/// Fields that not all calls need. Small enough for memory that an allocator has at hand: with a sink each call has it.
 struct More<F> {
     /// The size of its arguments as sent, which has been counted before.
     bytes: usize,
     /// Its idempotency key, if it has one.
     key: Option<KeyOf<F>>,
     /// Where it executes and within which limits, unless that is the host without limits.
-    confinement: Option<Confinement>,
+    confinement: Option<Box<Confinement>>,
     /// The digest of what runs under the policy that it was asked of, if an approval or an event sink needs it.
     digest: Option<LazyDigest>,
+    /// What is known of it if it is asked about, or would be without an earlier answer.
+    asked: Option<Box<Asked>>,
+}
+
+/// What a question is about.
+struct Asked {
     /// The paths it names, and where they led when it was decided whether it is asked about; only if it is, or an
     /// earlier answer covers it.
     paths: Vec<NamedPath>,
@@ -119,7 +125,7 @@ impl<F> Cleared<F> {
     /// Where the call executes and within which limits, as granted at the gate. Later changes are in
     /// [`InFlight::confinement`](crate::call::InFlight::confinement), which is the one to use.
     pub(crate) fn confinement_at_gate(&self) -> &Confinement {
-        self.more.as_ref().and_then(|more| more.confinement.as_ref()).unwrap_or(&HOST)
+        self.more.as_ref().and_then(|more| more.confinement.as_deref()).unwrap_or(&HOST)
     }
 
     /// Whether the call certainly executes on the host, as granted at the gate.
@@ -155,23 +161,28 @@ impl<F> Cleared<F> {
     /// What the person who approved it changed, if anything.
     #[inline(always)]
     pub(crate) fn edit(&self) -> Option<&Edit> {
-        self.more.as_ref()?.edit.get().map(Box::as_ref)
+        self.asked()?.edit.get().map(Box::as_ref)
     }
 
     /// Makes this what runs.
     pub(crate) fn apply(&self, edit: Edit) {
-        let more = self.more.as_ref().expect("a call that is asked about has a digest");
+        let asked = self.asked().expect("only a call that was asked about is changed");
         // A question is settled once.
-        let _ = more.edit.set(Box::new(edit));
+        let _ = asked.edit.set(Box::new(edit));
     }
 
     /// The paths of a call that needs approval, and where they led when it was asked about or changed.
     pub(crate) fn paths(&self) -> &[NamedPath] {
-        match (self.edit(), &self.more) {
+        match (self.edit(), self.asked()) {
             (Some(edit), _) => &edit.paths,
-            (None, Some(more)) => &more.paths,
+            (None, Some(asked)) => &asked.paths,
             (None, None) => &[],
         }
+    }
+
+    #[inline(always)]
+    fn asked(&self) -> Option<&Asked> {
+        self.more.as_ref()?.asked.as_deref()
     }
 
     /// The version of the policy that allowed it last.
@@ -200,7 +211,7 @@ pub(crate) fn check<F: Clone>(
     let now = || session.engine.clock.now();
     let key = match key_of(call, entry, args) {
         None => None,
-        Some(key) => Some(known(key, class, keys, now())?),
+        Some(key) => Some(known(key, class, keys, now)?),
     };
     let sandbox = session.engine.registry.guards().sandboxes.of(confinement.sandbox);
     entry.guard().peek(entry.name(), sandbox, now).map_err(|error| NotCleared::Answered(class, *error))?;
@@ -210,10 +221,12 @@ pub(crate) fn check<F: Clone>(
         let terms = terms(session, rules.identity(session.engine.epoch), confinement.sandbox);
         lazy_digest(entry, args, seen.bytes, session, terms)
     });
-    let confinement = (confinement != HOST).then_some(confinement);
-    let has_more = key.is_some() || confinement.is_some() || digest.is_some() || !paths.is_empty();
+    let confinement = if confinement == HOST { None } else { Some(Box::new(confinement)) };
+    let is_asked = consent.asks() || !paths.is_empty();
+    let asked = if is_asked { Some(Box::new(Asked { paths, edit: OnceLock::new() })) } else { None };
+    let has_more = key.is_some() || confinement.is_some() || digest.is_some() || is_asked;
     let more = if has_more {
-        Some(Box::new(More { bytes: seen.bytes, key, confinement, digest, paths, edit: OnceLock::new() }))
+        Some(Box::new(More { bytes: seen.bytes, key, confinement, digest, asked }))
     } else {
         None
     };
@@ -310,7 +323,7 @@ fn known<F: Clone>(
     key: KeyOf<F>,
     class: ToolClass,
     keys: &Keys<F, RetainedResult>,
-    now: Instant,
+    now: impl FnOnce() -> Instant,
 ) -> Result<KeyOf<F>, NotCleared> {
     match keys.peek(&key.name, key.fingerprint, now) {
         Peek::Unknown | Peek::InFlight => Ok(key),

@@ -6,9 +6,9 @@
 //!                   └─► forget: gone        no room)
 //! ```
 //!
-//! Nothing here reads a clock or waits. The keys are in a sharded map, so that the calls of thousands of agents do
-//! not contend for one lock. The order in which results were kept is behind a lock of its own, taken when a call
-//! completes and when room runs out. That lock is taken before a shard's lock, never after.
+//! Nothing here waits, and a clock is read only for a key that is known. The keys are in a sharded map, so that the
+//! calls of thousands of agents do not contend for one lock. The order in which results were kept is behind a lock of
+//! its own, taken when a call completes and when room runs out. That lock is taken before a shard's lock, never after.
 
 mod capacity;
 mod entry;
@@ -136,12 +136,17 @@ impl<F: Clone, B> Keys<F, B> {
         Self { bounds, map: OnceLock::new(), capacity: KeyCapacity::default(), retention: Mutex::default() }
     }
 
-    /// Returns what is known of this key, without changing anything.
-    pub(crate) fn peek(&self, name: &Name, fingerprint: Fingerprint, now: Instant) -> Peek<Arc<Kept<B>>> {
+    /// Returns what is known of this key, without changing anything. Reads the clock only if something is known.
+    pub(crate) fn peek(
+        &self,
+        name: &Name,
+        fingerprint: Fingerprint,
+        now: impl FnOnce() -> Instant,
+    ) -> Peek<Arc<Kept<B>>> {
         let Some(entry) = self.map.get().and_then(|map| map.get(name)) else {
             return Peek::Unknown;
         };
-        match entry.find(fingerprint, now) {
+        match entry.find(fingerprint, now()) {
             Found::Gone => Peek::Unknown,
             Found::Mismatch => Peek::Mismatch,
             Found::InFlight(_) => Peek::InFlight,

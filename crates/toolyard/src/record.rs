@@ -4,7 +4,7 @@ mod events;
 mod recorder;
 pub mod telemetry;
 
-pub(crate) use events::{EventBus, EventPlace, Publisher, Queue, Sequence};
+pub(crate) use events::{EventBus, EventPlace, Publisher, Queue, Sequence, When};
 pub use events::{EventSink, EventWriter, Received, Subscription};
 pub use recorder::{
     AnswerRecord, AttemptEnd, AttemptRecord, BatchRecord, CallPlace, CancelRecord, Cancelled, CloseRecord,

@@ -20,50 +20,71 @@ use std::{
 /// use serde_json::json;
 /// use std::sync::Arc;
 /// use toolyard_core::{
-///     AgentTerms, CallDigest, Confirmations, LazyDigest, PolicyIdentity, Sandbox, SessionId, Terms,
+///     AgentTerms, CallDigest, Confirmations, DigestScope, LazyDigest, PolicyIdentity, Sandbox, SessionId, Terms,
 /// };
 /// let (session, args) = (SessionId::from("demo"), Arc::new(json!({"to": "Ada"})));
 /// let agent = AgentTerms::of([], &Confirmations::default());
 /// let terms = Terms { policy: PolicyIdentity::Content([7; 32]), agent, sandbox: Sandbox::Host };
 /// let made = CallDigest::of("pay", "1", &args, &session, &terms);
-/// assert_eq!(LazyDigest::of("pay".into(), "1".into(), args, session, terms).get(), &made);
+/// let scope = Arc::new(DigestScope::new("pay".into(), "1".into(), session, terms));
+/// assert_eq!(LazyDigest::of(scope, args).get(), &made);
 /// ```
 #[derive(Clone)]
 pub struct LazyDigest(Arc<Digest>);
 
 enum Digest {
     Made(CallDigest),
-    Lazy { of: Digested, made: OnceLock<CallDigest> },
+    Lazy { scope: Arc<DigestScope>, args: Arc<Value>, made: OnceLock<CallDigest> },
 }
 
-/// What a digest covers.
-struct Digested {
+/// What digests cover beside the arguments: calls of one tool in one session, and under the same terms, have it in
+/// common.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DigestScope {
     tool: Arc<str>,
     version: Arc<str>,
-    args: Arc<Value>,
     session: SessionId,
     terms: Terms,
 }
 
+impl DigestScope {
+    /// That of calls to this version of a tool, in this session and under these terms.
+    pub const fn new(tool: Arc<str>, version: Arc<str>, session: SessionId, terms: Terms) -> Self {
+        Self { tool, version, session, terms }
+    }
+
+    /// The tool's name.
+    pub const fn tool(&self) -> &Arc<str> {
+        &self.tool
+    }
+
+    /// The tool's version.
+    pub const fn version(&self) -> &Arc<str> {
+        &self.version
+    }
+
+    /// What the calls run under.
+    pub const fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    fn digest(&self, args: &Value) -> CallDigest {
+        CallDigest::of(&self.tool, &self.version, args, &self.session, &self.terms)
+    }
+}
+
 impl LazyDigest {
-    /// The digest of a call that would run under these terms if it is allowed, as that of [`CallDigest::of`].
-    pub fn of(tool: Arc<str>, version: Arc<str>, args: Arc<Value>, session: SessionId, terms: Terms) -> Self {
-        let of = Digested { tool, version, args, session, terms };
-        Self(Arc::new(Digest::Lazy { of, made: OnceLock::new() }))
+    /// The digest of a call that would run within this scope if it is allowed, as that of [`CallDigest::of`].
+    pub fn of(scope: Arc<DigestScope>, args: Arc<Value>) -> Self {
+        Self(Arc::new(Digest::Lazy { scope, args, made: OnceLock::new() }))
     }
 
     /// The digest, made now if nobody has asked for it before. Others who ask meanwhile wait for it.
     pub fn get(&self) -> &CallDigest {
         match &*self.0 {
             Digest::Made(digest) => digest,
-            Digest::Lazy { of, made } => made.get_or_init(|| of.digest()),
+            Digest::Lazy { scope, args, made } => made.get_or_init(|| scope.digest(args)),
         }
-    }
-}
-
-impl Digested {
-    fn digest(&self) -> CallDigest {
-        CallDigest::of(&self.tool, &self.version, &self.args, &self.session, &self.terms)
     }
 }
 
@@ -110,7 +131,8 @@ mod tests {
     fn lazy(args: &Arc<Value>) -> LazyDigest {
         let agent = AgentTerms::of([], &Confirmations::default());
         let terms = Terms { policy: PolicyIdentity::Content([7; 32]), agent, sandbox: Sandbox::Process };
-        LazyDigest::of("pay".into(), "2".into(), args.clone(), SessionId::from("s"), terms)
+        let scope = DigestScope::new("pay".into(), "2".into(), SessionId::from("s"), terms);
+        LazyDigest::of(Arc::new(scope), args.clone())
     }
 
     /// PO-4: it is the digest of the call, in memory and in a file, whoever asks first.

@@ -8,7 +8,7 @@ use crate::{
     clock::Clock,
     config::{Budgets, Limits, OnSerialFailure, RECORD_WAIT, RECORD_WAIT_AT_LAST, Waits},
     pool::PoolLeases,
-    record::{Content, EventBus, EventPlace, Pending, RecordError, Recording, Sequence},
+    record::{Content, EventBus, EventPlace, Pending, RecordError, Recording, Sequence, When},
     tasks::{Blocking, Contained, Tasks, caught, log_error},
     tool::{BreakerMove, Lengthy, MoveOf, Registry, RulesInForce, ToolEntry, Transition},
 };
@@ -99,7 +99,8 @@ impl Services {
     pub(crate) fn emit(&self, kind: EventKind) {
         if self.bus.is_listening() {
             let (session, agent) = (SessionId::from(ENGINE_SESSION), AgentPath::root());
-            let mut publisher = self.sequence.publisher(&self.bus, &self.clock, (&session, &agent));
+            let mut publisher =
+                self.sequence.publisher(&self.bus, &self.clock, (&session, &agent), When::Now, 1);
             publisher.publish(kind, EventPlace::default());
         }
     }

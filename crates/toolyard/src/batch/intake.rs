@@ -8,15 +8,15 @@ use crate::{
         Arrival, Base, BatchHolds, BatchState, CallGone, CallRef, Cleared, Ending, Entered, Holding, Nested,
         Run, SessionCore, Slot, Step, Stop, TurnOf, index,
     },
-    gate::{self, Fit, NotCleared, Seen, Unvalidated},
+    gate::{self, Begun, Fit, NotCleared, Seen, Unvalidated},
     keys::{Kept, RetainedResult},
     record::{Foundation, Parent},
     tool::{Table, VersionedPolicy},
 };
 use smallvec::SmallVec;
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, future::poll_fn, sync::Arc, task::Poll};
 use tokio::{sync::mpsc, time::Instant};
-use toolyard_core::{Batch, Call, CallError, CallId, EventKind, Outcome, Routing, ToolClass};
+use toolyard_core::{Batch, Call, CallError, CallId, Outcome, Routing, ToolClass};
 use tracing::Span;
 
 /// In which order the calls of a batch run.
@@ -149,7 +149,7 @@ impl Dispatch<'_> {
         for (at, call) in batch.into_iter().enumerate() {
             let passed = match self.precheck(&call, at, &checks) {
                 // Hooks take time, and the policy may be replaced meanwhile.
-                Ok(seen) if engine.hooks.is_some() => match Box::pin(self.hook(&call)).await {
+                Ok(seen) if engine.hooks.is_some() => match self.hook(&call).await {
                     Ok(()) => self.check(&call, &rules.tools, &engine.rules.current().policy, seen),
                     Err(early) => Err(NotPassed::Early(early)),
                 },
@@ -228,7 +228,12 @@ impl Dispatch<'_> {
         if self.watch.is_some_and(Watch::is_cancelled) || self.session.stopped().is_some() {
             return Err(EarlyResult::Refused(Stop::Cancelled.error()));
         }
-        Ok(gate::before(&self.session.engine, call, &self.session.caller()).await?)
+        let caller = self.session.caller();
+        let begun = poll_fn(|cx| Poll::Ready(gate::before(&self.session.engine, call, &caller, cx))).await;
+        match begun {
+            Begun::Done(let_through) => Ok(let_through?),
+            Begun::Waits(hook) => Ok(hook.await?),
+        }
     }
 
     /// Takes one call through the rest of the gate.
@@ -325,16 +330,17 @@ impl From<CallError> for EarlyResult {
 
 /// Announces the calls, and ends those that have their result already.
 fn announce(batch: &Arc<BatchState>, early: Vec<(u32, EarlyResult)>) {
-    batch.emit_turn(|| EventKind::TurnStarted { calls: Some(batch.slots.len()) });
-    if batch.slots.is_empty() {
-        batch.emit_turn(|| EventKind::TurnEnded { ok: 0, failed: 0 });
-    }
     if early.is_empty() && !batch.session.engine.bus.is_listening() {
         return; // the usual case
     }
-    if early.is_empty() {
-        return batch.announce_calls();
+    if batch.slots.is_empty() {
+        batch.announce_start();
+        return batch.announce_turn_end(0);
     }
+    if early.is_empty() {
+        return batch.announce_all();
+    }
+    batch.announce_start();
     let mut early = early.into_iter().peekable();
     for index in 0..index(batch.slots.len()) {
         let call = batch.at(index);

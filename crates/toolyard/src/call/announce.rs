@@ -2,7 +2,7 @@
 
 use crate::{
     call::{batch::BatchState, ending::Ending, in_flight::InFlight, run::index, slot::Cleared},
-    record::{EventPlace, UNKNOWN_TOOL},
+    record::{EventPlace, UNKNOWN_TOOL, When},
 };
 use std::{sync::Arc, time::Duration};
 use toolyard_core::{
@@ -15,25 +15,45 @@ use toolyard_core::{
 const ANNOUNCED_AT_ONCE: u32 = 32;
 
 impl BatchState {
-    /// Announces its calls, none of which has a result yet.
-    pub(crate) fn announce_calls(&self) {
+    /// Announces its turn and its calls, none of which has a result yet.
+    pub(crate) fn announce_all(&self) {
         let calls = index(self.slots.len());
         for first in (0..calls).step_by(ANNOUNCED_AT_ONCE as usize) {
-            let mut publisher = self.session.publisher();
-            for call in (first..calls.min(first + ANNOUNCED_AT_ONCE)).map(|index| self.at(index)) {
+            let next = calls.min(first + ANNOUNCED_AT_ONCE);
+            let starts = first == 0 && self.is_turn;
+            let mut publisher = self.session.publisher(When::Now, next - first + u32::from(starts));
+            if starts {
+                publisher.publish(self.turn_started(), self.place_of_turn());
+            }
+            for call in (first..next).map(|index| self.at(index)) {
                 publisher.publish(call.received(), call.place(None));
             }
         }
     }
 
+    /// Announces the start of its turn.
+    pub(crate) fn announce_start(&self) {
+        self.emit_turn(When::Now, || self.turn_started());
+    }
+
+    /// Announces the end of its turn: with the end of the call that ended last.
+    pub(crate) fn announce_turn_end(&self, failed: usize) {
+        self.emit_turn(When::WithLast, || EventKind::TurnEnded { ok: self.slots.len() - failed, failed });
+    }
+
+    fn turn_started(&self) -> EventKind {
+        EventKind::TurnStarted { calls: Some(self.slots.len()) }
+    }
+
     /// Emits an event of this batch's turn.
-    pub(crate) fn emit_turn(&self, kind: impl FnOnce() -> EventKind) {
-        if !self.is_turn {
-            return;
+    pub(super) fn emit_turn(&self, when: When, kind: impl FnOnce() -> EventKind) {
+        if self.is_turn {
+            self.session.emit_lazily_at(when, kind, || self.place_of_turn());
         }
-        let place =
-            || EventPlace { turn: Some(self.turn), batch: Some(self.base.number), ..EventPlace::default() };
-        self.session.emit_lazily(kind, place);
+    }
+
+    fn place_of_turn(&self) -> EventPlace<'_> {
+        EventPlace { turn: Some(self.turn), batch: Some(self.base.number), ..EventPlace::default() }
     }
 }
 
@@ -42,6 +62,12 @@ impl<'a> InFlight<'a> {
     #[inline]
     pub(crate) fn emit(self, attempt: Option<u32>, kind: impl FnOnce() -> EventKind) {
         self.session().emit_lazily(kind, || self.place(attempt));
+    }
+
+    /// Emits the event that ends this call, and happened then.
+    #[inline]
+    pub(super) fn emit_end(self, when: When, ending: &Ending) {
+        self.session().emit_lazily_at(when, || self.terminal_event(ending), || self.place(None));
     }
 
     /// The place of an event of this call.
@@ -72,7 +98,7 @@ impl<'a> InFlight<'a> {
     }
 
     /// The one event that ends this call (OB-1).
-    pub(crate) fn terminal_event(self, ending: &Ending) -> EventKind {
+    fn terminal_event(self, ending: &Ending) -> EventKind {
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let (queue_ms, duration_ms) = (millis(ending.queued.into()), millis(ending.ran.into()));
         let tool_name = self.recorded_name();

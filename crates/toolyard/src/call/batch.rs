@@ -38,7 +38,7 @@ use std::{
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use toolyard_admission::{Ask, Need};
-use toolyard_core::{Arguments, Call, Caller, EventKind, Outcome, Routing, ToolClass};
+use toolyard_core::{Arguments, Call, Caller, Outcome, Routing, ToolClass};
 
 /// The turn of a batch.
 #[derive(Debug, Clone)]
@@ -167,8 +167,7 @@ impl BatchState {
 
     /// Announces the end of the batch: every call has its result.
     pub(crate) fn announce_end(&self) {
-        let failed = self.failed();
-        self.emit_turn(|| EventKind::TurnEnded { ok: self.slots.len() - failed, failed });
+        self.announce_turn_end(self.failed());
         self.parent.release();
         if !self.end_announced.load(Ordering::Relaxed) {
             self.end_announced.store(true, Ordering::SeqCst); // SeqCst like the counts: see `BatchEnds`

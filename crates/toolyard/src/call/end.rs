@@ -23,6 +23,7 @@ use crate::{
         verdict::Verdict,
     },
     gate,
+    record::When,
 };
 use parking_lot::MutexGuard;
 use toolyard_core::{CallError, ErrorKind};
@@ -39,8 +40,8 @@ pub(crate) enum End {
     NotStarted(Bid, CallError),
     /// It has a result without an attempt of its own.
     Shared(Ending, Step),
-    /// Its attempt has ended. Its permits have been released, or stay with its handler, which still runs.
-    Ran(Ending, Step),
+    /// Its attempt has ended, at that time. Its permits have been released, or stay with its handler, which still runs.
+    Ran(Ending, Step, When),
     /// Its attempt goes on for other calls.
     Detached(Ending),
 }
@@ -48,6 +49,8 @@ pub(crate) enum End {
 /// What is left to do when a call has its result.
 pub(super) struct Exit {
     pub(super) ending: Ending,
+    /// When it ended.
+    when: When,
     step: Step,
     /// The failed attempts of a call that is not tried again.
     progress: Option<Box<Progress>>,
@@ -59,7 +62,7 @@ pub(super) struct Exit {
 
 impl Exit {
     fn with(ending: Ending, step: Step) -> Self {
-        Self { ending, step, progress: None, runs_flight: false, owes_hook: false }
+        Self { ending, when: When::Now, step, progress: None, runs_flight: false, owes_hook: false }
     }
 }
 
@@ -68,9 +71,9 @@ impl InFlight<'_> {
     #[inline(always)]
     pub(crate) fn end(self, mut life: MutexGuard<'_, Life>, end: End) {
         let exit = match end {
-            End::Ran(ending, step) => {
+            End::Ran(ending, step, when) => {
                 self.stream_ends();
-                Exit::with(ending, step)
+                Exit { when, ..Exit::with(ending, step) }
             }
             End::Detached(ending) => {
                 self.stream_ends();
@@ -95,11 +98,11 @@ impl InFlight<'_> {
     /// Gives the call its result.
     #[inline(always)]
     pub(super) fn exit(self, mut life: MutexGuard<'_, Life>, exit: Exit) {
-        let Exit { mut ending, step, progress, runs_flight, owes_hook } = exit;
+        let Exit { mut ending, when, step, progress, runs_flight, owes_hook } = exit;
         if owes_hook {
             self.spawn_end_hook(&ending);
         }
-        self.emit(None, || self.terminal_event(&ending));
+        self.emit_end(when, &ending);
         let (ok, has_run) = (ending.status.is_ok(), ending.has_run());
         let to_be_recorded =
             if self.engine().recorder.is_some() { self.to_be_recorded(&mut ending) } else { None };
@@ -241,7 +244,7 @@ impl InFlight<'_> {
         }
         // A call that has run for a flight becomes quiescent with the flight.
         let step = if runs_flight && progress.is_some() { Step::Ended } else { Step::EndedAndQuiescent };
-        Exit { ending, step, runs_flight, owes_hook: progress.is_some(), progress }
+        Exit { runs_flight, owes_hook: progress.is_some(), progress, ..Exit::with(ending, step) }
     }
 
     /// The exit of a call that shares a result.

@@ -1,7 +1,8 @@
 //! Ending a batch early.
 
-use crate::call::{
-    batch::BatchState, in_flight::InFlight, nested::Parking, run::index, slot::Slot, stop::Stop,
+use crate::{
+    call::{batch::BatchState, in_flight::InFlight, nested::Parking, run::index, slot::Slot, stop::Stop},
+    record::When,
 };
 use std::sync::Arc;
 use toolyard_core::EventKind;
@@ -55,7 +56,7 @@ impl BatchState {
     fn stop_own(&self, why: Stop) -> Vec<Arc<Self>> {
         let first = self.stopped.set(why).is_ok();
         if first && why == Stop::Cancelled && self.is_open() {
-            self.emit_turn(|| EventKind::TurnCancelled);
+            self.emit_turn(When::Now, || EventKind::TurnCancelled);
         }
         for index in 0..index(self.slots.len()) {
             if why.reaches_running() || !self.at(index).follows_running_flight() {

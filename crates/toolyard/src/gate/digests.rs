@@ -30,7 +30,7 @@ pub(super) fn lazy_digest(
     if bytes > KEPT_BYTES_MAX {
         return digest(entry, args, session, &terms).into();
     }
-    LazyDigest::of(entry.shared_name(), entry.shared_version(), args.clone(), session.id.clone(), terms)
+    LazyDigest::of(session.digest_scope(entry, &terms), args.clone())
 }
 
 /// What calls that may share a question have in common: their digests but for the policy and its grant, which are the

@@ -8,8 +8,13 @@ use futures::{
     FutureExt,
     future::{BoxFuture, lazy},
 };
-use std::time::Duration;
-use toolyard_core::{Call, CallError, Caller, ErrorKind, Outcome};
+use std::{
+    future::{Future, poll_fn},
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+use toolyard_core::{Abort, Call, CallError, Caller, ErrorKind, Outcome};
 
 /// How long a hook may take.
 const HOOK_WITHIN: Duration = Duration::from_secs(5);
@@ -21,20 +26,72 @@ enum HookResult<T> {
     TooSlow,
 }
 
-/// Runs a hook. Its future is made at the first poll, so that a panic before the first await is caught too.
-async fn bounded<'h, T>(tasks: &Tasks, hook: impl FnOnce() -> BoxFuture<'h, T>) -> HookResult<T> {
-    let hook = Caught::new(outside(lazy(|_| hook()).flatten()));
-    match tasks.timeout(HOOK_WITHIN, hook).await {
-        Some(Ok(done)) => HookResult::Done(done),
-        Some(Err(panic)) => HookResult::Panicked(panic),
-        None => HookResult::TooSlow,
+impl<T> From<Result<T, Panic>> for HookResult<T> {
+    fn from(done: Result<T, Panic>) -> Self {
+        done.map_or_else(Self::Panicked, Self::Done)
     }
 }
 
-/// Runs the first hook. If it refuses, the call is `aborted`.
-pub(crate) async fn before(engine: &Services, call: &Call, caller: &Caller<'_>) -> Result<(), CallError> {
-    let Some(hooks) = &engine.hooks else { return Ok(()) };
-    let message = match bounded(&engine.tasks, || hooks.on_tool_call(call, caller)).await {
+/// A hook after its first poll. Most are done by then, and only one that waits needs a timer, and memory for that.
+pub(crate) enum Begun<'h, T> {
+    Done(T),
+    Waits(BoxFuture<'h, T>),
+}
+
+/// Runs a hook. Its future is made at its first poll, so that a panic before the first await is caught too.
+async fn bounded<'h, T: Send>(
+    tasks: &'h Tasks,
+    hook: impl FnOnce() -> BoxFuture<'h, T> + Send + Unpin + 'h,
+) -> HookResult<T> {
+    let mut hook = Some(hook);
+    let begun = poll_fn(|cx| Poll::Ready(begin(tasks, hook.take().expect("polled once"), cx))).await;
+    match begun {
+        Begun::Done(result) => result,
+        Begun::Waits(rest) => rest.await,
+    }
+}
+
+/// Polls a hook for the first time.
+fn begin<'h, T: Send>(
+    tasks: &'h Tasks,
+    hook: impl FnOnce() -> BoxFuture<'h, T> + Send + Unpin + 'h,
+    cx: &mut Context<'_>,
+) -> Begun<'h, HookResult<T>> {
+    let mut hook = Caught::new(outside(lazy(|_| hook()).flatten()));
+    // Whoever polls may be outside of tokio, but a hook may use timers.
+    let _runtime = tasks.enter();
+    match Pin::new(&mut hook).poll(cx) {
+        Poll::Ready(done) => Begun::Done(done.into()),
+        Poll::Pending => Begun::Waits(Box::pin(async move {
+            match tasks.timeout(HOOK_WITHIN, hook).await {
+                Some(done) => done.into(),
+                None => HookResult::TooSlow,
+            }
+        })),
+    }
+}
+
+/// Begins the first hook. If it refuses, the call is `aborted`.
+pub(crate) fn before<'h>(
+    engine: &'h Services,
+    call: &'h Call,
+    caller: &'h Caller<'h>,
+    cx: &mut Context<'_>,
+) -> Begun<'h, Result<(), CallError>> {
+    let Some(hooks) = &engine.hooks else { return Begun::Done(Ok(())) };
+    match begin(&engine.tasks, || hooks.on_tool_call(call, caller), cx) {
+        Begun::Done(result) => Begun::Done(let_through(engine, call, result)),
+        Begun::Waits(rest) => Begun::Waits(Box::pin(async move { let_through(engine, call, rest.await) })),
+    }
+}
+
+/// What the first hook means for its call.
+fn let_through(
+    engine: &Services,
+    call: &Call,
+    result: HookResult<Result<(), Abort>>,
+) -> Result<(), CallError> {
+    let message = match result {
         HookResult::Done(Ok(())) => return Ok(()),
         HookResult::Done(Err(abort)) => abort.message,
         HookResult::Panicked(panic) => {

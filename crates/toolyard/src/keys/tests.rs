@@ -59,7 +59,7 @@ impl Tree {
     }
 
     pub(super) fn peek(&self, key: &str, args: u32) -> Peek<u32> {
-        match self.keys.peek(&self.name(key), of(args), self.now) {
+        match self.keys.peek(&self.name(key), of(args), || self.now) {
             Peek::Unknown => Peek::Unknown,
             Peek::InFlight => Peek::InFlight,
             Peek::Replay(kept) => Peek::Replay(**kept),

@@ -19,14 +19,15 @@ mod subscription;
 
 pub(crate) use hold::Hold;
 pub(crate) use queue::Queue;
-pub(crate) use sequence::{EventPlace, Publisher, Sequence};
+pub(crate) use sequence::{EventPlace, Publisher, Sequence, When};
 pub use sink::{EventSink, EventWriter};
 pub use subscription::{Received, Subscription};
 
 use crate::tasks::{Contained, Tasks, caught};
-use feed::Feed;
+use feed::{Feed, Feeding};
 use std::{
     fmt,
+    ops::Range,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -104,9 +105,10 @@ impl EventBus {
         self.feed.has_readers()
     }
 
-    /// The position of the next event in the engine's life (SM-9).
-    fn next_position(&self) -> u64 {
-        self.published.0.fetch_add(1, Ordering::Relaxed) + 1
+    /// The positions of the next events in the engine's life (SM-9).
+    fn take_positions(&self, count: u32) -> Range<u64> {
+        let first = self.published.0.fetch_add(count.into(), Ordering::Relaxed) + 1;
+        first..first + u64::from(count)
     }
 
     /// Shows an event to the sinks.
@@ -114,11 +116,15 @@ impl EventBus {
         self.to_sinks(|sink| sink.accept(event));
     }
 
-    /// Passes an event to those who read it later. Returns whether a subscriber waits for it, which must be
-    /// [woken](Self::wake_readers) soon.
-    fn share(&self, event: Arc<Event>) -> bool {
+    /// Passes an event to the writers.
+    fn write(&self, event: &Arc<Event>) {
         self.queues.iter().for_each(|queue| queue.push(event.clone()));
-        self.has_readers() && self.feed.push(event)
+    }
+
+    /// The way to the subscribers, if there are any. Those that wait for what is passed to them must be
+    /// [woken](Self::wake_readers) soon after.
+    fn feeding(&self) -> Option<Feeding<'_>> {
+        if self.has_readers() { self.feed.feeding() } else { None }
     }
 
     /// Wakes the subscribers that wait.
@@ -128,8 +134,7 @@ impl EventBus {
 
     /// Passes an event to the writers alone.
     pub(crate) fn to_writers(&self, event: Event) {
-        let event = Arc::new(event);
-        self.queues.iter().for_each(|queue| queue.push(event.clone()));
+        self.write(&Arc::new(event));
     }
 
     /// Calls every sink. A sink that panics loses only its own event.

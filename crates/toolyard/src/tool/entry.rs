@@ -81,6 +81,16 @@ impl ToolEntry {
         self.version.clone()
     }
 
+    /// Whether this is its name, and not one that only reads the same.
+    pub(crate) fn has_name(&self, name: &Arc<str>) -> bool {
+        Arc::ptr_eq(&self.name, name)
+    }
+
+    /// The same of its version.
+    pub(crate) fn has_version(&self, version: &Arc<str>) -> bool {
+        Arc::ptr_eq(&self.version, version)
+    }
+
     /// The spec in force, settings included.
     pub fn spec(&self) -> &ToolSpec {
         &self.spec

@@ -19,6 +19,7 @@ use crate::{
         stop::Stop,
     },
     gate,
+    record::When,
 };
 use tokio::time::Instant;
 use toolyard_admission::Held;
@@ -75,9 +76,9 @@ impl Attempt {
 
     /// Writes the result. The call is quiescent now, or once its handler and all calls under it have stopped (V2).
     #[inline(always)]
-    pub(super) fn finish(&mut self, ending: Ending, still_running: Option<HandlerStopped>) {
+    pub(super) fn finish(&mut self, ending: Ending, still_running: Option<HandlerStopped>, when: When) {
         let zombie = self.take_zombie();
-        self.write(ending, still_running.is_some());
+        self.write(ending, still_running.is_some(), when);
         if let (Some(stopped), Some(held)) = (still_running, zombie) {
             let zombie = Zombie::new(self.call.clone(), self.number(), *held);
             self.engine().tasks.spawn(zombie.watch(stopped));
@@ -98,7 +99,7 @@ impl Attempt {
 
     /// Writes the result, and reports upwards if the call is not simply quiescent with it.
     #[inline(always)]
-    fn write(&mut self, ending: Ending, is_zombie: bool) {
+    fn write(&mut self, ending: Ending, is_zombie: bool, when: When) {
         self.stage = Stage::Done;
         let has_dispatched = self.at().parking().is_some();
         let is_quiescent = !is_zombie && !has_dispatched;
@@ -108,7 +109,7 @@ impl Attempt {
             None => {
                 let step = if is_quiescent { Step::EndedAndQuiescent } else { Step::Ended };
                 let call = self.at();
-                call.end(call.slot().life(), End::Ran(ending, step));
+                call.end(call.slot().life(), End::Ran(ending, step, when));
                 false
             }
             Some(flight) => {
@@ -234,7 +235,7 @@ impl Attempt {
                 ending
             }
         };
-        self.write(ending, zombie.is_some());
+        self.write(ending, zombie.is_some(), When::Now);
         // There is no task left to wait for a handler that was given up.
         drop(zombie.map(|held| Zombie::new(self.call.clone(), self.number(), *held)));
     }

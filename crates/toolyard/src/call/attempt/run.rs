@@ -14,7 +14,7 @@ use crate::{
         life::LateResult,
         span,
     },
-    record::OpenSpan,
+    record::{OpenSpan, When},
     tasks::caught,
     tool::Decision,
 };
@@ -24,10 +24,11 @@ use std::{
     pin::{Pin, pin},
     task::{Context, Poll},
 };
+use tokio::time::Instant;
 use toolyard_core::{EventKind, set_edited};
 
-/// The end of a call, and where its handler's end is reported if that still runs.
-type CallEnd = (Ending, Option<HandlerStopped>, NoSideEffect);
+/// The end of a call, where its handler's end is reported if that still runs, and when its handler ended.
+type CallEnd = (Ending, Option<HandlerStopped>, NoSideEffect, Instant);
 
 /// Whether the handler itself says that it changed nothing.
 type NoSideEffect = bool;
@@ -79,13 +80,13 @@ impl Attempt {
     #[inline(always)]
     fn end(&mut self, executed: Executed, span: OpenSpan) -> Result<Option<Next>, BoxFuture<'_, ()>> {
         let next = self.ends_soon().then(|| Next::of(self.engine()));
-        let Some((ending, still_running, no_side_effect)) = self.conclude(executed, span) else {
+        let Some((ending, still_running, no_side_effect, ended_at)) = self.conclude(executed, span) else {
             return Ok(next);
         };
         if self.engine().hooks.is_some() || self.engine().recorder.is_some() {
             return Err(Box::pin(self.finish_later(ending, still_running, no_side_effect)));
         }
-        self.finish(ending, still_running);
+        self.finish(ending, still_running, When::At(ended_at));
         Ok(next)
     }
 
@@ -114,7 +115,7 @@ impl Attempt {
         if self.engine().hooks.is_some() && !self.at().is_detached() {
             ending = self.run_end_hook(ending).await;
         }
-        self.finish(ending, still_running);
+        self.finish(ending, still_running, When::Now);
         if let Some(ok) = late {
             self.at().late_result(LateResult { attempt: self.number(), ok });
         }
@@ -164,7 +165,7 @@ impl Attempt {
         if self.engine().recorder.is_none() {
             self.keep(&ending, no_side_effect, Some(ended_at));
         }
-        Some((ending, still_running, no_side_effect))
+        Some((ending, still_running, no_side_effect, ended_at))
     }
 
     /// Makes room for a result in its batch. If there is none, an error that says so takes its place. The result of a
@@ -204,7 +205,8 @@ impl Attempt {
                 digest: call.digest(),
                 edited: work.edit().is_some(),
             });
-        let mut publisher = call.session().publisher();
+        let count = 1 + u32::from(called.is_some());
+        let mut publisher = call.session().publisher(When::At(self.granted_at), count);
         if let Some(called) = called {
             publisher.publish(called, call.place(None));
         }

@@ -9,6 +9,7 @@ use crate::{
         run::Step,
     },
     keys::{Ended, Finished, Retain, RetainedResult},
+    record::When,
 };
 use std::collections::VecDeque;
 use tokio::time::Instant;
@@ -82,7 +83,7 @@ impl InFlight<'_> {
         }
         // Most flights have no followers, and then the result is not copied.
         let shared = (!followers.is_empty()).then(|| ending.clone());
-        self.end(self.slot().life(), End::Ran(ending, Step::Ended));
+        self.end(self.slot().life(), End::Ran(ending, Step::Ended, When::Now));
         flight.share_with(followers, shared.as_ref());
     }
 }

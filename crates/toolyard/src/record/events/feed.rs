@@ -3,14 +3,15 @@
 //! ```text
 //!   publish ─► [ oldest … newest ]   at most LAG_MAX: beyond it the oldest goes, and who has not read it misses it
 //!                ▲          ▲
-//!                one reader another, each at its own place: what all have read is kept no longer
+//!                one reader another, each at its own place: what all have taken is kept no longer
 //! ```
 //!
+//! A reader takes up to TAKEN_MAX events at once, and reads those before it comes back.
 //! Who publishes several events wakes the readers once, after the last of them. Wakers are cloned, woken and dropped, and
 //! events dropped, with no lock held.
 
 use super::Received;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use slab::Slab;
 use smallvec::SmallVec;
 use std::{
@@ -26,6 +27,12 @@ use toolyard_core::Event;
 
 /// How many events a subscriber may lag behind before it misses some.
 const LAG_MAX: usize = 4096;
+
+/// How many events a reader takes at once.
+const TAKEN_MAX: usize = 64;
+
+/// The events that a reader has taken and is still to read.
+pub(super) type Taken = VecDeque<Arc<Event>>;
 
 /// The events of one engine for its subscribers.
 #[derive(Default)]
@@ -47,10 +54,17 @@ struct State {
 
 /// A reader among those of a feed.
 struct Reader {
-    /// How many events came before the one that it reads next.
+    /// How many events came before the one that it takes next.
     place: u64,
     /// Woken when there is something to read.
     waker: Option<Waker>,
+}
+
+/// Adds events, all at once for the readers.
+pub(super) struct Feeding<'a> {
+    state: MutexGuard<'a, State>,
+    /// What was too much; dropped when the readers go on.
+    missed: Vec<Arc<Event>>,
 }
 
 /// The key of a reader.
@@ -81,21 +95,12 @@ impl Feed {
         self.readers.load(Ordering::Relaxed) > 0
     }
 
-    /// Adds an event. Returns whether a reader waits, which must be [woken](Self::wake) soon.
-    pub(super) fn push(&self, event: Arc<Event>) -> bool {
-        let mut state = self.state.lock();
-        // The last reader may have gone meanwhile; then nobody misses the event.
-        if state.over || state.readers.is_empty() {
-            drop(state);
-            drop(event);
-            return false;
-        }
-        let missed = if state.events.len() < LAG_MAX { None } else { state.take_oldest() };
-        state.events.push_back(event);
-        let is_awaited = state.readers.iter().any(|(_, reader)| reader.waker.is_some());
-        drop(state);
-        drop(missed);
-        is_awaited
+    /// Begins to add events; `None` if nobody would read them.
+    pub(super) fn feeding(&self) -> Option<Feeding<'_>> {
+        let state = self.state.lock();
+        // The last reader may have gone meanwhile; then nobody misses an event.
+        let is_read = !state.over && !state.readers.is_empty();
+        is_read.then(|| Feeding { state, missed: Vec::new() })
     }
 
     /// Wakes the readers that wait.
@@ -111,16 +116,21 @@ impl Feed {
         self.wake();
     }
 
-    /// What a reader reads next, if there already is something.
-    pub(super) fn try_read(&self, key: ReaderKey) -> Option<Received> {
-        self.state.lock().read(key)
+    /// What a reader that has read all that it had `taken` reads next, if there already is something.
+    pub(super) fn try_read(&self, key: ReaderKey, taken: &mut Taken) -> Option<Received> {
+        self.state.lock().read(key, taken)
     }
 
-    /// What a reader reads next; ready with `None` if nothing more comes. Otherwise its task is woken when it does.
-    pub(super) fn poll_read(&self, key: ReaderKey, cx: &mut Context<'_>) -> Poll<Option<Received>> {
+    /// The same; ready with `None` if nothing more comes. Otherwise its task is woken when it does.
+    pub(super) fn poll_read(
+        &self,
+        key: ReaderKey,
+        taken: &mut Taken,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Received>> {
         {
             let mut state = self.state.lock();
-            let received = state.read(key);
+            let received = state.read(key, taken);
             if received.is_some() || state.over {
                 return Poll::Ready(received);
             }
@@ -131,7 +141,7 @@ impl Feed {
         let waker = cx.waker().clone();
         let mut state = self.state.lock();
         // Something may have come in between.
-        let received = state.read(key);
+        let received = state.read(key, taken);
         if received.is_some() || state.over {
             drop(state);
             drop(waker);
@@ -144,40 +154,67 @@ impl Feed {
     }
 }
 
+impl Feeding<'_> {
+    /// Adds an event.
+    pub(super) fn push(&mut self, event: Arc<Event>) {
+        let state = &mut *self.state;
+        if state.events.len() >= LAG_MAX {
+            self.missed.extend(state.events.pop_front());
+            state.gone += 1;
+        }
+        state.events.push_back(event);
+    }
+
+    /// Lets the readers go on. Returns whether one of them waits, which must be [woken](Feed::wake) soon.
+    pub(super) fn end(self) -> bool {
+        let Self { state, missed } = self;
+        let is_awaited = state.readers.iter().any(|(_, reader)| reader.waker.is_some());
+        drop(state);
+        drop(missed);
+        is_awaited
+    }
+}
+
 impl State {
     /// How many events there were.
     fn end(&self) -> u64 {
         self.gone + self.events.len() as u64
     }
 
-    fn take_oldest(&mut self) -> Option<Arc<Event>> {
-        let oldest = self.events.pop_front();
-        self.gone += u64::from(oldest.is_some());
-        oldest
+    /// Takes what no reader is still to take.
+    fn take_read(&mut self) -> Vec<Arc<Event>> {
+        let count = self.read_by_all();
+        self.gone += count as u64;
+        self.events.drain(..count).collect()
     }
 
-    /// What this reader reads next. An event that everybody has read then is not kept.
-    fn read(&mut self, key: ReaderKey) -> Option<Received> {
+    /// What this reader reads next; what it reads after that goes into `taken`. Events that everybody has taken then
+    /// are not kept.
+    fn read(&mut self, key: ReaderKey, taken: &mut Taken) -> Option<Received> {
         let gone = self.gone;
         let place = &mut self.readers[key].place;
         if *place < gone {
             return Some(Received::Missed(gone - mem::replace(place, gone)));
         }
         let at = usize::try_from(*place - gone).expect("as many as are kept");
-        let event = self.events.get(at)?;
-        *place += 1;
-        if at == 0 && self.readers.iter().all(|(_, reader)| reader.place > gone) {
-            return self.take_oldest().map(Received::Event);
+        let until = self.events.len().min(at + TAKEN_MAX);
+        *place = gone + until as u64;
+        // None, unless it is the last of the slowest readers.
+        let read_by_all = self.read_by_all();
+        if read_by_all == self.events.len() && taken.is_empty() {
+            mem::swap(&mut self.events, taken); // the usual case: a single reader, which keeps up
+        } else {
+            taken.extend(self.events.drain(..read_by_all));
+            taken.extend(self.events.range(at..until - read_by_all).cloned());
         }
-        Some(Received::Event(event.clone()))
+        self.gone += read_by_all as u64;
+        taken.pop_front().map(Received::Event)
     }
 
-    /// Takes what no reader is still to read.
-    fn take_read(&mut self) -> Vec<Arc<Event>> {
+    /// How many events no reader is still to take.
+    fn read_by_all(&self) -> usize {
         let first = self.readers.iter().map(|(_, reader)| reader.place).min().unwrap_or(self.end());
-        let count = usize::try_from(first.saturating_sub(self.gone)).expect("as many as are kept");
-        self.gone += count as u64;
-        self.events.drain(..count).collect()
+        usize::try_from(first.saturating_sub(self.gone)).expect("as many as are kept")
     }
 }
 

@@ -1,9 +1,10 @@
 //! The numbers of a session's events, and how its events are published.
 
-use super::EventBus;
+use super::{EventBus, feed::Feeding};
 use crate::clock::{Clock, Stamp};
 use parking_lot::{Mutex, MutexGuard};
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
+use tokio::time::Instant;
 use toolyard_core::{AgentPath, CallId, Event, EventKind, SessionId};
 
 /// Numbers the events of one session, from 1 and without a gap (OB-2).
@@ -13,8 +14,29 @@ pub(crate) struct Sequence(Mutex<Numbered>);
 #[derive(Debug, Default)]
 struct Numbered {
     last: u64,
+    /// The time of the last event.
+    latest: Option<Timed>,
     /// The event that sinks were shown last. The next one is written over it, because most of both is the same.
     shown: Option<Box<Event>>,
+}
+
+/// An instant, and how events tell it.
+#[derive(Debug, Clone, Copy)]
+struct Timed {
+    instant: Instant,
+    stamp: Stamp,
+}
+
+/// When an event happened. Reading the clock costs more than to build an event, and who publishes one has often done
+/// so a moment ago.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    /// Now.
+    Now,
+    /// At this instant.
+    At(Instant),
+    /// With the last event of its session.
+    WithLast,
 }
 
 /// The place of an event in its session.
@@ -28,21 +50,31 @@ pub(crate) struct EventPlace<'a> {
     pub(crate) attempt: Option<u32>,
 }
 
-/// Publishes events of one agent, all at one time: no other event of its session comes between them. Subscribers that
-/// wait are woken once, when it is dropped.
+/// Publishes as many events of one agent as it was made for, all at one time: no other event of its session comes
+/// between them. Subscribers that wait are woken once, when it is dropped.
 pub(crate) struct Publisher<'a> {
+    /// Subscribers get nothing else meanwhile.
+    feeding: Option<Feeding<'a>>,
     numbered: MutexGuard<'a, Numbered>,
-    // After the lock, so that nobody is woken under it.
+    // After the locks, so that nobody is woken under them.
     waking: Waking<'a>,
     session: &'a SessionId,
     agent: &'a AgentPath,
     at: Stamp,
+    positions: Range<u64>,
 }
 
 /// Wakes subscribers in the end, if one waits for what was published.
 struct Waking<'a> {
     bus: &'a EventBus,
     is_due: bool,
+}
+
+impl Drop for Publisher<'_> {
+    fn drop(&mut self) {
+        debug_assert!(self.positions.is_empty() || std::thread::panicking(), "positions have no gaps");
+        self.stop_feeding();
+    }
 }
 
 impl Drop for Waking<'_> {
@@ -55,16 +87,39 @@ impl Drop for Waking<'_> {
 
 impl Sequence {
     /// Waits until nobody else publishes events of the session. Readers see its numbers in order, and times that never
-    /// go back.
+    /// go back: what is published after an event happened no earlier. Exactly `count` events must follow, because their
+    /// positions are taken.
     pub(crate) fn publisher<'a>(
         &'a self,
         bus: &'a EventBus,
         clock: &Clock,
         (session, agent): (&'a SessionId, &'a AgentPath),
+        when: When,
+        count: u32,
     ) -> Publisher<'a> {
-        let numbered = self.0.lock();
-        let at = clock.stamp(clock.now());
-        Publisher { numbered, waking: Waking { bus, is_due: false }, session, agent, at }
+        let mut numbered = self.0.lock();
+        let at = numbered.time(clock, when);
+        let (waking, positions) = (Waking { bus, is_due: false }, bus.take_positions(count));
+        Publisher { feeding: None, numbered, waking, session, agent, at, positions }
+    }
+}
+
+impl Numbered {
+    /// The time of what is published next.
+    fn time(&mut self, clock: &Clock, when: When) -> Stamp {
+        let instant = match (when, self.latest) {
+            (When::WithLast, Some(latest)) => return latest.stamp,
+            (When::At(instant), _) => instant,
+            (When::Now | When::WithLast, _) => clock.now(),
+        };
+        match self.latest {
+            Some(latest) if instant <= latest.instant => latest.stamp,
+            _ => {
+                let stamp = clock.stamp(instant);
+                self.latest = Some(Timed { instant, stamp });
+                stamp
+            }
+        }
     }
 }
 
@@ -78,7 +133,8 @@ impl Publisher<'_> {
             let mut event = Arc::new(Event::new(self.session.clone(), self.agent.clone(), kind));
             self.fill(Arc::get_mut(&mut event).expect("nobody else has it yet"), place);
             bus.show(&event);
-            self.waking.is_due |= bus.share(event);
+            bus.write(&event);
+            self.feed(event);
             return;
         }
         let mut event = match self.numbered.shown.take() {
@@ -95,9 +151,30 @@ impl Publisher<'_> {
         self.numbered.shown = Some(event);
     }
 
+    /// Passes an event to the subscribers.
+    fn feed(&mut self, event: Arc<Event>) {
+        let bus = self.waking.bus;
+        if self.feeding.is_none() {
+            self.feeding = bus.feeding();
+        }
+        if let Some(feeding) = &mut self.feeding {
+            feeding.push(event);
+        }
+        if bus.has_sinks() {
+            self.stop_feeding(); // no code of an embedder runs while subscribers have to wait
+        }
+    }
+
+    fn stop_feeding(&mut self) {
+        if let Some(feeding) = self.feeding.take() {
+            self.waking.is_due |= feeding.end();
+        }
+    }
+
     /// Sets what is not of the agent or the kind.
-    fn fill(&self, event: &mut Event, place: EventPlace<'_>) {
-        (event.seq, event.position) = (self.numbered.last, self.waking.bus.next_position());
+    fn fill(&mut self, event: &mut Event, place: EventPlace<'_>) {
+        let position = self.positions.next().expect("it was made for as many");
+        (event.seq, event.position) = (self.numbered.last, position);
         (event.wall_ms, event.mono_us) = (self.at.wall_ms, self.at.mono_us);
         (event.turn, event.batch, event.run) = (place.turn, place.batch, place.run);
         (event.index, event.attempt) = (place.index, place.attempt);
@@ -112,5 +189,26 @@ impl Publisher<'_> {
 fn set<T: Clone>(text: &mut T, to: &T, as_str: fn(&T) -> &str) {
     if !std::ptr::eq(as_str(text), as_str(to)) {
         text.clone_from(to);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, SystemTime};
+
+    /// OB-2: times never go back within a session, whenever what is published is said to have happened.
+    #[tokio::test(start_paused = true)]
+    async fn times_never_go_back() {
+        let (clock, mut numbered) = (Clock::starting_at(SystemTime::UNIX_EPOCH), Numbered::default());
+        let started_at = clock.now();
+        let mut time = |when| numbered.time(&clock, when).mono_us;
+        assert_eq!(time(When::WithLast), 0, "there is no last one, so it is now");
+        tokio::time::advance(Duration::from_micros(5)).await;
+        assert_eq!(time(When::WithLast), 0);
+        assert_eq!(time(When::At(started_at + Duration::from_micros(3))), 3);
+        assert_eq!(time(When::At(started_at)), 3);
+        assert_eq!(time(When::Now), 5);
+        assert_eq!(time(When::WithLast), 5);
     }
 }

@@ -1,6 +1,6 @@
 //! Readers that may miss events.
 
-use super::feed::{Feed, ReaderKey};
+use super::feed::{Feed, ReaderKey, Taken};
 use std::{
     fmt,
     future::poll_fn,
@@ -23,6 +23,7 @@ pub enum Received {
 pub struct Subscription {
     feed: Arc<Feed>,
     key: ReaderKey,
+    taken: Taken,
 }
 
 impl Drop for Subscription {
@@ -40,7 +41,7 @@ impl fmt::Debug for Subscription {
 impl Subscription {
     pub(super) fn new(feed: Arc<Feed>) -> Self {
         let key = feed.join();
-        Self { feed, key }
+        Self { feed, key, taken: Taken::new() }
     }
 
     /// Waits for the next event; `None` when the engine has [shut down](crate::engine::Engine::shutdown) or is gone, and every
@@ -52,7 +53,10 @@ impl Subscription {
         poll_fn(|cx| {
             // So that a task which reads on and on lets others have their turn.
             let turn = ready!(coop::poll_proceed(cx));
-            let received = ready!(self.feed.poll_read(self.key, cx));
+            let received = match self.taken.pop_front() {
+                Some(event) => Some(Received::Event(event)),
+                None => ready!(self.feed.poll_read(self.key, &mut self.taken, cx)),
+            };
             turn.made_progress();
             Poll::Ready(received)
         })
@@ -61,6 +65,7 @@ impl Subscription {
 
     /// The next event, if there already is one.
     pub fn try_next(&mut self) -> Option<Received> {
-        self.feed.try_read(self.key)
+        let taken = self.taken.pop_front().map(Received::Event);
+        taken.or_else(|| self.feed.try_read(self.key, &mut self.taken))
     }
 }

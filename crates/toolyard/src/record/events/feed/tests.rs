@@ -14,7 +14,7 @@ impl ArcWake for Wakes {
 
 impl Wakes {
     fn poll(self: &Arc<Self>, feed: &Feed, key: ReaderKey) -> Poll<Option<Received>> {
-        feed.poll_read(key, &mut Context::from_waker(&waker(self.clone())))
+        feed.poll_read(key, &mut Taken::new(), &mut Context::from_waker(&waker(self.clone())))
     }
 
     fn count(&self) -> usize {
@@ -28,9 +28,15 @@ fn event(seq: u64) -> Arc<Event> {
     Arc::new(event)
 }
 
+/// Adds events; whether a reader waits for them.
+fn feed_all(feed: &Feed, events: impl IntoIterator<Item = Arc<Event>>) -> bool {
+    let Some(mut feeding) = feed.feeding() else { return false };
+    events.into_iter().for_each(|event| feeding.push(event));
+    feeding.end()
+}
+
 fn push(feed: &Feed, numbers: impl IntoIterator<Item = u64>) {
-    let awaited = numbers.into_iter().filter(|seq| feed.push(event(*seq))).count();
-    if awaited > 0 {
+    if feed_all(feed, numbers.into_iter().map(event)) {
         feed.wake();
     }
 }
@@ -41,7 +47,9 @@ fn read(feed: &Feed, key: ReaderKey) -> Vec<i64> {
         Received::Event(event) => i64::try_from(event.seq).unwrap(),
         Received::Missed(count) => -i64::try_from(count).unwrap(),
     };
-    std::iter::from_fn(|| feed.try_read(key)).map(number).collect()
+    let mut taken = Taken::new();
+    let next = || taken.pop_front().map(Received::Event).or_else(|| feed.try_read(key, &mut taken));
+    std::iter::from_fn(next).map(number).collect()
 }
 
 /// OB-3: each reader gets all events from when it came, in order.
@@ -78,18 +86,43 @@ fn a_slow_reader_misses_the_oldest() {
 fn what_all_have_read_is_not_kept() {
     let feed = Feed::default();
     let (one, other) = (feed.join(), feed.join());
-    let events = [event(1), event(2)];
+    let events = [event(1), event(2), event(3)];
     let held = || events.iter().map(Arc::strong_count).collect::<Vec<_>>();
-    assert!(events.iter().all(|event| !feed.push(event.clone())), "nobody waits");
+    assert!(!feed_all(&feed, events[..2].iter().cloned()), "nobody waits");
     assert_eq!(read(&feed, one), [1, 2]);
-    assert_eq!(held(), [2, 2]);
-    assert!(matches!(feed.try_read(other), Some(Received::Event(_))));
-    assert_eq!(held(), [1, 2]);
+    assert_eq!(held(), [2, 2, 1]);
+    let mut taken = Taken::new();
+    assert!(matches!(feed.try_read(other, &mut taken), Some(Received::Event(_))));
+    assert_eq!(held(), [1, 2, 1], "the second one was taken with the first");
+    drop(taken);
+    assert_eq!(held(), [1, 1, 1]);
+    feed_all(&feed, [events[2].clone()]);
+    assert_eq!(read(&feed, one), [3]);
+    assert_eq!(held(), [1, 1, 2]);
     feed.leave(other);
-    assert_eq!(held(), [1, 1]);
+    assert_eq!(held(), [1, 1, 1]);
     feed.leave(one);
-    assert!(!feed.push(events[0].clone()));
-    assert_eq!(held(), [1, 1], "nobody is there to read it");
+    assert!(!feed_all(&feed, [events[0].clone()]));
+    assert_eq!(held(), [1, 1, 1], "nobody is there to read it");
+}
+
+/// OB-3: a reader takes many events at once, and never more than it may: what it has taken it does not miss.
+#[test]
+fn a_reader_takes_many_at_once() {
+    let feed = Feed::default();
+    let (quick, slow) = (feed.join(), feed.join());
+    let (max, at_once) = (LAG_MAX as u64, TAKEN_MAX as u64);
+    let mut taken = Taken::new();
+    push(&feed, 1..=at_once + 1);
+    assert!(matches!(feed.try_read(slow, &mut taken), Some(Received::Event(_))));
+    assert_eq!(taken.iter().map(|event| event.seq).collect::<Vec<_>>(), (2..=at_once).collect::<Vec<_>>());
+    assert_eq!(read(&feed, quick).len(), TAKEN_MAX + 1);
+    assert_eq!(feed.state.lock().events.len(), 1, "the slow one is still to take the last");
+    push(&feed, at_once + 2..=at_once + 2 + max);
+    assert!(matches!(feed.try_read(slow, &mut taken), Some(Received::Missed(2))));
+    assert_eq!(taken.len(), TAKEN_MAX - 1);
+    assert_eq!(read(&feed, slow).len(), LAG_MAX);
+    assert_eq!(read(&feed, quick)[..2], [-1, i64::try_from(at_once).unwrap() + 3]);
 }
 
 /// OB-3: a reader that waits is woken by what comes, once however much that is, and by the end.
@@ -136,10 +169,12 @@ fn nothing_is_lost_between_threads() {
         for key in keys {
             let feed = &feed;
             scope.spawn(move || {
-                let mut seen = [Vec::new(), Vec::new()];
+                let (mut seen, mut taken) = ([Vec::new(), Vec::new()], Taken::new());
                 while seen.iter().map(Vec::len).sum::<usize>() < 2000 {
-                    let next =
-                        futures::executor::block_on(std::future::poll_fn(|cx| feed.poll_read(key, cx)));
+                    let next = taken.pop_front().map(Received::Event).or_else(|| {
+                        let polled = std::future::poll_fn(|cx| feed.poll_read(key, &mut taken, cx));
+                        futures::executor::block_on(polled)
+                    });
                     let Some(Received::Event(event)) = next else { panic!("{next:?}") };
                     seen[usize::from(event.seq >= 1000)].push(event.seq);
                 }
