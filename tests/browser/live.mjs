@@ -1,4 +1,4 @@
-// The live page in a real browser, over a real `toolyard serve`: who signs in, and what is watched.
+// The live page in a real browser, over a real `toolyard serve`: who signs in, and what bounds the calls.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -18,19 +18,6 @@ before(async () => {
 after(async () => {
   await browser.close();
   rmSync(folder, { recursive: true });
-});
-
-test("a turn of a thousand calls is watched as it happens", async (t) => {
-  const server = await serve(t, folder);
-  const { page, faults } = await openPage(browser, server);
-  writeFileSync(join(folder, "read.md"), "read me");
-  const calls = Array.from({ length: 1000 }, (_, at) => call("read_file", { path: "read.md" }, `call_${at + 1}`));
-  const number = await server.turn("many", calls);
-  await server.results("many", number);
-  await shows(page, "1,000");
-  await page.waitForFunction(() => document.querySelectorAll(".calls .row").length > 0);
-  assert.ok((await page.$$(".calls .row")).length < 60);
-  assert.deepEqual(faults, []);
 });
 
 test("what bounds the calls is seen: rates, and budgets with what is used", async (t) => {
