@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
 import { assertAccessible, launch, open } from "./browser.mjs";
-import { call, click, openPage, serve, shows } from "./served.mjs";
+import { call, click, keyOf, openPage, serve, shows, until, write } from "./served.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "toolyard-live-"));
 let browser;
@@ -31,6 +31,29 @@ test("what bounds the calls is seen: rates, and budgets with what is used", asyn
   await shows(page, "at most 1/min");
   await shows(page, "1 of 3 calls");
   await assertAccessible(page, "what the engine does now");
+  assert.deepEqual(faults, []);
+});
+
+test("what a page has missed is loaded, page by page: sessions and questions", async (t) => {
+  const server = await serve(t, folder);
+  const { page, faults } = await openPage(browser, server);
+  for (let at = 0; at < 120; at += 1) await server.turn(`s${String(at).padStart(3, "0")}`, [write(`${at}.md`, "x")]);
+  const badge = () => page.waitForFunction(() => document.querySelector(".badge")?.textContent === "120");
+  await badge();
+  const listed = [];
+  page.on("response", (response) => listed.push(new URL(response.url()).pathname + new URL(response.url()).search.split("=")[0]));
+  // The server seems to be another one, so that nothing that events have told of holds any more.
+  await page.setRequestInterception(true);
+  const status = await server.asked("GET", "/status", undefined, await keyOf(page));
+  const other = JSON.stringify({ ...status, epoch: "0123456789abcdef" });
+  page.on("request", (request) => request.url().endsWith("/status") ? request.respond({ contentType: "application/json", body: other }) : request.continue());
+  await click(page, "Now");
+  await until("all pages", async () => ["/sessions", "/sessions?cursor", "/confirmations", "/confirmations?cursor"].every((path) => listed.includes(path)));
+  await shows(page, "and 70 more");
+  await badge();
+  await click(page, "Questions");
+  await page.waitForFunction(() => document.querySelectorAll(".asked button").length === 120);
+  assert.equal(await page.$(".settled li"), null, "none of them was settled");
   assert.deepEqual(faults, []);
 });
 

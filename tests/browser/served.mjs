@@ -54,6 +54,7 @@ class Served {
 export async function until(what, isSo) {
   for (const end = Date.now() + 30_000; !(await isSo()); ) {
     if (Date.now() > end) throw new Error(`not in time: ${what}`);
+    await new Promise(setImmediate);
   }
 }
 
