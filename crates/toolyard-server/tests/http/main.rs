@@ -14,6 +14,7 @@ mod operator;
 mod pages;
 mod reload;
 mod sessions;
+mod sockets;
 mod streams;
 #[cfg(feature = "https")]
 mod tls;
