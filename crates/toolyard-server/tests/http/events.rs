@@ -148,3 +148,26 @@ async fn a_reader_that_is_too_late_is_told() {
     assert_eq!(socket.next().await.unwrap()["id"], next.id);
     yard.close().await;
 }
+
+/// HT-10: a long text of an event is cut, and says how much is missing; the result has all of it.
+#[tokio::test]
+async fn long_texts_of_events_are_cut() {
+    use toolyard::{ToolContext, ToolError, ToolSpec, tool_fn};
+    let fails = tool_fn(ToolSpec::read("fails"), |_: Value, cx: ToolContext| async move {
+        cx.emit(&"o".repeat(100 << 10));
+        Err::<Value, _>(ToolError::execution("m".repeat(100 << 10)))
+    });
+    let yard = Yard::over(|builder| builder.tool(fails), |options| options).await;
+    yard.session("a").await;
+    let outcome = yard.post(CALLER, "/sessions/a/calls", call("1", "fails", json!({}))).await.with(200);
+    assert!(outcome["error"]["message"].as_str().unwrap().contains(&"m".repeat(100 << 10)));
+    let path = "/sessions/a/events?after=0&kinds=tool.output_delta,tool.failed";
+    let mut events = Events::open(&yard, CALLER, path, None).await;
+    for member in ["text", "message"] {
+        let event = events.next().await.unwrap().data;
+        let text = event[member].as_str().unwrap_or_else(|| panic!("{event}"));
+        assert!(text.len() < (64 << 10) + 40, "{member}: {}", text.len());
+        assert!(text.ends_with(" bytes more]"), "{member}: {}", &text[text.len() - 60..]);
+    }
+    yard.close().await;
+}

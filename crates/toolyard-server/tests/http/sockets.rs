@@ -142,6 +142,18 @@ async fn a_socket_tells_what_was_missed_and_why_it_ends() {
     assert_eq!(socket.next().await, None);
 }
 
+/// HT-10: a silent socket is asked every 15 s whether it is there.
+#[tokio::test]
+async fn a_silent_socket_is_asked_whether_it_is_there() {
+    let yard = Yard::open().await;
+    let mut socket = Socket::open(&yard, APPROVER, "").await;
+    assert_eq!(socket.frame().await, Some((PING, Vec::new())));
+    tokio::time::pause(); // whenever nothing is to be done, it is time for the next ping
+    for _ in 0..3 {
+        assert_eq!(socket.frame().await, Some((PING, Vec::new())));
+    }
+}
+
 /// HT-10: what a reader says is not looked at up to 4 KiB; more than that ends its socket as soon as it is announced, in one
 /// frame or in several, and its place is another's.
 #[tokio::test]
