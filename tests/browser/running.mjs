@@ -144,7 +144,8 @@ test("a hidden tab closes its stream, and goes on without loss when it is seen a
   const number = await server.turn("hidden", passes(400));
   for (let round = 1; round <= 4; round += 1) {
     await other.bringToFront();
-    await page.waitForFunction(() => document.hidden);
+    // Not by frames, of which a hidden tab has none.
+    await until("hidden", () => page.evaluate("document.hidden"));
     await streams(0);
     await pass(50);
     await finished(round * 100 - 50);

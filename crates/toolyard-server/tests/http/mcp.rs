@@ -91,6 +91,16 @@ async fn told(events: &mut Events, method: &str) -> Value {
     }
 }
 
+/// What the client is asked on this stream, and nobody else.
+async fn elicited(yard: &Yard, calling: &mut Events) -> Value {
+    let elsewhere =
+        async { while yard.get(APPROVER, "/confirmations").await.with(200)["confirmations"] == json!([]) {} };
+    tokio::select! {
+        asked = told(calling, "elicitation/create") => asked,
+        () = elsewhere => panic!("it is asked at the desk"),
+    }
+}
+
 /// HT-6, PO-4: a client whose token may approve is asked itself, on the stream of its call; its yes lets that run, and its
 /// no, or its turning away, is what the model reads. Nobody else is asked.
 #[tokio::test]
@@ -108,7 +118,7 @@ async fn a_client_that_may_approve_is_asked_itself() {
         ("cancelled.md", json!({"action": "cancel"}), "denied"),
     ] {
         let mut calling = saving(&yard, &session, path).await;
-        let asked = told(&mut calling, "elicitation/create").await;
+        let asked = elicited(&yard, &mut calling).await;
         assert!(asked["params"]["message"].as_str().unwrap().contains(path), "{asked}");
         assert_eq!(asked["params"]["requestedSchema"]["properties"]["answer"]["type"], "string", "{asked}");
         let desk = yard.get(APPROVER, "/confirmations").await.with(200);
@@ -130,7 +140,7 @@ async fn the_user_of_a_client_may_change_the_arguments() {
     let yard = self_approving().await;
     let session = connected(&yard, json!({"elicitation": {}})).await;
     let mut calling = saving(&yard, &session, "first.md").await;
-    let asked = told(&mut calling, "elicitation/create").await;
+    let asked = elicited(&yard, &mut calling).await;
     let content = json!({"answer": "yes", "arguments": "{\"path\": \"second.md\"}"});
     let given =
         json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept", "content": content}});
