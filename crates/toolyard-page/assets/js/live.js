@@ -129,7 +129,9 @@ class Live {
   /** Loads arguments and result of a call that has ended, also while it was looked at. */
   resultOf(call) {
     const { turn } = call;
-    if (!call.end || call.arguments !== null || turn.isLoading || call.loads === LOADS_MAX) return;
+    // The server has those of the turn's own batch.
+    if (!call.end || call.batch !== turn.calls[0].batch) return;
+    if (call.arguments !== null || turn.isLoading || call.loads === LOADS_MAX) return;
     call.loads += 1;
     turn.loaded = 0;
     this.results(turn);
