@@ -1,4 +1,4 @@
-// The live page in a real browser, over a real `toolyard serve`: who signs in, and what is watched.
+// The live page in a real browser, over a real `toolyard serve`: who signs in, and what bounds the calls.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
 import { assertAccessible, launch, open } from "./browser.mjs";
-import { call, click, openPage, serve, shows } from "./served.mjs";
+import { call, click, keyOf, openPage, serve, shows, until, write } from "./served.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "toolyard-live-"));
 let browser;
@@ -20,19 +20,6 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-test("a turn of a thousand calls is watched as it happens", async (t) => {
-  const server = await serve(t, folder);
-  const { page, faults } = await openPage(browser, server);
-  writeFileSync(join(folder, "read.md"), "read me");
-  const calls = Array.from({ length: 1000 }, (_, at) => call("read_file", { path: "read.md" }, `call_${at + 1}`));
-  const number = await server.turn("many", calls);
-  await server.results("many", number);
-  await shows(page, "1,000");
-  await page.waitForFunction(() => document.querySelectorAll(".calls .row").length > 0);
-  assert.ok((await page.$$(".calls .row")).length < 60);
-  assert.deepEqual(faults, []);
-});
-
 test("what bounds the calls is seen: rates, and budgets with what is used", async (t) => {
   const config = join(folder, "toolyard.toml");
   writeFileSync(config, '[tools.read_file]\nrate = "1/min"\n');
@@ -44,6 +31,29 @@ test("what bounds the calls is seen: rates, and budgets with what is used", asyn
   await shows(page, "at most 1/min");
   await shows(page, "1 of 3 calls");
   await assertAccessible(page, "what the engine does now");
+  assert.deepEqual(faults, []);
+});
+
+test("what a page has missed is loaded, page by page: sessions and questions", async (t) => {
+  const server = await serve(t, folder);
+  const { page, faults } = await openPage(browser, server);
+  for (let at = 0; at < 120; at += 1) await server.turn(`s${String(at).padStart(3, "0")}`, [write(`${at}.md`, "x")]);
+  const badge = () => page.waitForFunction(() => document.querySelector(".badge")?.textContent === "120");
+  await badge();
+  const listed = [];
+  page.on("response", (response) => listed.push(new URL(response.url()).pathname + new URL(response.url()).search.split("=")[0]));
+  // The server seems to be another one, so that nothing that events have told of holds any more.
+  await page.setRequestInterception(true);
+  const status = await server.asked("GET", "/status", undefined, await keyOf(page));
+  const other = JSON.stringify({ ...status, epoch: "0123456789abcdef" });
+  page.on("request", (request) => request.url().endsWith("/status") ? request.respond({ contentType: "application/json", body: other }) : request.continue());
+  await click(page, "Now");
+  await until("all pages", async () => ["/sessions", "/sessions?cursor", "/confirmations", "/confirmations?cursor"].every((path) => listed.includes(path)));
+  await shows(page, "and 70 more");
+  await badge();
+  await click(page, "Questions");
+  await page.waitForFunction(() => document.querySelectorAll(".asked button").length === 120);
+  assert.equal(await page.$(".settled li"), null, "none of them was settled");
   assert.deepEqual(faults, []);
 });
 

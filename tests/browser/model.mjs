@@ -78,6 +78,40 @@ test("a log that begins in the middle is shown as far as it goes", () => {
   for (const call of turn.calls) segmentsOf(call, turn.until);
 });
 
+/** A desk over a server with these pages of questions, each a list of ids; `asked` is called before a page is given. */
+function deskOver(pages, asked = () => {}) {
+  const question = (id) => ({ request_id: String(id), digest: "d", refused: null, expires_ms: 1 });
+  const get = async (path) => {
+    const at = Number(/cursor=(\d+)/.exec(path)?.[1] ?? 0);
+    asked(at);
+    return { confirmations: pages[at].map(question), next: at + 1 < pages.length ? String(at + 1) : null };
+  };
+  const desk = new Desk({ get }, () => {});
+  return { desk, question };
+}
+
+test("all pages of questions are loaded, and what is on none of them is settled", async () => {
+  const pages = [[1, 2], [3, 4], [5]];
+  const { desk } = deskOver(pages);
+  await desk.load();
+  assert.deepEqual([...desk.open.keys()], ["1", "2", "3", "4", "5"]);
+  pages[1] = [4];
+  await desk.load();
+  assert.deepEqual([...desk.open.keys()], ["1", "2", "4", "5"]);
+  assert.deepEqual(desk.settled.map((one) => [one.question.request_id, one.why]), [["3", "settled meanwhile"]]);
+});
+
+test("a question that is asked while the others are loaded stays open, and so do those of pages that are too many", async () => {
+  const pages = [[1], [2]];
+  const { desk, question } = deskOver(pages, (at) => at === 1 && desk.add(question(3)));
+  await desk.load();
+  assert.deepEqual([...desk.open.keys()].sort(), ["1", "2", "3"]);
+  pages.splice(0, 2, ...Array.from({ length: 60 }, (_, at) => [at + 10]));
+  await desk.load();
+  assert.ok(desk.open.has("1") && desk.open.has("10") && !desk.open.has("69"));
+  assert.equal(desk.settled.length, 0);
+});
+
 test("a new life of the engine begins anew", () => {
   const model = folded([...log(5), ...log(5)]);
   assert.deepEqual([model.lives.length, model.turnsInOrder.length], [2, 2]);

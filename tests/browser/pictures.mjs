@@ -1,4 +1,4 @@
-// Draws the pictures of the guide: TOOLYARD_PROGRAM and the rest as in browser.mjs.
+// Draws the pictures of the guide: TOOLYARD_PROGRAM and the rest as in browser.mjs. `drawn.mjs` tries it.
 
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -9,12 +9,11 @@ import { launch, open } from "./browser.mjs";
 import { lines, log } from "./log.mjs";
 import { click, openPage, openQuestion, serve, shows, write } from "./served.mjs";
 
-const pictures = fileURLToPath(new URL("../../docs/pictures/", import.meta.url));
-const folder = mkdtempSync(join(tmpdir(), "toolyard-pictures-"));
-mkdirSync(pictures, { recursive: true });
+/** Where the guide has its pictures. */
+export const PICTURES = fileURLToPath(new URL("../../docs/pictures/", import.meta.url));
 
 /** The report of a turn. */
-async function turn(browser) {
+async function turn(browser, folder, pictures) {
   const [file, out] = [join(folder, "log.jsonl"), join(folder, "log.html")];
   writeFileSync(file, lines(log(64, { seed: 3126 })));
   execFileSync(process.env.TOOLYARD_PROGRAM, ["view", file, "--out", out]);
@@ -25,7 +24,7 @@ async function turn(browser) {
 }
 
 /** The live page with questions: one that was answered, one that is looked at, one that waits. */
-async function question(browser) {
+async function question(browser, folder, pictures) {
   const ends = [];
   const workspace = mkdtempSync(join(folder, "workspace-"));
   writeFileSync(join(workspace, "notes.md"), "# Shopping\n\n- milk\n- eggs\n- coffee\n");
@@ -44,11 +43,18 @@ async function question(browser) {
   await Promise.all(ends.map((end) => end()));
 }
 
-const browser = await launch();
-try {
-  await turn(browser);
-  await question(browser);
-} finally {
-  await browser.close();
-  rmSync(folder, { recursive: true });
+/** Draws all pictures into a folder. */
+export async function draw(pictures) {
+  mkdirSync(pictures, { recursive: true });
+  const folder = mkdtempSync(join(tmpdir(), "toolyard-pictures-"));
+  const browser = await launch();
+  try {
+    await turn(browser, folder, pictures);
+    await question(browser, folder, pictures);
+  } finally {
+    await browser.close();
+    rmSync(folder, { recursive: true });
+  }
 }
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await draw(PICTURES);

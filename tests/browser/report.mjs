@@ -1,4 +1,4 @@
-// A report in a real browser: `toolyard view` of a log with 3 000 calls.
+// A report in a real browser: `toolyard view` of a log with 10 000 calls.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -37,14 +37,14 @@ async function opened(name, events, look) {
   return { page, faults };
 }
 
-test("3 000 calls are shown, and only the rows that are seen are drawn", async () => {
-  const { page, faults } = await opened("many", log(3000));
-  assert.match((await texts(page, ".bar .about"))[0], /^many\.jsonl, 1 turn, 3,000 calls$/);
+test("10 000 calls are shown, and only the rows that are seen are drawn", async () => {
+  const { page, faults } = await opened("many", log(10_000));
+  assert.match((await texts(page, ".bar .about"))[0], /^many\.jsonl, 1 turn, 10,000 calls$/);
   assert.ok((await page.$$(".calls .row")).length < 60);
-  assert.equal(await page.$eval(".calls .row", (row) => row.getAttribute("aria-setsize")), "3000");
+  assert.equal(await page.$eval(".calls .row", (row) => row.getAttribute("aria-setsize")), "10000");
   await page.focus(".calls");
   await page.keyboard.press("End");
-  await page.waitForFunction(() => document.querySelector(".details h2 small")?.textContent === "call_3000");
+  await page.waitForFunction(() => document.querySelector(".details h2 small")?.textContent === "call_10000");
   assert.ok((await page.$$(".calls .row")).length < 60);
   assert.deepEqual(faults, []);
 });

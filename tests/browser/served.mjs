@@ -29,7 +29,8 @@ class Served {
   async send(method, path, body, secret = this.token) {
     const headers = { authorization: `Bearer ${secret}`, "content-type": "application/json" };
     const response = await fetch(this.address + path, { method, headers, body: body && JSON.stringify(body) });
-    return { status: response.status, body: await response.json() };
+    const text = await response.text();
+    return { status: response.status, body: text ? JSON.parse(text) : null };
   }
 
   async asked(...request) {
@@ -46,6 +47,14 @@ class Served {
   async results(session, turn) {
     const { results } = await this.asked("GET", `/sessions/${session}/turns/${turn}?wait=60&to=neutral`);
     return results.results;
+  }
+}
+
+/** Asks again and again until the answer is yes; after half a minute it will not be. */
+export async function until(what, isSo) {
+  for (const end = Date.now() + 30_000; !(await isSo()); ) {
+    if (Date.now() > end) throw new Error(`not in time: ${what}`);
+    await new Promise(setImmediate);
   }
 }
 

@@ -11,7 +11,7 @@ mod turns;
 
 pub(crate) use served::{Opened, Served};
 pub(crate) use turn::{Ended, Phase, ServedTurn};
-pub(crate) use turns::{Find, TurnBounds};
+pub(crate) use turns::{Find, Room, TurnBounds};
 
 use crate::problem::Problem;
 use axum::http::StatusCode;

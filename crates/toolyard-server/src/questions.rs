@@ -18,6 +18,7 @@ use parking_lot::Mutex;
 use settled::SettledQuestions;
 use std::{
     collections::{BTreeMap, HashMap},
+    ops::Bound,
     pin::pin,
     sync::{
         OnceLock,
@@ -174,9 +175,17 @@ impl Questions {
         self.desk.answer(id, digest, answer).await
     }
 
-    /// The open questions for which `wanted` holds, oldest first.
-    pub(crate) fn pending(&self, wanted: impl Fn(&Asked) -> bool) -> Vec<Asked> {
-        self.state.lock().open.values().filter(|asked| wanted(asked)).cloned().collect()
+    /// The open questions after this one for which `wanted` holds, oldest first, as many as that.
+    pub(crate) fn pending(
+        &self,
+        after: Option<RequestId>,
+        most: usize,
+        wanted: impl Fn(&Asked) -> bool,
+    ) -> Vec<Asked> {
+        let behind = (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
+        let state = self.state.lock();
+        let open = state.open.range(behind).map(|(_, asked)| asked);
+        open.filter(|asked| wanted(asked)).take(most).cloned().collect()
     }
 
     /// How many questions are open.

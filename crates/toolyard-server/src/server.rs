@@ -118,6 +118,12 @@ impl Server {
         Self { app }
     }
 
+    /// What its requests share.
+    #[cfg(test)]
+    pub(crate) fn app(&self) -> &App {
+        &self.app
+    }
+
     /// Admits the holders of these tokens from now on, instead of those before. Who is not admitted any more is refused, and
     /// the streams that they have open end. Sessions belong to the names of their tokens: whoever has a new token of that
     /// name finds them.

@@ -1,7 +1,9 @@
 //! `toolyard serve` and `toolyard token new`, as a script uses them.
 #![cfg(unix)]
 
+mod ends;
 mod reload;
+mod warns;
 
 use crate::{
     child::{fed, program, root, toolyard},
@@ -360,24 +362,6 @@ fn a_bad_certificate_is_an_error() {
             missing.contains("without the feature https") && swapped.contains("without the feature https")
         );
     }
-}
-
-/// HT-10: whoever serves others without encryption is warned.
-#[test]
-fn clear_text_for_others_is_warned_of() {
-    let place = dir("serve-public");
-    let mut child = Command::new(env!("CARGO_BIN_EXE_toolyard"))
-        .args(["serve", "--http", "0.0.0.0:0", "--workspace"])
-        .arg(&place)
-        .current_dir(&place)
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-    let warned = lines.into_iter().find(|line| line.contains("is not encrypted"));
-    assert!(warned.is_some_and(|line| line.contains("--tls-cert and --tls-key")));
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
 }
 
 /// HT-6: with `--open-call` this machine makes calls without a token; then nobody can be asked.

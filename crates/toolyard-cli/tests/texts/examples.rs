@@ -4,6 +4,7 @@ use crate::{
     checkout::Checkout,
     child::root,
     page::{Block, Page, guide},
+    served,
 };
 use serde_json::{Value, json};
 use std::{
@@ -12,18 +13,13 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-/// Commands that are not run here, by page and block: those that install, and those that talk to a server, which
-/// `program/serve.rs` and the tests of `toolyard-server` do.
-const NOT_RUN: [(&str, &str); 9] = [
+/// Commands that are not run here, by page and block: those that install or name what is not there, and those that start a
+/// server, which `program/serve.rs` does.
+const NOT_RUN: [(&str, &str); 4] = [
     ("docs/guide/agents.md", "toolyard supervise "),
     ("docs/guide/program.md", "cargo install "),
     ("docs/guide/server.md", "toolyard serve"),
     ("docs/guide/server.md", "toolyard serve "),
-    ("docs/guide/server.md", "curl "),
-    ("docs/guide/server.md", "curl "),
-    ("docs/guide/server.md", "curl "),
-    ("docs/guide/server.md", "curl "),
-    ("docs/guide/server.md", "curl "),
 ];
 
 /// How the program in Python begins that `tests/browser/guide.mjs` runs.
@@ -54,6 +50,7 @@ fn run(path: &str) {
             "python" if code.starts_with(AGENT) => {}
             "python" if code.starts_with(SUPERVISED) => assert_eq!(code, supervised()),
             "python" => receiver(&code),
+            // `served` runs those of a server.
             _ => {} // see `every_block_is_run_or_says_that_it_is_not`
         }
     }
@@ -191,7 +188,7 @@ fn the_page_about_testing_does_what_it_shows() {
     run("docs/guide/testing.md");
 }
 
-/// The tests above run commands, configurations and clients, doc tests run Rust, a browser's test runs Python, and the
+/// The tests above run commands, configurations and clients, `served` requests to a server, doc tests run Rust, a browser's test runs Python, and the
 /// rest is shown: output and
 /// pictures. Each page begins with an example that is run.
 #[test]
@@ -205,6 +202,7 @@ fn every_block_is_run_or_says_that_it_is_not() {
         for (at, Block { tag, code }) in page.blocks().iter().enumerate() {
             match tag.as_str() {
                 "sh" | "toml" | "json" | "python" => {}
+                "sh served" => assert_eq!(page.path, served::PAGE, "{code}"),
                 "rust" => assert!(included, "{}: no doc test", page.path),
                 "text" => assert!(at > 0 && !code.contains("toolyard "), "{}: output\n{code}", page.path),
                 "sh install" => {

@@ -8,7 +8,8 @@ mod examples;
 mod links;
 mod page;
 mod rules;
+mod served;
 #[path = "../shared/mod.rs"]
 mod shared;
 
-use shared::{child, place};
+use shared::{child, missing, place};

@@ -37,6 +37,7 @@ export class Call {
     this.late = null;
     this.arguments = null;
     this.result = null;
+    this.loads = 0;
   }
 
   /** Takes one of its events. */

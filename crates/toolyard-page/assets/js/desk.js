@@ -2,6 +2,9 @@
 
 const SETTLED_MAX = 30;
 
+/** How many pages of questions are loaded at most; the events tell of those that are asked later. */
+const PAGES_MAX = 50;
+
 /** Questions by their ids. `onChange` is told of every change. */
 export class Desk {
   constructor(api, onChange) {
@@ -10,13 +13,27 @@ export class Desk {
 
   /** Loads all open questions: at the start, and when events were lost. */
   async load() {
-    const { confirmations } = await this.api.get("/confirmations");
-    const listed = new Set(confirmations.map((question) => question.request_id));
-    for (const id of this.open.keys()) {
-      if (!listed.has(id)) this.settle(id, { decision: null, why: "settled meanwhile" });
+    const before = [...this.open.keys()];
+    const { listed, isWhole } = await this.listed();
+    const ids = new Set(listed.map((question) => question.request_id));
+    // Of what was not listed whole, nothing is known; what was asked meanwhile is not settled.
+    for (const id of isWhole ? before : []) {
+      if (!ids.has(id)) this.settle(id, { decision: null, why: "settled meanwhile" });
     }
-    for (const question of confirmations) this.add(question);
+    for (const question of listed) this.add(question);
     this.onChange();
+  }
+
+  /** The open questions, page by page, and whether these are all of them. */
+  async listed() {
+    const listed = [];
+    let next = "";
+    for (let page = 0; page < PAGES_MAX && next !== null; page += 1) {
+      const found = await this.api.get(`/confirmations${next && `?cursor=${encodeURIComponent(next)}`}`);
+      listed.push(...found.confirmations);
+      next = found.next ?? null;
+    }
+    return { listed, isWhole: next === null };
   }
 
   add(question) {

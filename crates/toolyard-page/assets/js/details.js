@@ -57,8 +57,8 @@ export class Details {
 }
 
 /** What of a call changes what is shown, apart from time. */
-function stateKey({ state, attempts, questions, outputLength, result, late }) {
-  return [state, attempts.length, questions.length, outputLength, Boolean(result), Boolean(late)].join();
+function stateKey({ state, attempts, questions, outputLength, arguments: given, result, late }) {
+  return [state, attempts.length, questions.length, outputLength, Boolean(given), Boolean(result), Boolean(late)].join();
 }
 
 function verdict(call) {

@@ -24,6 +24,13 @@ function dress(element, attributes, children) {
   return element;
 }
 
+/** Draws what is inside of an element anew; a control that has the focus, by its `data-control`, has it again. */
+export function keepFocus(node, work) {
+  const focused = node.contains(document.activeElement) && document.activeElement.dataset.control;
+  work();
+  if (focused) node.querySelector(`[data-control="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+}
+
 /** Changes a text only if it differs, so that a screen reader is not told the same thing twice. */
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;

@@ -17,6 +17,7 @@ export class Frame {
     this.views = views;
     this.state = el("span", { class: "state", role: "status" });
     this.banner = el("p", { class: "banner", role: "alert", hidden: true });
+    this.said = { engine: "", problem: "" };
     this.badge = el("span", { class: "badge", hidden: true });
     this.tabs = views.map(({ name, title }) => el("button", {
       type: "button",
@@ -40,6 +41,7 @@ export class Frame {
   /** Shows a view. */
   open(name) {
     this.current = name;
+    this.complain("");
     this.views.forEach((view, index) => {
       const chosen = view.name === name;
       view.node.hidden = !chosen;
@@ -70,10 +72,21 @@ export class Frame {
     document.title = number > 0 ? `(${number}) Toolyard` : "Toolyard";
   }
 
-  /** Says something that stays, or nothing. */
-  tell(text) {
+  /** Says how the engine is, or nothing. */
+  tell(engine) {
+    this.say({ engine });
+  }
+
+  /** Says why something could not be done, until something else is done or another view is opened. */
+  complain(problem) {
+    this.say({ problem });
+  }
+
+  say(words) {
+    Object.assign(this.said, words);
+    const text = this.said.problem || this.said.engine;
     this.banner.hidden = !text;
-    setText(this.banner, text ?? "");
+    setText(this.banner, text);
   }
 }
 

@@ -18,6 +18,9 @@ const STATUS_EVERY_MS = 2_000;
 /** How many pages of sessions are loaded at most; the events tell of what happens in the others. */
 const SESSION_PAGES_MAX = 20;
 
+/** How often the result of a call is looked for: its end is told of a little before its result is there. */
+const LOADS_MAX = 5;
+
 /** How often the page is drawn: big turns less often, so that what scrolls stays fluid. */
 const DRAW_MS = 120;
 const DRAW_BIG_MS = 500;
@@ -32,7 +35,7 @@ class Live {
     this.loading = null;
     this.desk = new Desk(this.api, () => this.changed());
     this.tip = new Tip();
-    this.turns = new Turns({ log: this.log, tip: this.tip, now: (turn) => this.now(turn), onTurn: (turn) => this.results(turn), onCall: (call) => this.results(call.turn) });
+    this.turns = new Turns({ log: this.log, tip: this.tip, now: (turn) => this.now(turn), onTurn: (turn) => this.results(turn), onCall: (call) => this.resultOf(call) });
     this.turns.details.actions = (call) => this.cancelButton(call);
     this.turns.turnView.actions = (turn) => this.cancelTurnButton(turn);
     this.nowView = new Now({ log: this.log, operate: (...change) => this.operate(...change), onTurn: (turn) => this.openTurn(turn) });
@@ -117,18 +120,31 @@ class Live {
 
   /** Loads arguments and results of a turn, as far as its calls have ended since the last time. */
   results(turn) {
-    if (turn.session.life !== this.log.life || turn.loaded === turn.finished + 1) return;
+    if (turn.session.life !== this.log.life || turn.isLoading || turn.loaded === turn.finished + 1) return;
     turn.loaded = turn.finished + 1;
-    loadResults(this.api, turn).then(() => this.changed(), () => {});
+    turn.isLoading = true;
+    loadResults(this.api, turn).then(() => this.changed(), () => {}).finally(() => (turn.isLoading = false));
+  }
+
+  /** Loads arguments and result of a call that has ended, also while it was looked at. */
+  resultOf(call) {
+    const { turn } = call;
+    // The server has those of the turn's own batch.
+    if (!call.end || call.batch !== turn.calls[0].batch) return;
+    if (call.arguments !== null || turn.isLoading || call.loads === LOADS_MAX) return;
+    call.loads += 1;
+    turn.loaded = 0;
+    this.results(turn);
   }
 
   async operate(method, path, body) {
     try {
       await this.api.ask(method, path, body);
     } catch (problem) {
-      this.frame.tell(problem.message);
+      this.frame.complain(problem.message);
       return;
     }
+    this.frame.complain("");
     await this.status();
   }
 

@@ -1,6 +1,6 @@
 // What the engine does now: pools, who waits for what, rates, budgets, breakers, and sessions as trees of agents.
 
-import { el } from "./el.js";
+import { el, keepFocus } from "./el.js";
 import { budgetRow, rateRow } from "./limits.js";
 import { mark, stateWords } from "./marks.js";
 import { pool } from "./pool.js";
@@ -35,31 +35,31 @@ export class Now {
     const { version, questions, parked, draining } = status;
     const words = [`toolyard ${version}`, count(status.sessions, "session"), questions > 0 && count(questions, "question"), parked > 0 && `${parked} parked`, draining && "shutting down"];
     this.version.replaceChildren(words.filter(Boolean).join(" · "));
-    const focused = document.activeElement?.dataset?.control;
-    this.pools.replaceChildren(...status.pools.map((state) => pool(state, this.operate)));
-    this.waiting.replaceChildren(...rows(status.waiting, waitingRow, "Nobody waits."));
-    this.rates.replaceChildren(...rows(status.rates, rateRow, "No tool has a rate."));
-    this.budgets.replaceChildren(...rows(status.budgets.slice(0, BUDGETS_MAX), budgetRow, "No open session has a budget."));
-    this.breakers.replaceChildren(...rows(status.breakers, (breaker) => this.breaker(breaker), "No breaker has anything to tell."));
+    keepFocus(this.node, () => {
+      this.pools.replaceChildren(...status.pools.map((state) => pool(state, this.operate)));
+      this.waiting.replaceChildren(...rows(status.waiting, waitingRow, "Nobody waits."));
+      this.rates.replaceChildren(...rows(status.rates, rateRow, "No tool has a rate."));
+      this.budgets.replaceChildren(...rows(status.budgets.slice(0, BUDGETS_MAX), budgetRow, "No open session has a budget."));
+      this.breakers.replaceChildren(...rows(status.breakers, (breaker) => this.breaker(breaker), "No breaker has anything to tell."));
+    });
     this.drawSessions();
-    // Drawn anew, what had the focus has it again.
-    if (focused) this.node.querySelector(`[data-control="${CSS.escape(focused)}"]`)?.focus();
   }
 
   breaker({ of, state, failures, successes }) {
     const { kind, name } = breakerName(of);
     const change = (what) => () => this.operate("POST", `/breakers/${encodeURIComponent(name)}/${what}?of=${kind}`, {});
     const button = (what, label) => el("button", { type: "button", class: "bare", "data-control": `${kind}-${name}-${what}`, "aria-label": `${label} the breaker of ${name}`, on: { click: change(what) } }, label);
-    const look = { closed: "ok", open: "failed", half_open: "asks" }[state] ?? "waits";
+    const look = { closed: "ok", forced_closed: "ok", open: "failed", forced_open: "failed", half_open: "asks" }[state] ?? "waits";
+    const lets = state === "open" || state === "forced_open" ? button("close", "Close") : button("open", "Open");
     return el("li", {}, mark(look),
       el("span", { class: "grow" }, el("code", {}, name), el("small", {}, `${kind}, ${String(state).replace("_", " ")}, ${failures} of ${failures + successes} failed`)),
-      state === "open" ? button("close", "Close") : button("open", "Open"), button("reset", "Reset"));
+      lets, button("reset", "Reset"));
   }
 
   drawSessions() {
     const life = this.log.life;
     const open = [...life.sessions.values()].filter((session) => !session.closed).toReversed();
-    this.sessions.replaceChildren(...rows(open.slice(0, SESSIONS_MAX), (session) => this.session(session), "No session is open."));
+    keepFocus(this.sessions, () => this.sessions.replaceChildren(...rows(open.slice(0, SESSIONS_MAX), (session) => this.session(session), "No session is open.")));
     if (open.length > SESSIONS_MAX) this.sessions.append(el("li", { class: "none" }, `and ${open.length - SESSIONS_MAX} more`));
   }
 

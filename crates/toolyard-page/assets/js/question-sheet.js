@@ -114,6 +114,8 @@ export class QuestionSheet {
   /** Draws how much time is left, and from when on its buttons count. */
   tick() {
     this.node.toggleAttribute("data-armed", this.isArmed);
+    // To whoever does not see that they are pale.
+    for (const button of this.actions.querySelectorAll("button")) button.setAttribute("aria-disabled", String(!this.isArmed));
     const { asked_ms: asked, expires_ms: expires } = this.question;
     const left = Math.max(0, expires - this.nowMs());
     const seconds = Math.ceil(left / 1000);

@@ -1,6 +1,6 @@
 // The questions: the open ones, the one that is looked at, and how the last ones were settled.
 
-import { el, setText } from "./el.js";
+import { el, keepFocus, setText } from "./el.js";
 import { mark } from "./marks.js";
 import { QuestionSheet } from "./question-sheet.js";
 
@@ -26,7 +26,7 @@ export class Questions {
     const open = [...this.desk.open.values()].sort((one, other) => one.asked_ms - other.asked_ms);
     const had = this.chosen;
     if (!this.desk.open.has(this.chosen)) this.chosen = open[0]?.request_id ?? null;
-    this.list.replaceChildren(...open.map((question) => this.entry(question)));
+    keepFocus(this.list, () => this.list.replaceChildren(...open.map((question) => this.entry(question))));
     if (open.length === 0) this.list.append(el("li", { class: "none" }, "None"));
     this.settledTitle.hidden = this.desk.settled.length === 0;
     this.settled.replaceChildren(...this.desk.settled.map(settledEntry));
@@ -39,6 +39,7 @@ export class Questions {
       type: "button",
       class: "bare",
       "aria-current": chosen ? "true" : null,
+      "data-control": question.request_id,
       on: { click: () => this.choose(question.request_id) },
     }, mark("asks"), el("code", {}, question.tool), subject(question), el("small", {}, `${question.session}, turn ${question.turn}`)));
   }

@@ -173,11 +173,14 @@ function told(call, segment) {
   return [`${title}, ${brief(segment.to - segment.from)}`, more];
 }
 
+/** The state of a breaker in words. */
+const state = (name) => String(name).replaceAll("_", " ");
+
 /** What happened to the engine, in words. */
 export function happeningWords(event) {
   switch (event.event) {
     case "breaker.transition":
-      return `the breaker of ${event.tool_name ?? event.backend ?? event.sandbox} went from ${event.from} to ${event.to}`;
+      return `the breaker of ${event.tool_name ?? event.backend ?? event.sandbox} went from ${state(event.from)} to ${state(event.to)}`;
     case "pool.resized":
       return `pool ${event.class} was ${event.from} wide and is ${event.to} now`;
     case "policy.changed":

@@ -58,6 +58,8 @@ export class Turns {
     if (!this.chosen && newest && !goesOn) this.show(newest);
     this.turnView.refresh();
     const { call } = this.details;
-    if (call) this.details.refresh(this.now(call.turn));
+    if (!call) return;
+    if (call.end) this.onCall?.(call);
+    this.details.refresh(this.now(call.turn));
   }
 }

@@ -1,6 +1,9 @@
 //! One open session.
 
-use super::turns::{TurnBounds, Turns};
+use super::{
+    turn::{Phase, ServedTurn},
+    turns::{TurnBounds, Turns},
+};
 use crate::{access::Token, problem::Problem, wall};
 use axum::http::StatusCode;
 use parking_lot::Mutex;
@@ -13,6 +16,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use toolyard::{ForkPolicy, Session, SessionId};
 
 /// How many agents a session has at most, forks of forks included.
@@ -39,6 +43,8 @@ pub(crate) struct Served {
     active: Mutex<Active>,
     /// By path; empty once it is closing.
     agents: Mutex<BTreeMap<String, Session>>,
+    /// Fires when it is closing.
+    closing: CancellationToken,
     pub(crate) turns: Turns,
     /// How many calls run that are no turns.
     calls: Arc<AtomicUsize>,
@@ -74,6 +80,7 @@ impl Served {
             active: Mutex::new(Active::now()),
             turns: Turns::new(opened.bounds),
             calls: Arc::default(),
+            closing: CancellationToken::new(),
             agents: Mutex::new([(ROOT.to_owned(), session)].into()),
             opened,
         }
@@ -122,22 +129,24 @@ impl Served {
         self.agents.lock().is_empty()
     }
 
-    /// The agent of this path.
-    pub(crate) fn agent(&self, path: Option<&str>) -> Result<Session, Problem> {
-        let path = path.unwrap_or(ROOT);
-        let agents = self.agents.lock();
-        if agents.is_empty() {
-            return Err(self.is_closed());
-        }
-        agents
-            .get(path)
-            .cloned()
-            .ok_or_else(|| Problem::not_found(format!("agent '{}'", path.escape_debug())))
+    /// Waits until it is closing.
+    pub(crate) async fn until_closing(&self) {
+        self.closing.cancelled().await;
     }
 
-    fn is_closed(&self) -> Problem {
-        let detail = format!("the session '{}' is closing", self.id);
-        Problem::new(StatusCode::CONFLICT, "session_closing", detail)
+    /// The agent of this path.
+    pub(crate) fn agent(&self, path: Option<&str>) -> Result<Session, Problem> {
+        self.among(&self.agents.lock(), path)
+    }
+
+    fn among(&self, agents: &BTreeMap<String, Session>, path: Option<&str>) -> Result<Session, Problem> {
+        if agents.is_empty() {
+            let detail = format!("the session '{}' is closing", self.id);
+            return Err(Problem::new(StatusCode::CONFLICT, "session_closing", detail));
+        }
+        let path = path.unwrap_or(ROOT);
+        let agent = agents.get(path).cloned();
+        agent.ok_or_else(|| Problem::not_found(format!("agent '{}'", path.escape_debug())))
     }
 
     /// The paths of its agents.
@@ -146,23 +155,20 @@ impl Served {
     }
 
     /// Makes a sub-agent of this one, and returns its path.
+    ///
+    /// It is made under the lock, so that a session that closes meanwhile has it among its agents or does not make it, and
+    /// that there are never more than there may be.
     pub(crate) fn fork(&self, of: Option<&str>, policy: ForkPolicy) -> Result<String, Problem> {
-        let parent = self.agent(of)?;
-        if self.agents.lock().len() >= AGENTS_MAX {
+        let mut agents = self.agents.lock();
+        let parent = self.among(&agents, of)?;
+        if agents.len() >= AGENTS_MAX {
             return Err(Problem::too_many(format!("a session has at most {AGENTS_MAX} agents")));
         }
-        let forked = parent.fork(policy);
-        let child = forked.map_err(|error| match error {
+        let child = parent.fork(policy).map_err(|error| match error {
             toolyard::ForkError::BadName => Problem::invalid("/name", error),
             error => Problem::new(StatusCode::CONFLICT, "not_forked", error),
         })?;
         let path = child.agent().as_str().to_owned();
-        let mut agents = self.agents.lock();
-        if agents.is_empty() {
-            drop(agents);
-            child.cancel(); // the session has closed meanwhile
-            return Err(self.is_closed());
-        }
         agents.insert(path.clone(), child);
         Ok(path)
     }
@@ -173,8 +179,18 @@ impl Served {
         if let Some(root) = agents.get(ROOT) {
             root.cancel();
         }
+        self.closing.cancel();
         for turn in self.turns.list() {
             turn.cancel();
+            turn.let_go();
+        }
+    }
+
+    /// The stream of this turn has broken off. It goes on only if its session does.
+    pub(crate) fn has_broken(&self, turn: &ServedTurn) {
+        turn.moves(&[Phase::Streaming], Phase::Broken);
+        // Looked at afterwards: a session that begins to close after this lets go of it itself.
+        if self.is_closing() {
             turn.let_go();
         }
     }

@@ -19,12 +19,29 @@ pub(crate) struct TurnBounds {
 #[derive(Debug)]
 pub(crate) struct Turns {
     bounds: TurnBounds,
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
+}
+
+/// A place for an open turn that is about to be added.
+#[derive(Debug)]
+pub(crate) struct Room {
+    state: Arc<Mutex<State>>,
+    is_taken: bool,
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        if !self.is_taken {
+            self.state.lock().coming -= 1;
+        }
+    }
 }
 
 #[derive(Debug, Default)]
 struct State {
     all: BTreeMap<u64, Arc<ServedTurn>>,
+    /// Places that are kept for turns which are not added yet.
+    coming: usize,
     /// Those that have ended, in the order of their ends.
     ended: VecDeque<u64>,
     /// The bytes of their results.
@@ -45,18 +62,22 @@ pub(crate) enum Find {
 
 impl Turns {
     pub(super) fn new(bounds: TurnBounds) -> Self {
-        Self { bounds, state: Mutex::default() }
+        Self { bounds, state: Arc::default() }
     }
 
-    /// Whether there is room for another open turn.
-    pub(crate) fn has_room(&self) -> bool {
-        self.open() < self.bounds.open_max
+    /// Room for another open turn, which is kept until that is added or the room is dropped.
+    pub(crate) fn room(&self) -> Option<Room> {
+        let mut state = self.state.lock();
+        if state.open() + state.coming >= self.bounds.open_max {
+            return None;
+        }
+        state.coming += 1;
+        Some(Room { state: self.state.clone(), is_taken: false })
     }
 
     /// How many have not ended.
     pub(crate) fn open(&self) -> usize {
-        let state = self.state.lock();
-        state.all.len() - state.ended.len()
+        self.state.lock().open()
     }
 
     /// Whether any of them has calls that have not ended, or is still being written.
@@ -70,8 +91,12 @@ impl Turns {
         self.state.lock().all.len()
     }
 
-    pub(crate) fn add(&self, turn: Arc<ServedTurn>) {
-        self.state.lock().all.insert(turn.number, turn);
+    /// Adds a turn, for which there is room.
+    pub(crate) fn add(&self, mut room: Room, turn: Arc<ServedTurn>) {
+        let mut state = self.state.lock();
+        state.coming -= 1;
+        room.is_taken = true;
+        state.all.insert(turn.number, turn);
     }
 
     /// Notes that a turn has ended, and forgets the oldest that are too many.
@@ -105,6 +130,10 @@ impl Turns {
 }
 
 impl State {
+    fn open(&self) -> usize {
+        self.all.len() - self.ended.len()
+    }
+
     fn shrink(&mut self, bounds: &TurnBounds) -> Vec<Arc<ServedTurn>> {
         let mut forgotten = Vec::new();
         // The latest one is kept, however large: somebody waits for it.

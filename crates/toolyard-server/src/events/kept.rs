@@ -17,11 +17,16 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Keeps a copy, with a long text cut.
+    /// Keeps a copy, with a long text cut. The other texts of events are short: those of what a tool tells of its call
+    /// are cut where they are made.
     pub(super) fn new(event: &Event) -> Self {
         let mut event = event.clone();
-        if let EventKind::OutputDelta { text } = &mut event.kind {
-            cut(text);
+        match &mut event.kind {
+            EventKind::OutputDelta { text } => cut(text),
+            EventKind::Failed(failure) | EventKind::Denied(failure) | EventKind::InputInvalid(failure) => {
+                cut(&mut failure.message);
+            }
+            _ => {}
         }
         Self { event, line: OnceLock::new() }
     }
@@ -70,9 +75,32 @@ fn details(told: &toolyard::event::CallDetails) -> usize {
 
 fn cut(text: &mut String) {
     if text.len() > TEXT_BYTES_MAX {
-        let left = text.len() - TEXT_BYTES_MAX;
         let end = text.floor_char_boundary(TEXT_BYTES_MAX);
+        let left = text.len() - end;
         text.truncate(end);
         text.push_str(&format!("[… and {left} bytes more]"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolyard::{AgentPath, SessionId};
+
+    fn kept(text: String) -> String {
+        let event = Event::new(SessionId::from("a"), AgentPath::root(), EventKind::OutputDelta { text });
+        let line: serde_json::Value = serde_json::from_str(Kept::new(&event).line()).unwrap();
+        line["text"].as_str().unwrap().to_owned()
+    }
+
+    /// HT-10: a text of 64 KiB is kept whole; a longer one is cut between two characters, and says how much is missing.
+    #[test]
+    fn a_long_text_is_cut() {
+        let whole = "x".repeat(TEXT_BYTES_MAX);
+        let is_kept = |text: String, expected: String| assert!(kept(text) == expected, "{}", expected.len());
+        is_kept(whole.clone(), whole.clone());
+        is_kept(format!("{whole}yz"), format!("{whole}[… and 2 bytes more]"));
+        // A character that begins within the bound and ends beyond it is left out.
+        is_kept(format!("{}ü!", &whole[1..]), format!("{}[… and 3 bytes more]", &whole[1..]));
     }
 }

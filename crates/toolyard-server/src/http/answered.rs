@@ -45,9 +45,11 @@ pub(crate) struct Answered(Mutex<Answers>);
 struct Answers {
     /// Those of requests that are being done are among them, of which there are no more than requests at once.
     by_place: HashMap<Place, Known>,
-    /// Those that are there, the oldest first.
-    order: VecDeque<Place>,
+    /// Those that are there, the oldest first, each with its size in bytes.
+    order: VecDeque<(Place, usize)>,
     bytes: usize,
+    /// How many are kept no longer.
+    forgotten: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -99,12 +101,19 @@ impl Answered {
     fn keep(&self, place: Place, answer: &Answer) {
         let mut state = self.0.lock();
         if answer.is_final() {
-            state.order.push_back(place);
+            // Its size stands with it: it may be kept no longer before it has been told.
+            state.order.push_back((place, answer.body.len()));
             state.bytes += answer.body.len();
             state.shrink();
         } else {
             state.by_place.remove(&place);
         }
+    }
+
+    /// How many answers are kept, and how many are kept no longer.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        let state = self.0.lock();
+        (state.order.len() as u64, state.forgotten)
     }
 
     /// Forgets a request that broke off.
@@ -116,10 +125,10 @@ impl Answered {
 impl Answers {
     fn shrink(&mut self) {
         while self.order.len() > ANSWERS_MAX || (self.bytes > BYTES_MAX && self.order.len() > 1) {
-            let Some(oldest) = self.order.pop_front() else { return };
-            let known = self.by_place.remove(&oldest);
-            let answer = known.and_then(|known| known.answer.borrow().clone());
-            self.bytes -= answer.map_or(0, |answer| answer.body.len());
+            let Some((oldest, bytes)) = self.order.pop_front() else { return };
+            self.by_place.remove(&oldest);
+            self.bytes -= bytes;
+            self.forgotten += 1;
         }
     }
 }
@@ -215,6 +224,54 @@ fn hash(parts: &[&[u8]]) -> [u8; 32] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn place(number: usize) -> Place {
+        hash(&[&number.to_be_bytes()])
+    }
+
+    fn answer(bytes: usize) -> Answer {
+        Answer { status: StatusCode::OK, headers: HeaderMap::new(), body: vec![0; bytes].into() }
+    }
+
+    /// Does a request under a new key, up to its answer, which is not told yet.
+    fn done(answered: &Answered, number: usize, bytes: usize) -> watch::Sender<Option<Arc<Answer>>> {
+        let Found::New(tell) = answered.find(place(number), [0; 32]) else { panic!("{number} is known") };
+        answered.keep(place(number), &answer(bytes));
+        tell
+    }
+
+    fn is_known(answered: &Answered, number: usize) -> bool {
+        answered.0.lock().by_place.contains_key(&place(number))
+    }
+
+    /// HT-1: of more than 10 000 answers the oldest are kept no longer, which is counted; a request that is still being
+    /// done is not forgotten.
+    #[test]
+    fn answers_are_kept_within_their_number() {
+        let answered = Answered::default();
+        let Found::New(_being_done) = answered.find(place(0), [0; 32]) else { panic!("it is new") };
+        (1..=ANSWERS_MAX).for_each(|number| drop(done(&answered, number, 10)));
+        assert_eq!(answered.counts(), (ANSWERS_MAX as u64, 0));
+        (1..=5).for_each(|number| drop(done(&answered, ANSWERS_MAX + number, 10)));
+        assert_eq!(answered.counts(), (ANSWERS_MAX as u64, 5));
+        assert!(is_known(&answered, 0) && !is_known(&answered, 5) && is_known(&answered, 6));
+        let state = answered.0.lock();
+        assert_eq!((state.by_place.len(), state.bytes), (ANSWERS_MAX + 1, 10 * ANSWERS_MAX));
+    }
+
+    /// HT-1: an answer that is kept no longer before it was told is told to whoever waits for it, and takes no room.
+    #[tokio::test]
+    async fn an_answer_may_be_forgotten_before_it_is_told() {
+        let answered = Answered::default();
+        let first = done(&answered, 1, BYTES_MAX / 2 + 1);
+        let Found::Known(mut waiting) = answered.find(place(1), [0; 32]) else { panic!("it is known") };
+        drop(done(&answered, 2, BYTES_MAX / 2 + 1));
+        assert!(!is_known(&answered, 1) && is_known(&answered, 2));
+        assert_eq!(answered.0.lock().bytes, BYTES_MAX / 2 + 1);
+        first.send(Some(Arc::new(answer(7)))).unwrap();
+        let told = waiting.answer.wait_for(Option::is_some).await.unwrap().clone();
+        assert_eq!(told.unwrap().body.len(), 7);
+    }
 
     /// HT-1: a key may be quoted, and is bounded.
     #[test]

@@ -1,6 +1,9 @@
 //! `/confirmations`, and those of a session: the questions about calls that need approval (PO-4).
 
-use super::document::Common;
+use super::{
+    document::Common,
+    sessions::{PAGE, Paging},
+};
 use crate::{
     access::{Caller, Scope},
     app::App,
@@ -102,10 +105,12 @@ impl Question {
     }
 }
 
-/// Open questions.
+/// A page of open questions.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Questions {
     confirmations: Vec<Question>,
+    /// The cursor of the next page, if there is one.
+    next: Option<String>,
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -114,38 +119,50 @@ pub(super) struct Which {
     session: Option<String>,
 }
 
+impl Questions {
+    /// The page that a request asks for, of the questions for which `wanted` holds (HT-12).
+    fn page(app: &App, paging: &Paging, wanted: impl Fn(&Asked) -> bool) -> Result<Self, Problem> {
+        let cursor = paging.cursor.as_deref().map(str::parse).transpose();
+        let after: Option<RequestId> =
+            cursor.map_err(|_| Problem::malformed("'cursor' is not the 'next' of a page of questions"))?;
+        let open = app.front.questions().pending(after, PAGE + 1, wanted);
+        let next = (open.len() > PAGE).then(|| open[PAGE - 1].request.id().to_string());
+        Ok(Self { confirmations: open.iter().take(PAGE).map(Question::listed).collect(), next })
+    }
+}
+
 /// Whether a caller may see the questions of a session.
 fn sees(app: &App, caller: &Caller, session: &SessionId) -> bool {
     caller.sees_all() || app.session(caller, session.as_str()).is_ok()
 }
 
 /// List the open questions of all sessions that the token may see, oldest first.
-#[utoipa::path(get, path = "/confirmations", tag = "confirmations", params(Which),
-    responses((status = 200, description = "The questions", body = Questions), Common))]
+#[utoipa::path(get, path = "/confirmations", tag = "confirmations", params(Which, Paging),
+    responses((status = 200, description = "A page of them", body = Questions), Common))]
 pub(super) async fn list(
     State(app): State<App>,
     caller: Caller,
     QueryOf(which): QueryOf<Which>,
+    QueryOf(paging): QueryOf<Paging>,
 ) -> Result<axum::Json<Questions>, Problem> {
     caller.needs(&Scope::ALL)?;
     let of = |asked: &Asked| which.session.as_deref().is_none_or(|id| asked.request.session().as_str() == id);
-    let mut open = app.front.questions().pending(of);
-    open.retain(|asked| sees(&app, &caller, asked.request.session()));
-    Ok(axum::Json(Questions { confirmations: open.iter().map(Question::listed).collect() }))
+    let wanted = |asked: &Asked| of(asked) && sees(&app, &caller, asked.request.session());
+    Questions::page(&app, &paging, wanted).map(axum::Json)
 }
 
 /// List the open questions of a session, oldest first.
 #[utoipa::path(get, path = "/sessions/{id}/confirmations", tag = "confirmations",
-    params(("id" = String, Path, description = "The session", example = "demo")),
-    responses((status = 200, description = "The questions", body = Questions), Common))]
+    params(("id" = String, Path, description = "The session", example = "demo"), Paging),
+    responses((status = 200, description = "A page of them", body = Questions), Common))]
 pub(super) async fn list_of_session(
     State(app): State<App>,
     caller: Caller,
     PathOf(id): PathOf<String>,
+    QueryOf(paging): QueryOf<Paging>,
 ) -> Result<axum::Json<Questions>, Problem> {
     let session = app.seen(&caller, &id)?;
-    let open = app.front.questions().pending(|asked| *asked.request.session() == session);
-    Ok(axum::Json(Questions { confirmations: open.iter().map(Question::listed).collect() }))
+    Questions::page(&app, &paging, |asked| *asked.request.session() == session).map(axum::Json)
 }
 
 /// Show a question, with its whole arguments and what its call would change.

@@ -191,3 +191,47 @@ fn reset(epoch: Epoch, position: u64) -> Event {
     let from = Cursor::new(epoch, position).to_string();
     Event::default().event("reset").id(from.as_str()).data(json!({ "from": from }).to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Front, Scope, SecretHash, Server, ServerOptions, Token};
+    use axum::{body::Body, http::Request};
+    use http_body_util::BodyExt as _;
+    use std::sync::Arc;
+    use tokio::time::{Instant, timeout};
+    use toolyard::Engine;
+
+    /// The application of a server without an engine's tools, and its holder of a token.
+    async fn watched() -> (App, Caller) {
+        let front = Front::default();
+        let engine = Engine::builder().events(front.clone()).build().await.unwrap();
+        let server = Server::new(engine, front, ServerOptions::default()).unwrap();
+        let token = Token::new("a", SecretHash::of("a"), [Scope::Observe]);
+        (server.app().clone(), Caller(Arc::new(token)))
+    }
+
+    /// SM-9: a silent stream says every 15 s that it is there, with a comment that is no event.
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_stream_says_that_it_is_there() {
+        let (app, caller) = watched().await;
+        let request = Request::get("/events").body(Body::empty()).unwrap();
+        let response = follow(&app, &caller, Source::All, &Which::default(), request.headers()).unwrap();
+        let (mut body, begun) = (response.into_body(), Instant::now());
+        let mut told = async || {
+            let frame = timeout(10 * ALIVE_EVERY, body.frame()).await.expect("it says that it is there");
+            frame.unwrap().unwrap().into_data().unwrap()
+        };
+        for count in 1..=3 {
+            let comment = told().await;
+            assert_eq!((&comment[..], begun.elapsed()), (&b":\n\n"[..], count * ALIVE_EVERY));
+        }
+        // An event is told at once, and the next comment comes 15 s after it.
+        tokio::time::sleep(ALIVE_EVERY / 2).await;
+        let _session = app.engine.session("s");
+        let event = told().await;
+        assert!(event.starts_with(b"id: "), "{event:?}");
+        let comment = told().await;
+        assert_eq!((&comment[..], begun.elapsed()), (&b":\n\n"[..], ALIVE_EVERY / 2 + 4 * ALIVE_EVERY));
+    }
+}

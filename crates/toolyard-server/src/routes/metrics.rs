@@ -13,7 +13,7 @@ use axum::{
 };
 use serde_json::json;
 use std::fmt::Write as _;
-use toolyard::{BreakerOf, BreakerStatus};
+use toolyard::{BreakerOf, BreakerState, BreakerStatus};
 
 /// Gauges of the engine and the server in the text format of Prometheus.
 #[utoipa::path(get, path = "/metrics", tag = "operator",
@@ -33,6 +33,17 @@ pub(super) async fn metrics(State(app): State<App>, caller: Caller) -> Result<Re
         "Streams of events that are open.",
         [(String::new(), app.streams.count() as u64)],
     );
+    let (kept, forgotten) = app.answered.counts();
+    text.gauge(
+        "toolyard_idempotency_answers",
+        "Answers to requests with an Idempotency-Key that are kept.",
+        [(String::new(), kept)],
+    );
+    text.counter(
+        "toolyard_idempotency_answers_forgotten_total",
+        "Those that are kept no longer: a repeat is done again.",
+        [(String::new(), forgotten)],
+    );
     let pools = |value: fn(&toolyard::PoolStatus) -> usize| {
         let sample =
             move |pool: &toolyard::PoolStatus| (label("class", &json!(pool.class)), value(pool) as u64);
@@ -46,8 +57,8 @@ pub(super) async fn metrics(State(app): State<App>, caller: Caller) -> Result<Re
         "Handlers that wait for calls of their own.",
         [(String::new(), engine.parked as u64)],
     );
-    let open =
-        |breaker: &BreakerStatus| (of(&breaker.of), u64::from(json!(breaker.state) != json!("closed")));
+    let passes = |state: BreakerState| matches!(state, BreakerState::Closed | BreakerState::ForcedClosed);
+    let open = |breaker: &BreakerStatus| (of(&breaker.of), u64::from(!passes(breaker.state)));
     text.gauge("toolyard_breaker_open", "Whether a breaker is not closed.", engine.breakers.iter().map(open));
     if let Some(told) = &app.told {
         let told = told.all().map(|(outcome, count)| (label("outcome", &json!(outcome)), count));

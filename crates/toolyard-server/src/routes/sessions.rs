@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 use toolyard::{Capabilities, Confirmations, SessionId, SessionOptions};
 use utoipa::{IntoParams, ToSchema};
 
-/// How many sessions a page of the list has.
-const PAGE: usize = 100;
+/// How many a page of a list has (HT-12).
+pub(super) const PAGE: usize = 100;
 
 /// A session to open.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -95,7 +95,7 @@ pub(super) struct Sessions {
 #[derive(Debug, Deserialize, IntoParams)]
 pub(super) struct Paging {
     /// Where to go on: `next` of the page before.
-    cursor: Option<String>,
+    pub(super) cursor: Option<String>,
 }
 
 /// Open a session.

@@ -81,8 +81,11 @@ pub(super) async fn stream(
     let place = app.streams.open(&caller.0)?;
     // The connection goes on as the socket's.
     let held = parts.extensions.remove::<Held>();
+    // A message arrives in frames, each of which is collected first; the buffer is there from the beginning.
     Ok(upgrade
         .max_message_size(MESSAGE_BYTES_MAX)
+        .max_frame_size(MESSAGE_BYTES_MAX)
+        .read_buffer_size(MESSAGE_BYTES_MAX)
         .on_upgrade(move |socket| follow(app, socket, (place, held, caller), source, from, kinds))
         .into_response())
 }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     app::App,
-    book::{Phase, Served, ServedTurn},
+    book::{Phase, Room, Served, ServedTurn},
     problem::Problem,
 };
 use axum::{
@@ -41,25 +41,25 @@ const EVENTS_MAX: usize = 64;
 /// Starts a turn whose calls are still being written, and answers with what happens to it.
 pub(super) fn start(
     app: App,
-    served: Arc<Served>,
+    (served, room): (Arc<Served>, Room),
     agent: Session,
     (body, gone): (Body, CancellationToken),
     from: Option<Format>,
     to: Option<Format>,
-) -> Result<Response, Problem> {
+) -> Response {
     let engine_turn = Arc::new(agent.turn());
     let batch = engine_turn.open_batch();
     let path = agent.agent().as_str().to_owned();
     let format = from.unwrap_or(Format::Neutral);
     let turn = Arc::new(ServedTurn::new(engine_turn, path, Phase::Streaming, format, 0));
-    served.turns.add(turn.clone());
+    served.turns.add(room, turn.clone());
     let (tell, told) = mpsc::channel(EVENTS_MAX);
     let streamed = Streamed { app, served, agent, turn, to, tell, gone: gone.clone() };
     // In a task of its own: what has come runs on when its sender goes away (HT-2).
     tokio::spawn(streamed.run(batch, body, from));
     let events = stream::unfold(told, |mut told| async move { told.recv().await.map(|event| (event, told)) });
     let events = events.map(Ok::<_, Infallible>).take_until(gone.cancelled_owned());
-    Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response())
+    Sse::new(events).keep_alive(KeepAlive::default()).into_response()
 }
 
 struct Streamed {
@@ -92,7 +92,7 @@ impl Streamed {
                 self.tell("results", &shown).await;
             }
             Err(why) => {
-                self.turn.moves(&[Phase::Streaming], Phase::Broken);
+                self.served.has_broken(&self.turn);
                 self.tell("broken", &json!({"turn": number, "why": why})).await;
                 // What has come runs on, and its results are there when the response is sent whole.
                 batch.finish().await;
@@ -111,6 +111,7 @@ impl Streamed {
             let next = tokio::select! {
                 biased;
                 () = self.gone.cancelled() => return Err("its sender is not admitted any more".to_owned()),
+                () = self.served.until_closing() => return Err("its session is closing".to_owned()),
                 next = timeout(SILENCE_MAX, data.next()) => next,
             };
             let next = next.map_err(|_| format!("nothing came for {} s", SILENCE_MAX.as_secs()))?;

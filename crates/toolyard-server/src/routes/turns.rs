@@ -10,7 +10,7 @@ use super::{
 use crate::{
     access::{Caller, Scope},
     app::App,
-    book::{Find, Phase, Served, ServedTurn},
+    book::{Find, Phase, Room, Served, ServedTurn},
     http::{PathOf, QueryOf},
     problem::Problem,
 };
@@ -80,9 +80,10 @@ pub(super) async fn start(
     app.starts()?;
     let served = app.own_session(&caller, &id)?;
     let agent = served.agent(of.agent.as_deref())?;
-    if !served.turns.has_room() {
-        return Err(Problem::too_many("this session has too many open turns: wait for some to end"));
-    }
+    let room = served
+        .turns
+        .room()
+        .ok_or_else(|| Problem::too_many("this session has too many open turns: wait for some to end"))?;
     let (from, to) = (start.format()?, shown.format()?);
     let after = start.after.map(|number| find(&served, number)).transpose()?;
     let (Parts { headers, .. }, body) = request.into_parts();
@@ -90,11 +91,11 @@ pub(super) async fn start(
     if is_stream(&headers) {
         start.alone("a streamed response")?;
         let gone = caller.0.gone.clone();
-        return streamed::start(app, served, agent, (body, gone), from, to);
+        return Ok(streamed::start(app, (served, room), agent, (body, gone), from, to));
     }
     let body = app.bodies.read(body).await?;
     let message = read(&body, from, &agent)?;
-    let (turn, running) = run(&served, &agent, message, after);
+    let (turn, running) = run(&served, room, &agent, message, after);
     let guard = start.cancel_on_disconnect.unwrap_or(false).then(|| CancelOnDrop(Some(turn.clone())));
     let within = preferred(&headers);
     match within.or(shown.waits()) {
@@ -150,6 +151,7 @@ pub(super) fn with_own_names(message: Message, agent: &Session) -> Message {
 /// A turn, and what runs it, which goes on whether or not anybody waits for it (HT-2).
 fn run(
     served: &Arc<Served>,
+    room: Room,
     agent: &Session,
     message: Message,
     after: Option<Arc<ServedTurn>>,
@@ -158,7 +160,7 @@ fn run(
     let path = agent.agent().as_str().to_owned();
     let (format, calls) = (message.format(), message.calls().len());
     let turn = Arc::new(ServedTurn::new(engine_turn.clone(), path, Phase::Running, format, calls));
-    served.turns.add(turn.clone());
+    served.turns.add(room, turn.clone());
     let (running, served) = (turn.clone(), served.clone());
     let running = GoesOn::new(async move {
         if let Some(after) = after {

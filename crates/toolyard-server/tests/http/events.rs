@@ -1,6 +1,9 @@
 //! The stream of events, and how it is resumed.
 
-use crate::yard::{APPROVER, CALLER, OPERATOR, Yard, call};
+use crate::{
+    sockets::Socket,
+    yard::{APPROVER, CALLER, Yard, call},
+};
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
 
@@ -24,7 +27,11 @@ impl Events {
         if let Some(after) = after {
             request = request.header("last-event-id", after);
         }
-        let response = request.send().await.unwrap();
+        Self::of(request.send().await.unwrap())
+    }
+
+    /// Reads on from an answer that is a stream.
+    pub(crate) fn of(response: Response) -> Self {
         assert_eq!(response.status(), 200);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         Self { response, text: String::new() }
@@ -37,7 +44,8 @@ impl Events {
                 self.text = rest;
                 let field =
                     |name: &str| block.lines().find_map(|line| line.strip_prefix(name)).map(str::trim_start);
-                let Some(data) = field("data:") else { continue };
+                // A comment has no data; what an MCP client may resume from has none of its own.
+                let Some(data) = field("data:").filter(|data| !data.is_empty()) else { continue };
                 let data = serde_json::from_str(data).unwrap();
                 let (kind, id) = (field("event:").unwrap_or("message"), field("id:").unwrap_or_default());
                 return Some(Sent { kind: kind.to_owned(), id: id.to_owned(), data });
@@ -115,39 +123,6 @@ async fn a_reader_that_has_missed_something_is_told() {
     yard.close().await;
 }
 
-/// HT-9, HT-10: a ticket opens one WebSocket, which tells the same events; streams of a token are bounded.
-#[tokio::test]
-async fn a_ticket_opens_one_socket() {
-    let yard = Yard::bounded(|bounds| bounds.streams_max = 1).await;
-    yard.session("a").await;
-    let _open = Events::open(&yard, OPERATOR, "/events", None).await;
-    assert_eq!(yard.get(OPERATOR, "/events").await.problem(429), "too_many");
-    let ticket =
-        yard.post(APPROVER, "/tickets", json!({})).await.with(201)["ticket"].as_str().unwrap().to_owned();
-    let plain = yard.get(APPROVER, &format!("/stream?ticket={ticket}")).await;
-    assert_eq!(plain.problem(426), "no_websocket");
-    let socket = |ticket: String| {
-        let request = yard.client.get(format!("http://{}/stream?ticket={ticket}&after=0", yard.address));
-        let request = request.header("connection", "upgrade").header("upgrade", "websocket");
-        request
-            .header("sec-websocket-version", "13")
-            .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==")
-            .send()
-    };
-    let opened = socket(ticket.clone()).await.unwrap();
-    assert_eq!(opened.status(), 101);
-    let mut upgraded = opened.upgrade().await.unwrap();
-    let mut head = [0; 4];
-    tokio::io::AsyncReadExt::read_exact(&mut upgraded, &mut head).await.unwrap();
-    assert_eq!((head[0], head[1]), (0x81, 126), "a text of more than 125 bytes");
-    let mut text = vec![0; usize::from(u16::from_be_bytes([head[2], head[3]]))];
-    tokio::io::AsyncReadExt::read_exact(&mut upgraded, &mut text).await.unwrap();
-    let message: Value = serde_json::from_slice(&text).unwrap();
-    assert_eq!(message["event"]["event"], "session.opened", "{message}");
-    assert_eq!(socket(ticket).await.unwrap().status(), 401);
-    yard.close().await;
-}
-
 /// SM-9, HT-10: of a session's events the latest are kept; whoever comes back too late is told from where it goes on.
 #[tokio::test]
 async fn a_reader_that_is_too_late_is_told() {
@@ -168,5 +143,31 @@ async fn a_reader_that_is_too_late_is_told() {
     let position = |cursor: &str| cursor.rsplit_once('.').unwrap().1.parse::<u64>().unwrap();
     let next = late.next().await.unwrap();
     assert!(position(&next.id) > position(&from) && position(&from) > position(&cursor));
+    let mut socket = Socket::open(&yard, CALLER, &format!("&session=a&after={cursor}")).await;
+    assert_eq!(socket.next().await.unwrap(), json!({"reset": {"from": from}}));
+    assert_eq!(socket.next().await.unwrap()["id"], next.id);
+    yard.close().await;
+}
+
+/// HT-10: a long text of an event is cut, and says how much is missing; the result has all of it.
+#[tokio::test]
+async fn long_texts_of_events_are_cut() {
+    use toolyard::{ToolContext, ToolError, ToolSpec, tool_fn};
+    let fails = tool_fn(ToolSpec::read("fails"), |_: Value, cx: ToolContext| async move {
+        cx.emit(&"o".repeat(100 << 10));
+        Err::<Value, _>(ToolError::execution("m".repeat(100 << 10)))
+    });
+    let yard = Yard::over(|builder| builder.tool(fails), |options| options).await;
+    yard.session("a").await;
+    let outcome = yard.post(CALLER, "/sessions/a/calls", call("1", "fails", json!({}))).await.with(200);
+    assert!(outcome["error"]["message"].as_str().unwrap().contains(&"m".repeat(100 << 10)));
+    let path = "/sessions/a/events?after=0&kinds=tool.output_delta,tool.failed";
+    let mut events = Events::open(&yard, CALLER, path, None).await;
+    for member in ["text", "message"] {
+        let event = events.next().await.unwrap().data;
+        let text = event[member].as_str().unwrap_or_else(|| panic!("{event}"));
+        assert!(text.len() < (64 << 10) + 40, "{member}: {}", text.len());
+        assert!(text.ends_with(" bytes more]"), "{member}: {}", &text[text.len() - 60..]);
+    }
     yard.close().await;
 }

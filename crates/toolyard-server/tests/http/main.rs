@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 
 mod access;
+mod at_once;
 mod bounds;
 mod confirmations;
 mod events;
@@ -10,8 +11,10 @@ mod idempotency;
 mod mcp;
 mod notify;
 mod operator;
+mod pages;
 mod reload;
 mod sessions;
+mod sockets;
 mod streams;
 #[cfg(feature = "https")]
 mod tls;

@@ -1,6 +1,6 @@
 //! What an operator sees and changes.
 
-use crate::yard::{APPROVER, CALLER, OPERATOR, Yard, call};
+use crate::yard::{APPROVER, CALLER, OPERATOR, SECOND, Yard, call};
 use reqwest::Method;
 use serde_json::{Value, json};
 use toolyard_server::{Scope, SecretHash, Token};
@@ -28,6 +28,26 @@ async fn a_pool_is_changed() {
     yard.close().await;
 }
 
+/// HT-6: pools and breakers are an operator's: whoever calls, approves or observes changes nothing.
+#[tokio::test]
+async fn only_an_operator_changes_pools_and_breakers() {
+    let yard = Yard::open().await;
+    let before = yard.get(OPERATOR, "/status").await.with(200);
+    for secret in [CALLER, APPROVER, SECOND] {
+        for change in [json!({"width": 9}), json!({"paused": true})] {
+            let patch = yard.request(secret, Method::PATCH, "/pools/read").json(&change);
+            assert_eq!(yard.sent(patch).await.problem(403), "scope_missing", "{change}");
+        }
+        for action in ["open", "close", "reset"] {
+            let refused = yard.post(secret, &format!("/breakers/gate/{action}"), Value::Null).await;
+            assert_eq!(refused.problem(403), "scope_missing", "{action}");
+        }
+    }
+    let after = yard.get(OPERATOR, "/status").await.with(200);
+    assert_eq!((&before["pools"], &before["breakers"]), (&after["pools"], &after["breakers"]));
+    yard.close().await;
+}
+
 /// CB-10: a breaker is opened and closed by hand.
 #[tokio::test]
 async fn a_breaker_is_set() {
@@ -40,10 +60,16 @@ async fn a_breaker_is_set() {
     yard.gate.add_permits(2);
     assert_eq!(code().await, Value::Null);
     let set = async |path: &str| yard.post(OPERATOR, path, Value::Null).await;
+    let is_open = async || {
+        let metrics = yard.get(OPERATOR, "/metrics").await.with(200);
+        metrics.as_str().unwrap().contains("toolyard_breaker_open{tool=\"gate\"} 1")
+    };
     assert_eq!(set("/breakers/gate/open").await.status, 204);
     assert_eq!(code().await, "circuit_open");
+    assert!(is_open().await);
     assert_eq!(set("/breakers/gate/close").await.status, 204);
     assert_eq!(code().await, Value::Null);
+    assert!(!is_open().await, "one that is forced closed lets calls pass");
     for missing in ["/breakers/nobody/open", "/breakers/gate/toggle", "/breakers/cloud/open?of=sandbox"] {
         assert_eq!(set(missing).await.problem(404), "not_found", "{missing}");
     }
@@ -60,7 +86,13 @@ async fn metrics_count_what_is_open() {
     yard.question("a").await;
     let metrics = yard.get(OPERATOR, "/metrics").await.with(200);
     let metrics = metrics.as_str().unwrap();
-    for line in ["toolyard_sessions 1", "toolyard_questions 1", "toolyard_streams 0"] {
+    for line in [
+        "toolyard_sessions 1",
+        "toolyard_questions 1",
+        "toolyard_streams 0",
+        "toolyard_idempotency_answers 0",
+        "toolyard_idempotency_answers_forgotten_total 0",
+    ] {
         assert!(metrics.lines().any(|counted| counted == line), "{line}\n{metrics}");
     }
     yard.close().await;
