@@ -1,0 +1,363 @@
+// Agents that are written with toolyard-agent.mjs: under the real program, and against a scripted peer.
+//
+// TOOLYARD names the program; without it the first kind is skipped, and fails where CI is `true`. What a supervisor does
+// rarely, such as half a line or an end in the middle of a call, a scripted peer does over two streams.
+
+import assert from "node:assert/strict";
+import { PassThrough } from "node:stream";
+import test from "node:test";
+import {
+  connect, Disconnected, FsDenied, IN_FLIGHT_MAX, InvalidArgs, LINE_MAX, PermissionDenied, ProtocolError, Shutdown, ToolError,
+  ToolFailed, ToolNotFound,
+} from "./toolyard-agent.mjs";
+
+const WELCOME = {
+  op: "welcome",
+  protocol: 1,
+  agent: "root/writer",
+  input: { task: "x" },
+  tools: [{ name: "Read", description: "Reads.", input_schema: { type: "object" }, side_effects: "read" }],
+};
+
+/** The other end of a channel, which does what its script says. */
+class Peer {
+  input = new PassThrough();
+  output = new PassThrough();
+  #lines = this.#read();
+
+  async *#read() {
+    let rest = "";
+    for await (const piece of this.output) {
+      const lines = (rest + piece).split("\n");
+      rest = lines.pop();
+      yield* lines;
+    }
+  }
+
+  async read() {
+    return JSON.parse((await this.#lines.next()).value);
+  }
+
+  async readMany(count) {
+    const messages = [];
+    while (messages.length < count) messages.push(await this.read());
+    return messages;
+  }
+
+  send(message) {
+    this.input.write(`${JSON.stringify(message)}\n`);
+  }
+
+  answer({ tool_call_id, args }, result = args, more = {}) {
+    this.send({ op: "tool_response", tool_call_id, ok: true, result, ...more });
+  }
+
+  deny({ tool_call_id }, error, message = "no", more = {}) {
+    this.send({ op: "tool_response", tool_call_id, ok: false, error, message, ...more });
+  }
+
+  delta({ tool_call_id }, text) {
+    this.send({ op: "tool_delta", tool_call_id, text });
+  }
+}
+
+/** An agent that was welcomed by a peer, which then does what the script says, and `said`: what the script returns. */
+async function supervised(t, script, options = {}) {
+  const peer = new Peer();
+  const { input, output } = peer;
+  const said = peer.read().then(async () => {
+    peer.send(WELCOME);
+    const value = await script(peer);
+    input.end();
+    return value;
+  });
+  t.after(() => said);
+  return { agent: await connect({ input, output, ...options }), said };
+}
+
+/** What a promise rejects with. */
+const reason = (promise) => promise.then(() => assert.fail("it has not failed"), (error) => error);
+
+test("the welcome tells who the agent is", async (t) => {
+  const { agent } = await supervised(t, () => {});
+  assert.equal(agent.name, "root/writer");
+  assert.deepEqual(agent.input, { task: "x" });
+  assert.deepEqual([...agent.tools.keys()], ["Read"]);
+  assert.equal(agent.tools.get("Read").side_effects, "read");
+});
+
+test("a call gives its result and its meta", async (t) => {
+  const { agent, said } = await supervised(t, async (peer) => {
+    const call = await peer.read();
+    peer.answer(call, { content: "milk" }, { meta: { attempts: 2 } });
+    return call;
+  });
+  const call = agent.tools.call("Read", { path: "/a" }, { meta: { timeout_ms: 5 } });
+  assert.deepEqual(await call, { content: "milk" });
+  assert.deepEqual(call.meta, { attempts: 2 });
+  const sent = { op: "tool_call", tool_call_id: call.id, tool: "Read", args: { path: "/a" }, meta: { timeout_ms: 5 } };
+  assert.deepEqual(await said, sent);
+});
+
+test("each word for a failure has its class", async (t) => {
+  const words = {
+    tool_not_found: ToolNotFound,
+    permission_denied: PermissionDenied,
+    fs_denied: FsDenied,
+    invalid_args: InvalidArgs,
+    tool_failed: ToolFailed,
+    a_later_word: ToolError,
+  };
+  const meta = { code: "timeout", outcome: "unknown", retryable: true, retry_after_ms: 7, attempts: 3 };
+  const { agent } = await supervised(t, async (peer) => {
+    for (const word of Object.keys(words)) peer.deny(await peer.read(), word, `told by ${word}`, { meta });
+  });
+  for (const [word, kind] of Object.entries(words)) {
+    const error = await reason(agent.tools.call("Read"));
+    assert.equal(error.constructor, kind);
+    assert.equal(error.name, kind.name);
+    assert.equal(error.slug, word);
+    assert.equal(error.message, `told by ${word}`);
+    assert.deepEqual([error.code, error.outcome, error.retryable, error.retryAfterMs], ["timeout", "unknown", true, 7]);
+    assert.match(error.stack, /toolyard-agent\.test\.mjs/, "it tells who has called");
+  }
+});
+
+test("a batch is in the order of its calls, whatever the order of answers", async (t) => {
+  const { agent } = await supervised(t, async (peer) => {
+    for (let round = 0; round < 2; round += 1) {
+      const [first, second, third] = await peer.readMany(3);
+      peer.answer(third);
+      peer.deny(second, "fs_denied");
+      peer.answer(first);
+    }
+  });
+  const batch = [["Read", { n: 1 }], ["Read", { n: 2 }], ["Read", { n: 3 }, { meta: { timeout_ms: 1 } }]];
+  const [one, two, three] = await agent.tools.batch(batch);
+  assert.deepEqual([one, three], [{ n: 1 }, { n: 3 }]);
+  assert.ok(two instanceof FsDenied);
+  await assert.rejects(agent.tools.batch(batch, { throws: true }), FsDenied);
+});
+
+test("all calls are sent before the first answer is read, and one more waits for an answer", async (t) => {
+  const { agent } = await supervised(t, async (peer) => {
+    const calls = await peer.readMany(IN_FLIGHT_MAX);
+    peer.answer(calls.pop());
+    calls.push(await peer.read());
+    for (const call of calls) peer.answer(call);
+  });
+  const calls = Array.from({ length: IN_FLIGHT_MAX + 1 }, (_, n) => ["Echo", { n, text: "x".repeat(2_000) }]);
+  const results = await agent.tools.batch(calls);
+  assert.deepEqual(results.map(({ n }) => n), calls.map((_, n) => n));
+});
+
+test("lines may come in pieces and end in other ways", async (t) => {
+  const { agent } = await supervised(t, async (peer) => {
+    const { tool_call_id } = await peer.read();
+    const answer = JSON.stringify({ op: "tool_response", tool_call_id, ok: true, result: { text: "é".repeat(9) } });
+    for (const byte of Buffer.from(`\n\r\n${answer}\r\n`)) peer.input.write(Buffer.from([byte]));
+    const both = (await peer.readMany(2)).map((one) => JSON.stringify({ op: "tool_response", tool_call_id: one.tool_call_id, ok: true }));
+    peer.input.write(`${both.join("\n")}\n{"op":"tool_resp`);
+  });
+  assert.deepEqual(await agent.tools.call("Echo"), { text: "é".repeat(9) });
+  assert.deepEqual(await agent.tools.batch([["Echo"], ["Echo"]]), [{}, {}]);
+});
+
+test("what a later supervisor may say, and an answer to no call, change nothing", async (t) => {
+  const told = t.mock.method(process.stderr, "write", () => true);
+  const { agent } = await supervised(t, async (peer) => {
+    const call = await peer.read();
+    peer.send({ op: "news", text: "…" });
+    peer.answer({ tool_call_id: "nobody", args: {} });
+    peer.answer(call, { a: 1 }, { more: 1 });
+  });
+  assert.deepEqual(await agent.tools.call("Echo"), { a: 1 });
+  assert.match(told.mock.calls[0].arguments[0], /nobody/);
+});
+
+test("a refused line ends its call", async (t) => {
+  const { agent } = await supervised(t, async (peer) => {
+    const { tool_call_id } = await peer.read();
+    peer.send({ op: "error", message: "no such field", line: 2, tool_call_id });
+    await peer.read();
+    peer.send({ op: "error", message: "no JSON", line: 3 });
+    peer.answer(await peer.read());
+  });
+  for (const line of [2, 3]) {
+    const error = await reason(agent.tools.call("Echo", {}, { meta: { wrong: 1 } }));
+    assert.ok(error instanceof ProtocolError);
+    assert.equal(error.line, line);
+  }
+  assert.deepEqual(await agent.tools.call("Echo", { a: 1 }), { a: 1 });
+});
+
+test("a refused cancel does not end its call, and a cancel is sent once", async (t) => {
+  t.mock.method(process.stderr, "write", () => true);
+  const { agent, said } = await supervised(t, async (peer) => {
+    const [call, cancel, turnEnd] = await peer.readMany(3);
+    peer.send({ op: "error", message: "no", line: 3, tool_call_id: call.tool_call_id });
+    peer.answer(call);
+    return [cancel, turnEnd];
+  });
+  const call = agent.tools.call("Echo", { a: 1 });
+  call.cancel();
+  call.cancel();
+  await agent.turnEnd();
+  assert.deepEqual(await call, { a: 1 });
+  assert.deepEqual(await said, [{ op: "cancel", tool_call_id: call.id }, { op: "turn_end" }]);
+});
+
+test("a supervisor that does not welcome is an error", async () => {
+  const refusing = new Peer();
+  const refused = connect(refusing);
+  await refusing.read();
+  refusing.send({ op: "error", message: "protocol 1 is not known", line: 1 });
+  await assert.rejects(refused, /protocol 1 is not known/);
+  const closing = new Peer();
+  const closed = connect(closing);
+  closing.input.end();
+  await assert.rejects(closed, Disconnected);
+});
+
+test("the end of input reaches everyone who waits", async (t) => {
+  const { agent } = await supervised(t, (peer) => peer.readMany(3));
+  const errors = await Promise.all([1, 2, 3].map(() => reason(agent.tools.call("Echo"))));
+  assert.deepEqual(errors.map(({ name }) => name), ["Disconnected", "Disconnected", "Disconnected"]);
+  await assert.rejects(agent.tools.call("Echo"), Disconnected);
+  await assert.rejects(agent.tools.batch([["Echo"]]), Disconnected);
+  await assert.rejects(agent.turnEnd(), Disconnected);
+});
+
+test("a shutdown answers what runs and refuses what follows", async (t) => {
+  const { agent } = await supervised(t, async (peer) => {
+    const [first, second] = await peer.readMany(2);
+    peer.send({ op: "shutdown", grace_ms: 3_000 });
+    peer.deny(first, "tool_failed", "stopped", { meta: { code: "cancelled" } });
+    peer.send({ op: "error", message: "stopping", line: 3, tool_call_id: second.tool_call_id });
+    // And one that is never answered.
+    await peer.read();
+  });
+  const [first, second, third] = [1, 2, 3].map(() => reason(agent.tools.call("Echo")));
+  assert.equal((await first).code, "cancelled");
+  assert.ok((await second) instanceof Shutdown);
+  assert.ok((await third) instanceof Shutdown);
+  assert.equal((await reason(agent.tools.call("Echo"))).graceMs, 3_000);
+  assert.equal(agent.stopping.graceMs, 3_000);
+});
+
+test("a line that is none of the protocol ends all calls", async (t) => {
+  for (const line of ["what?", "[1]", '{"no":"op"}', Buffer.from([0xff])]) {
+    const { agent } = await supervised(t, async (peer) => {
+      await peer.read();
+      peer.input.write(Buffer.concat([Buffer.from(line), Buffer.from("\n")]));
+    });
+    const error = await reason(agent.tools.call("Echo"));
+    assert.ok(error instanceof ProtocolError);
+    assert.match(error.message, /none of the protocol/);
+  }
+});
+
+test("deltas come before the end, to a function or by iteration", async (t) => {
+  const { agent } = await supervised(t, async (peer) => {
+    for (let round = 0; round < 2; round += 1) {
+      const call = await peer.read();
+      peer.delta(call, "a");
+      peer.delta(call, "b");
+      peer.answer(call);
+    }
+    const call = await peer.read();
+    peer.delta(call, "a");
+    peer.deny(call, "tool_failed");
+    peer.delta(call, "late");
+  }, { deltas: true });
+  const texts = [];
+  await agent.tools.call("Build", {}, { onDelta: (text) => texts.push(text) });
+  assert.deepEqual(texts.splice(0), ["a", "b"]);
+  const call = agent.tools.call("Build");
+  for await (const text of call) texts.push(text);
+  assert.deepEqual([texts.splice(0), await call], [["a", "b"], {}]);
+  await assert.rejects(async () => {
+    for await (const text of agent.tools.call("Build")) texts.push(text);
+  }, ToolFailed);
+  assert.deepEqual(texts, ["a"]);
+});
+
+test("deltas have to be asked for", async (t) => {
+  const { agent } = await supervised(t, () => {});
+  await assert.rejects(agent.tools.call("Build", {}, { onDelta: () => {} }), /deltas: true/);
+});
+
+test("a signal cancels its call and rejects at once, and a function that throws does the same", async (t) => {
+  const { agent, said } = await supervised(t, async (peer) => {
+    const [first, cancelFirst] = await peer.readMany(2);
+    const second = await peer.read();
+    peer.delta(second, "a");
+    const cancelSecond = await peer.read();
+    peer.answer(first);
+    peer.answer(second);
+    peer.answer(await peer.read());
+    return [first, second].map(({ tool_call_id }, n) => tool_call_id === [cancelFirst, cancelSecond][n].tool_call_id);
+  }, { deltas: true });
+  const abort = new AbortController();
+  const aborted = reason(agent.tools.call("Build", {}, { signal: abort.signal }));
+  abort.abort(new Error("enough"));
+  assert.equal((await aborted).message, "enough");
+  await assert.rejects(agent.tools.call("Build", {}, { signal: abort.signal }), /enough/, "and is not sent at all");
+  const wrong = () => {
+    throw new Error("wrong");
+  };
+  await assert.rejects(agent.tools.call("Build", {}, { onDelta: wrong }), /wrong/);
+  assert.deepEqual(await agent.tools.call("Echo", { a: 1 }), { a: 1 });
+  assert.deepEqual(await said, [true, true]);
+});
+
+test("a call that was not sent yet is cancelled without the supervisor", async (t) => {
+  const { agent } = await supervised(t, async (peer) => {
+    for (const call of await peer.readMany(IN_FLIGHT_MAX)) peer.answer(call);
+  });
+  const sent = Array.from({ length: IN_FLIGHT_MAX }, () => agent.tools.call("Echo"));
+  const waits = agent.tools.call("Echo");
+  waits.cancel();
+  const { code, outcome } = await reason(waits);
+  assert.deepEqual([code, outcome], ["cancelled", "not_started"]);
+  await Promise.all(sent);
+});
+
+test("after names the calls that have not been answered", async (t) => {
+  const { agent, said } = await supervised(t, async (peer) => {
+    peer.answer(await peer.read());
+    const calls = await peer.readMany(4);
+    for (const call of calls) peer.answer(call);
+    return calls.map(({ after = "none" }) => after);
+  });
+  const done = agent.tools.call("Echo");
+  await done;
+  const one = agent.tools.call("Echo");
+  await Promise.all([
+    one,
+    agent.tools.call("Echo", {}, { after: [done, one, "mine"] }),
+    agent.tools.call("Echo", { after: "an argument" }, { after: [] }),
+    agent.tools.call("Echo"),
+  ]);
+  assert.deepEqual(await said, ["none", [one.id, "mine"], [], "none"]);
+});
+
+test("after bye nothing is sent, and what was sent is answered", async (t) => {
+  const { agent, said } = await supervised(t, async (peer) => {
+    const [call, bye] = await peer.readMany(2);
+    peer.answer(call);
+    return bye;
+  });
+  const call = agent.tools.call("Echo", { a: 1 });
+  await agent.bye(null);
+  await assert.rejects(agent.tools.call("Echo"), /has said bye/);
+  assert.deepEqual(await call, { a: 1 });
+  assert.deepEqual(await said, { op: "bye", result: null });
+});
+
+test("what makes no line is not sent", async (t) => {
+  const { agent } = await supervised(t, async (peer) => peer.answer(await peer.read()));
+  await assert.rejects(agent.tools.call("Echo", { n: 1n }), TypeError);
+  await assert.rejects(agent.tools.call("Echo", { text: "x".repeat(LINE_MAX) }), RangeError);
+  assert.deepEqual(await agent.tools.call("Echo", { a: 1 }), { a: 1 });
+});
