@@ -9,13 +9,22 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import textwrap
 import threading
 import unittest
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import toolyard_agent
 from toolyard_agent import Disconnected, FsDenied, ProtocolError, Shutdown, ToolError, ToolFailed, ToolNotFound
+
+HERE = Path(__file__).resolve().parent
 
 WELCOME = {
     "op": "welcome",
@@ -502,6 +511,10 @@ class Threads(unittest.TestCase):
 class Tasks(unittest.IsolatedAsyncioTestCase):
     """The agent for asyncio, against a scripted peer."""
 
+    async def asyncSetUp(self) -> None:
+        # These tests run in the debug mode of asyncio, which would tell of each slow step.
+        asyncio.get_running_loop().slow_callback_duration = 60
+
     def connect(self, script: Script, **options: Any) -> Any:
         def welcoming(peer: Peer) -> Any:
             peer.welcome()
@@ -658,6 +671,338 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
             async with self.connect(lambda peer: peer.read_all()):
                 raise ZeroDivisionError
         self.assertEqual(self.said(), [])
+
+
+class OnDescriptorThree(unittest.TestCase):
+    """An agent as a process of its own, whose channel is a socket, against a scripted peer."""
+
+    def check(self, source: str) -> None:
+        ours, theirs = socket.socketpair()
+        # As an event loop of a supervisor may leave it.
+        theirs.setblocking(False)
+        with ours, theirs, tempfile.TemporaryFile() as printed:
+            begin = f"import sys; sys.path.insert(0, {str(HERE)!r})\n"
+            # The shell moves the socket to descriptor 3, where a test of its own has other files.
+            command = ["sh", "-c", f'exec 3<&{theirs.fileno()} "$@"', "sh", sys.executable, "-B", "-W", "error", "-c"]
+            agent = subprocess.Popen(
+                [*command, begin + textwrap.dedent(source)],
+                pass_fds=[theirs.fileno()],
+                stdout=printed,
+                env={**os.environ, "TOOLYARD_CHANNEL": "fd3"},
+            )
+            theirs.close()
+            with agent, ours.makefile("rwb") as channel:
+                self.assertEqual(json.loads(channel.readline())["op"], "hello")
+                channel.write(json.dumps(WELCOME).encode() + b"\n")
+                channel.flush()
+                calls = [json.loads(channel.readline()) for _ in range(200)]
+                for call in calls:
+                    answer = {
+                        "op": "tool_response",
+                        "tool_call_id": call["tool_call_id"],
+                        "ok": True,
+                        "result": call["args"],
+                    }
+                    channel.write(json.dumps(answer).encode() + b"\n")
+                channel.flush()
+                self.assertEqual(json.loads(channel.readline()), {"op": "bye", "result": 200})
+                ours.shutdown(socket.SHUT_WR)
+            printed.seek(0)
+            self.assertEqual((agent.returncode, printed.read()), (0, b"printed\n"))
+
+    def test_threads(self) -> None:
+        self.check("""
+            import toolyard_agent
+
+            with toolyard_agent.connect() as agent:
+                print("printed")
+                agent.bye(len(agent.tools.batch([("Echo", {"text": "x" * 5_000})] * 200, raise_errors=True)))
+        """)
+
+    def test_tasks(self) -> None:
+        self.check("""
+            import asyncio
+            import toolyard_agent
+
+            async def main():
+                async with toolyard_agent.aconnect() as agent:
+                    print("printed")
+                    calls = [agent.call("Echo", text="x" * 5_000) for _ in range(200)]
+                    await agent.bye(len(await asyncio.gather(*calls)))
+
+            asyncio.run(main())
+        """)
+
+
+PROGRAM = os.environ.get("TOOLYARD")
+
+
+class Supervised(unittest.TestCase):
+    """Agents under the real program. What an agent tells is the result of its bye, which stands in the report."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        if PROGRAM is None:
+            if os.environ.get("CI") == "true":
+                raise AssertionError("TOOLYARD has to name the program `toolyard`")
+            raise unittest.SkipTest("TOOLYARD does not name the program `toolyard`")
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name).resolve()
+        self.data = self.folder / "data"
+        self.data.mkdir()
+
+    def start(self, source: str, *options: str, tools: str = "Echo,Read,Write") -> subprocess.Popen[str]:
+        """Starts an agent of this source, in which `data` is the folder that its calls may use."""
+        begin = f"import sys; sys.path.insert(0, {str(HERE)!r}); data = {str(self.data)!r}\n"
+        agent = self.folder / "agent.py"
+        agent.write_text(begin + textwrap.dedent(source))
+        may = ["--tools", tools, "--fs", f"rw:{self.data}", "--read", str(HERE), "--read", sys.base_prefix]
+        command = [str(PROGRAM), "supervise", "--report", "json", *may, *options]
+        return subprocess.Popen(
+            [*command, "--", sys.executable, "-B", "-W", "error", str(agent)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "TOOLYARD_LOG": "toolyard_agents=info"},
+            text=True,
+            cwd=self.folder,
+        )
+
+    def run_agent(self, source: str, *options: str, **more: Any) -> tuple[dict[str, Any], str]:
+        """The report on an agent that has ended well, and the log."""
+        with self.start(source, *options, **more) as program:
+            _, log = program.communicate()
+        self.assertEqual(program.returncode, 0, log)
+        return self.report(log), log
+
+    def report(self, log: str) -> dict[str, Any]:
+        report = json.loads(next(line for line in reversed(log.splitlines()) if line.startswith("{")))
+        agent: dict[str, Any] = report["agents"][0]
+        return agent
+
+    def test_an_agent_reads_and_writes(self) -> None:
+        report, _ = self.run_agent(
+            """
+            import toolyard_agent
+
+            with toolyard_agent.connect() as agent:
+                path = data + "/notes.md"
+                size = agent.tools.call("Write", path=path, content="milk\\n")
+                read = agent.tools.call("Read", path=path)
+                agent.bye([agent.name, agent.input, sorted(agent.tools), size, read])
+            """,
+            "--input",
+            '{"task": 1}',
+        )
+        tools = ["Echo", "Read", "Write"]
+        self.assertEqual(
+            report["result"], ["root/agent", {"task": 1}, tools, {"size": 5}, {"content": "milk\n", "size": 5}]
+        )
+        self.assertEqual((report["end"], report["refused_lines"]), ("ended", 0))
+
+    def test_what_is_refused_is_an_exception_and_the_agent_goes_on(self) -> None:
+        report, _ = self.run_agent(
+            """
+            import toolyard_agent
+
+            calls = [
+                ("Nothing", {}), ("Write", {"path": data + "/a", "content": ""}), ("Read", {"path": "/etc/passwd"}),
+                ("Read", {"path": 1}), ("Read", {"path": data + "/none"}), ("Echo", {"text": "x"}),
+            ]
+            with toolyard_agent.connect() as agent:
+                told = []
+                for tool, args in calls:
+                    try:
+                        told.append(agent.call(tool, args))
+                    except toolyard_agent.ToolError as error:
+                        told.append([type(error).__name__, error.slug, error.code, error.outcome, error.retryable])
+                try:
+                    agent.call("Echo", text="x", meta={"timeout": 1})
+                except toolyard_agent.AgentError as error:
+                    told.append(type(error).__name__)
+                agent.bye(told)
+            """,
+            tools="Echo,Read",
+        )
+        self.assertEqual(
+            report["result"],
+            [
+                ["ToolNotFound", "tool_not_found", "not_found", "not_started", False],
+                ["PermissionDenied", "permission_denied", "permission_denied", "not_started", False],
+                ["FsDenied", "fs_denied", "fs_denied", "not_started", False],
+                ["InvalidArgs", "invalid_args", "invalid_input", "not_started", False],
+                ["ToolFailed", "tool_failed", "execution_error", "failed", False],
+                {"text": "x"},
+                "ProtocolError",
+            ],
+        )
+
+    def test_print_does_no_harm_nor_does_a_subprocess(self) -> None:
+        report, log = self.run_agent(
+            """
+            import os
+            import subprocess
+            import toolyard_agent
+
+            with toolyard_agent.connect() as agent:
+                print("printed")
+                print('{"op":"bye"}', flush=True)
+                os.write(1, b"written\\n")
+                taken = subprocess.run(["cat"], stdout=subprocess.PIPE).stdout.decode()
+                subprocess.run(["echo", "from a subprocess"])
+                agent.bye([taken, agent.call("Echo", text="x")])
+            """
+        )
+        self.assertEqual((report["result"], report["refused_lines"]), (["", {"text": "x"}], 0))
+        for text in ("printed", "written", "from a subprocess"):
+            self.assertIn(f'line="{text}"', log)
+
+    def test_more_calls_than_may_be_in_flight_are_answered_in_their_order(self) -> None:
+        report, _ = self.run_agent(
+            """
+            import toolyard_agent
+
+            with toolyard_agent.connect() as agent:
+                results = agent.tools.batch([("Echo", {"text": str(n) + "x" * 1_000}) for n in range(2_500)])
+                agent.bye([len(results), all(one["text"].startswith(f"{n}x") for n, one in enumerate(results))])
+            """
+        )
+        self.assertEqual(report["result"], [2_500, True])
+
+    def test_calls_have_the_effect_of_one_after_another(self) -> None:
+        report, _ = self.run_agent(
+            """
+            import toolyard_agent
+
+            with toolyard_agent.connect() as agent:
+                path = data + "/a"
+                write, read = ("Write", {"path": path, "content": "1"}), ("Read", {"path": path})
+                agent.tools.batch([write])
+                old, _, new = agent.tools.batch([read, ("Write", {"path": path, "content": "2"}), read])
+                agent.turn_end()
+                last = agent.tools.start("Write", path=path, content="3")
+                after = agent.tools.call("Read", path=path, after=[last])
+                agent.bye([old["content"], new["content"], after["content"]])
+            """
+        )
+        self.assertEqual(report["result"], ["1", "2", "3"])
+
+    def test_threads_and_tasks(self) -> None:
+        report, _ = self.run_agent(
+            """
+            import toolyard_agent
+            from concurrent.futures import ThreadPoolExecutor
+
+            with toolyard_agent.connect() as agent, ThreadPoolExecutor(8) as pool:
+                texts = [str(n) for n in range(200)]
+                results = pool.map(lambda text: agent.call("Echo", text=text)["text"], texts)
+                agent.bye(list(results) == texts)
+            """
+        )
+        self.assertEqual(report["result"], True)
+        report, _ = self.run_agent(
+            """
+            import asyncio
+            import toolyard_agent
+
+            async def main():
+                async with toolyard_agent.aconnect() as agent:
+                    print("printed")
+                    texts = [str(n) for n in range(1_500)]
+                    results = await asyncio.gather(*(agent.call("Echo", text=text) for text in texts))
+                    denied = (await agent.tools.batch([("Read", {"path": "/etc/passwd"})]))[0].slug
+                    await agent.bye([[one["text"] for one in results] == texts, denied])
+
+            asyncio.run(main())
+            """
+        )
+        self.assertEqual(report["result"], [True, "fs_denied"])
+
+    def test_a_key_runs_a_call_once(self) -> None:
+        report, _ = self.run_agent(
+            """
+            import toolyard_agent
+
+            with toolyard_agent.connect() as agent:
+                args = {"path": data + "/a", "content": "x"}
+                calls = [agent.tools.start("Write", args, meta={"idempotency_key": "k"}) for _ in range(2)]
+                for call in calls:
+                    call.result()
+                try:
+                    agent.call("Write", {**args, "content": "y"}, meta={"idempotency_key": "k"})
+                except toolyard_agent.InvalidArgs as error:
+                    agent.bye([call.meta["attempts"] for call in calls] + [error.code])
+            """
+        )
+        self.assertEqual(report["result"], [1, 1, "key_mismatch"])
+
+    def with_shell(self) -> tuple[str, ...]:
+        """A shell whose workspace is the folder that calls may use."""
+        (self.folder / "toolyard.toml").write_text('[builtin]\nenable = ["shell"]\n')
+        return "toolyard.toml", "--workspace", str(self.data)
+
+    def test_output_comes_before_the_end_and_a_cancel_stops_a_call(self) -> None:
+        report, _ = self.run_agent(
+            """
+            import asyncio
+            import toolyard_agent
+
+            async def main():
+                async with toolyard_agent.aconnect(deltas=True) as agent:
+                    call = await agent.tools.start("shell", command="echo begun; sleep 1000")
+                    async for text in call.deltas():
+                        call.cancel()
+                    try:
+                        await call
+                    except toolyard_agent.ToolFailed as error:
+                        await agent.bye([text, error.code])
+
+            asyncio.run(main())
+            """,
+            *self.with_shell(),
+            tools="shell",
+        )
+        self.assertEqual(report["result"], ["begun\n", "cancelled"])
+
+    def test_a_supervisor_that_stops_lets_the_agent_end(self) -> None:
+        source = """
+            import toolyard_agent
+
+            agent = toolyard_agent.connect(deltas=True)
+            told = []
+            for _ in range(2):
+                try:
+                    agent.tools.call("shell", command="echo begun; sleep 1000", on_delta=lambda _: print("begun"))
+                except toolyard_agent.AgentError as error:
+                    told.append(type(error).__name__)
+            print("told", *told)
+            """
+        with self.start(source, *self.with_shell(), tools="shell") as program:
+            assert program.stderr is not None
+            lines = []
+            for line in program.stderr:
+                lines.append(line)
+                if 'line="begun"' in line:
+                    program.send_signal(signal.SIGINT)
+        log = "".join(lines)
+        self.assertIn('line="told ToolFailed Shutdown"', log)
+        self.assertEqual(program.returncode, 130, log)
+
+    def test_an_agent_that_fails_says_no_bye(self) -> None:
+        source = """
+            import toolyard_agent
+
+            with toolyard_agent.connect() as agent:
+                agent.call("Read", path="/etc/passwd")
+            """
+        with self.start(source) as program:
+            _, log = program.communicate()
+        self.assertEqual(program.returncode, 1)
+        self.assertEqual(self.report(log)["end"], "failed(1)")
+        self.assertIn("toolyard_agent.FsDenied: This agent may not read", log)
 
 
 if __name__ == "__main__":
