@@ -4,8 +4,15 @@
 // rarely, such as half a line or an end in the middle of a call, a scripted peer does over two streams.
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
 import { PassThrough } from "node:stream";
+import { text } from "node:stream/consumers";
 import test from "node:test";
+import { fileURLToPath } from "node:url";
 import {
   connect, Disconnected, FsDenied, IN_FLIGHT_MAX, InvalidArgs, LINE_MAX, PermissionDenied, ProtocolError, Shutdown, ToolError,
   ToolFailed, ToolNotFound,
@@ -21,9 +28,13 @@ const WELCOME = {
 
 /** The other end of a channel, which does what its script says. */
 class Peer {
-  input = new PassThrough();
-  output = new PassThrough();
-  #lines = this.#read();
+  #lines;
+
+  /** What the agent reads and what it writes. */
+  constructor(input = new PassThrough(), output = new PassThrough()) {
+    Object.assign(this, { input, output });
+    this.#lines = this.#read();
+  }
 
   async *#read() {
     let rest = "";
@@ -360,4 +371,229 @@ test("what makes no line is not sent", async (t) => {
   await assert.rejects(agent.tools.call("Echo", { n: 1n }), TypeError);
   await assert.rejects(agent.tools.call("Echo", { text: "x".repeat(LINE_MAX) }), RangeError);
   assert.deepEqual(await agent.tools.call("Echo", { a: 1 }), { a: 1 });
+});
+
+// As a process of its own, over real pipes and sockets
+
+const LIBRARY = new URL("toolyard-agent.mjs", import.meta.url);
+const HERE = dirname(fileURLToPath(LIBRARY));
+
+/** An agent of this source as a process, whose channel is a pair of pipes or a socket on descriptor 3. */
+function spawned(t, channel, source) {
+  const args = ["--input-type=module", "-e", `import { connect } from "${LIBRARY}";\n${source}`];
+  const stdio = ["pipe", "pipe", "pipe", ...(channel === "fd3" ? ["pipe"] : [])];
+  const agent = spawn(process.execPath, args, { stdio, env: { ...process.env, TOOLYARD_CHANNEL: channel } });
+  t.after(() => agent.kill());
+  const [stdin, stdout, , socket] = agent.stdio;
+  const peer = channel === "fd3" ? new Peer(socket, socket) : new Peer(stdin, stdout);
+  const exit = new Promise((resolve) => agent.once("exit", resolve));
+  return { agent, peer, exit };
+}
+
+for (const channel of ["stdio", "fd3"]) {
+  test(`an agent on the channel ${channel} sends all before it reads, and exits when nothing waits`, async (t) => {
+    const { agent, peer, exit } = spawned(t, channel, `
+      const agent = await connect();
+      console.log("printed");
+      process.stdout.write("written\\n");
+      const calls = Array.from({ length: 1_000 }, (_, n) => ["Echo", { n, text: "x".repeat(5_000) }]);
+      const results = await agent.tools.batch(calls, { throws: true });
+      console.log(results.every(({ n }, index) => n === index));
+      process.stdout.end("ended\\n");
+      await agent.turnEnd();
+    `);
+    const printed = text(channel === "fd3" ? agent.stdout : agent.stderr);
+    assert.equal((await peer.read()).op, "hello");
+    peer.send(WELCOME);
+    for (const call of await peer.readMany(1_000)) peer.answer(call);
+    assert.equal((await peer.read()).op, "turn_end");
+    assert.equal(await exit, 0, "it exits although its input is open");
+    assert.equal(await printed, "printed\nwritten\ntrue\nended\n");
+  });
+
+  test(`an agent on the channel ${channel} is told when its supervisor goes`, async (t) => {
+    const { agent, peer, exit } = spawned(t, channel, `
+      const agent = await connect();
+      const error = await agent.tools.call("Echo").catch((error) => error);
+      console.error(error.name, error.message);
+    `);
+    const told = text(agent.stderr);
+    await peer.read();
+    peer.send(WELCOME);
+    await peer.read();
+    peer.input.end();
+    assert.equal(await exit, 0);
+    assert.equal(await told, "Disconnected the supervisor has closed the channel\n");
+  });
+}
+
+test("an agent that is not supervised is told so, and only connects once", async (t) => {
+  const { agent, peer, exit } = spawned(t, "stdio", `
+    const first = await connect();
+    const second = await connect().catch((error) => error);
+    console.log(second.message);
+    process.env.TOOLYARD_CHANNEL = "fd9";
+    console.log((await connect().catch((error) => error)).message);
+    await first.bye();
+  `);
+  const told = text(agent.stderr);
+  await peer.read();
+  peer.send(WELCOME);
+  assert.deepEqual(await peer.read(), { op: "bye" });
+  assert.equal(await exit, 0);
+  assert.match(await told, /is connected already.*\nthere is no channel 'fd9'/);
+});
+
+// Under the real program. What an agent tells is the result of its bye, which stands in the report.
+
+const PROGRAM = process.env.TOOLYARD;
+const missing = "TOOLYARD does not name the program `toolyard`";
+const skip = PROGRAM === undefined && process.env.CI !== "true" && missing;
+
+/** Runs an agent of this source, in which `data` is the folder that its calls may use: its exit code, report and log. */
+async function run(t, source, { tools = "Echo,Read,Write", options = [], onLine = () => {} } = {}) {
+  assert.ok(PROGRAM, missing);
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "toolyard-agent-")));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const data = join(folder, "data");
+  mkdirSync(data);
+  writeFileSync(join(folder, "toolyard.toml"), '[builtin]\nenable = ["shell"]\n');
+  const begin = `import * as toolyard from "${LIBRARY}";\nconst data = ${JSON.stringify(data)};\n`;
+  writeFileSync(join(folder, "agent.mjs"), begin + source);
+  const may = ["--tools", tools, "--fs", `rw:${data}`, "--read", HERE, "--read", dirname(dirname(process.execPath))];
+  const args = ["supervise", "--report", "json", "--workspace", data, ...may, ...options, "--", process.execPath, "agent.mjs"];
+  const env = { ...process.env, TOOLYARD_LOG: "toolyard_agents=info" };
+  const program = spawn(PROGRAM, args, { stdio: ["ignore", "ignore", "pipe"], cwd: folder, env });
+  const exit = new Promise((resolve) => program.once("exit", resolve));
+  const log = [];
+  for await (const line of createInterface(program.stderr)) {
+    log.push(line);
+    onLine(line, program);
+  }
+  const report = log.findLast((line) => line.startsWith("{"));
+  return { code: await exit, agent: report && JSON.parse(report).agents[0], log: log.join("\n") };
+}
+
+/** The result of an agent that has ended well. */
+async function result(t, source, options) {
+  const { code, agent, log } = await run(t, source, options);
+  assert.equal(code, 0, log);
+  return agent.result;
+}
+
+test("an agent reads and writes", { skip }, async (t) => {
+  const told = await result(t, `
+    const agent = await toolyard.connect();
+    const path = data + "/notes.md";
+    const size = await agent.tools.call("Write", { path, content: "milk\\n" });
+    const read = await agent.tools.call("Read", { path });
+    await agent.bye([agent.name, agent.input, [...agent.tools.keys()], size, read]);
+  `, { options: ["--input", '{"task": 1}'] });
+  assert.deepEqual(told, ["root/agent", { task: 1 }, ["Echo", "Read", "Write"], { size: 5 }, { content: "milk\n", size: 5 }]);
+});
+
+test("what is refused is an error, and the agent goes on", { skip }, async (t) => {
+  const told = await result(t, `
+    const agent = await toolyard.connect();
+    const outcomes = await agent.tools.batch([
+      ["Nothing"], ["Write", { path: data + "/a", content: "" }], ["Read", { path: "/etc/passwd" }],
+      ["Read", { path: 1 }], ["Read", { path: data + "/none" }], ["Echo", { text: "x" }],
+      ["Echo", { text: "x" }, { meta: { timeout: 1 } }],
+    ]);
+    await agent.bye(outcomes.map((one) => one instanceof Error ? [one.name, one.slug, one.code, one.outcome] : one));
+  `, { tools: "Echo,Read" });
+  assert.deepEqual(told, [
+    ["ToolNotFound", "tool_not_found", "not_found", "not_started"],
+    ["PermissionDenied", "permission_denied", "permission_denied", "not_started"],
+    ["FsDenied", "fs_denied", "fs_denied", "not_started"],
+    ["InvalidArgs", "invalid_args", "invalid_input", "not_started"],
+    ["ToolFailed", "tool_failed", "execution_error", "failed"],
+    { text: "x" },
+    ["ProtocolError", null, null, null],
+  ]);
+});
+
+test("console.log does no harm, nor does a subprocess", { skip }, async (t) => {
+  const { agent, log } = await run(t, `
+    import { execSync } from "node:child_process";
+    const agent = await toolyard.connect();
+    console.log("printed");
+    console.log('{"op":"bye"}');
+    process.stdout.write("written\\n");
+    console.error(execSync("echo from a subprocess").toString());
+    await agent.bye(await agent.tools.call("Echo", { text: "x" }));
+  `);
+  assert.deepEqual([agent.end, agent.result, agent.refused_lines], ["ended", { text: "x" }, 0]);
+  for (const line of ["printed", "written", "from a subprocess"]) assert.ok(log.includes(`line="${line}"`), log);
+});
+
+test("more calls than may be in flight are answered in their order", { skip }, async (t) => {
+  const told = await result(t, `
+    const agent = await toolyard.connect();
+    const calls = Array.from({ length: 2_500 }, (_, n) => ["Echo", { text: n + "x".repeat(1_000) }]);
+    const results = await agent.tools.batch(calls);
+    await agent.bye([results.length, results.every(({ text }, n) => text.startsWith(n + "x"))]);
+  `);
+  assert.deepEqual(told, [2_500, true]);
+});
+
+test("calls have the effect of one after another", { skip }, async (t) => {
+  const told = await result(t, `
+    const agent = await toolyard.connect();
+    const path = data + "/a";
+    const write = (content) => ["Write", { path, content }];
+    await agent.tools.batch([write("1")]);
+    const [old, , fresh] = await agent.tools.batch([["Read", { path }], write("2"), ["Read", { path }]]);
+    await agent.turnEnd();
+    const last = agent.tools.call(...write("3"));
+    const after = await agent.tools.call("Read", { path }, { after: [last] });
+    await agent.bye([old.content, fresh.content, after.content]);
+  `);
+  assert.deepEqual(told, ["1", "2", "3"]);
+});
+
+test("output comes before the end, and a cancel or a signal stops a call", { skip }, async (t) => {
+  const told = await result(t, `
+    const agent = await toolyard.connect({ deltas: true });
+    const command = "echo begun; sleep 1000";
+    const call = agent.tools.call("shell", { command });
+    const texts = [];
+    await (async () => {
+      for await (const text of call) {
+        texts.push(text);
+        call.cancel();
+      }
+    })().catch(() => {});
+    const abort = new AbortController();
+    const onDelta = () => abort.abort(new Error("enough"));
+    const aborted = await agent.tools.call("shell", { command }, { signal: abort.signal, onDelta }).catch((error) => error);
+    await agent.bye([texts, (await call.catch((error) => error)).code, aborted.message]);
+  `, { tools: "shell" });
+  assert.deepEqual(told, [["begun\n"], "cancelled", "enough"]);
+});
+
+test("a supervisor that stops lets the agent end", { skip }, async (t) => {
+  const { code, log } = await run(t, `
+    const agent = await toolyard.connect({ deltas: true });
+    const told = [];
+    for (let round = 0; round < 2; round += 1) {
+      const call = agent.tools.call("shell", { command: "echo begun; sleep 1000" }, { onDelta: () => console.log("begun") });
+      told.push((await call.catch((error) => error)).name);
+    }
+    console.log("told", ...told);
+  `, {
+    tools: "shell",
+    onLine: (line, program) => line.includes('line="begun"') && program.kill("SIGINT"),
+  });
+  assert.ok(log.includes('line="told ToolFailed Shutdown"'), log);
+  assert.equal(code, 130);
+});
+
+test("an agent that fails says no bye", { skip }, async (t) => {
+  const { code, agent, log } = await run(t, `
+    const agent = await toolyard.connect();
+    await agent.tools.call("Read", { path: "/etc/passwd" });
+  `);
+  assert.deepEqual([code, agent.end, agent.result], [1, "failed(1)", null]);
+  assert.match(log, /FsDenied: This agent may not read/);
 });
