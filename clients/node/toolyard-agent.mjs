@@ -16,8 +16,8 @@
 // the other. A line waits in the queue while the pipe is full, or while IN_FLIGHT_MAX calls have not been answered.
 //
 // On the channel `stdio`, `connect` sends what the program writes to process.stdout, such as console.log, to standard
-// error. Connect before anything is written. What goes around process.stdout (`fs.writeSync(1, …)`, a subprocess with
-// `stdio: "inherit"`) still damages the channel: such a program takes the channel `fd3`.
+// error. Connect first: what is written before goes to the supervisor, which refuses it, and so does all that goes around
+// process.stdout (`fs.writeSync(1, …)`, a subprocess with `stdio: "inherit"`). A program that needs it takes `fd3`.
 
 import { Socket } from "node:net";
 
@@ -347,8 +347,8 @@ export class Tools extends Map {
 // The agent
 
 /**
- * A call that has not been answered, and the lines that were written for it.
- * @typedef {{ call: Call, line: number, cancelled: boolean, onDelta?: (text: string) => void }} Pending
+ * A call that has not been answered.
+ * @typedef {{ call: Call, cancelled: boolean, onDelta?: (text: string) => void }} Pending
  */
 
 /** This program as its supervisor knows it. Made by `connect`. */
@@ -356,7 +356,6 @@ export class Agent {
   #input;
   #write;
   #deltas;
-  #lines = 0;
   #ids = 0;
   #full = false;
   /** @type {Outgoing[]} As long as there are promises of calls for which there is no room. */
@@ -400,6 +399,8 @@ export class Agent {
   async _greet() {
     const welcome = await new Promise((resolve, reject) => {
       this.#greeting = { resolve, reject };
+      // The line feed ends what was written before the agent has connected, and keeps it apart from the hello.
+      this.#send({ line: Buffer.from("\n") });
       this.#send({ line: encode({ op: "hello", protocol: 1, meta: true, deltas: this.#deltas }) });
     });
     this.name = welcome.agent;
@@ -533,9 +534,7 @@ export class Agent {
    * @param {Partial<Outgoing>} [outgoing]
    */
   #put(line, { call, onDelta, written } = {}) {
-    // A refusal names a line by its number.
-    this.#lines += 1;
-    if (call) this.#pending.set(call.id, { call, line: this.#lines, cancelled: false, onDelta });
+    if (call) this.#pending.set(call.id, { call, cancelled: false, onDelta });
     this.#full = !this.#write(line, written);
   }
 
@@ -600,26 +599,13 @@ export class Agent {
   }
 
   /** @param {Message} message */
-  #takeError({ message, line, tool_call_id: id }) {
-    if (this.#greeting) {
-      this.#finish(() => new ProtocolError(`${message}; was something written before the agent has connected?`, line));
-      return;
-    }
-    const one = this.#refused(id, line);
+  #takeError({ message, line, refused, tool_call_id: id }) {
+    const error = new ProtocolError(message, line);
+    if (refused === "hello" && this.#greeting) return this.#finish(() => error);
+    // A cancel that is refused names a call as well, which is then still answered.
+    const one = refused === "tool_call" ? this.#answered(id) : undefined;
     if (!one) return warn(`line ${line} was refused: ${message}`);
-    this.#answered(one.call.id);
-    settle(one.call, { error: this.stopping ?? new ProtocolError(message, line) });
-  }
-
-  /**
-   * The call whose own line was refused. Its cancel has its id as well, and the call is then still answered.
-   * @param {string | undefined} id
-   * @param {number} line
-   */
-  #refused(id, line) {
-    if (id === undefined) return [...this.#pending.values()].find((one) => one.line === line);
-    const one = this.#pending.get(id);
-    return one?.cancelled && one.line !== line ? undefined : one;
+    settle(one.call, { error: this.stopping ?? error });
   }
 
   /** @param {string} id */

@@ -45,8 +45,12 @@ class Peer {
     }
   }
 
+  async line() {
+    return (await this.#lines.next()).value;
+  }
+
   async read() {
-    return JSON.parse((await this.#lines.next()).value);
+    return JSON.parse((await this.line()) || (await this.line()));
   }
 
   async readMany(count) {
@@ -65,6 +69,10 @@ class Peer {
 
   deny({ tool_call_id }, error, message = "no", more = {}) {
     this.send({ op: "tool_response", tool_call_id, ok: false, error, message, ...more });
+  }
+
+  refuse(refused, { tool_call_id }, line = 9) {
+    this.send({ op: "error", message: "no", line, refused, tool_call_id });
   }
 
   delta({ tool_call_id }, text) {
@@ -188,17 +196,11 @@ test("what a later supervisor may say, and an answer to no call, change nothing"
 
 test("a refused line ends its call", async (t) => {
   const { agent } = await supervised(t, async (peer) => {
-    const { tool_call_id } = await peer.read();
-    peer.send({ op: "error", message: "no such field", line: 2, tool_call_id });
-    await peer.read();
-    peer.send({ op: "error", message: "no JSON", line: 3 });
+    peer.refuse("tool_call", await peer.read(), 3);
     peer.answer(await peer.read());
   });
-  for (const line of [2, 3]) {
-    const error = await reason(agent.tools.call("Echo", {}, { meta: { wrong: 1 } }));
-    assert.ok(error instanceof ProtocolError);
-    assert.equal(error.line, line);
-  }
+  const error = await reason(agent.tools.call("Echo"));
+  assert.deepEqual([error.name, error.message, error.line], ["ProtocolError", "no", 3]);
   assert.deepEqual(await agent.tools.call("Echo", { a: 1 }), { a: 1 });
 });
 
@@ -206,7 +208,7 @@ test("a refused cancel does not end its call, and a cancel is sent once", async 
   t.mock.method(process.stderr, "write", () => true);
   const { agent, said } = await supervised(t, async (peer) => {
     const [call, cancel, turnEnd] = await peer.readMany(3);
-    peer.send({ op: "error", message: "no", line: 3, tool_call_id: call.tool_call_id });
+    peer.refuse("cancel", call);
     peer.answer(call);
     return [cancel, turnEnd];
   });
@@ -221,13 +223,25 @@ test("a refused cancel does not end its call, and a cancel is sent once", async 
 test("a supervisor that does not welcome is an error", async () => {
   const refusing = new Peer();
   const refused = connect(refusing);
-  await refusing.read();
-  refusing.send({ op: "error", message: "protocol 1 is not known", line: 1 });
-  await assert.rejects(refused, /protocol 1 is not known/);
+  refusing.refuse("hello", await refusing.read());
+  await assert.rejects(refused, { name: "ProtocolError", message: "no" });
   const closing = new Peer();
   const closed = connect(closing);
   closing.input.end();
   await assert.rejects(closed, Disconnected);
+});
+
+test("what was written before is refused and harms nothing", async (t) => {
+  const told = t.mock.method(process.stderr, "write", () => true);
+  const peer = new Peer();
+  peer.output.write("loading");
+  const connecting = connect(peer);
+  assert.equal(await peer.line(), "loading");
+  peer.send({ op: "error", message: "no JSON", line: 1 });
+  assert.equal((await peer.read()).op, "hello");
+  peer.send(WELCOME);
+  assert.equal((await connecting).name, "root/writer");
+  assert.match(told.mock.calls[0].arguments[0], /line 1 was refused: no JSON/);
 });
 
 test("the end of input reaches everyone who waits", async (t) => {
@@ -244,7 +258,7 @@ test("a shutdown answers what runs and refuses what follows", async (t) => {
     const [first, second] = await peer.readMany(2);
     peer.send({ op: "shutdown", grace_ms: 3_000 });
     peer.deny(first, "tool_failed", "stopped", { meta: { code: "cancelled" } });
-    peer.send({ op: "error", message: "stopping", line: 3, tool_call_id: second.tool_call_id });
+    peer.refuse("tool_call", second);
     // And one that is never answered.
     await peer.read();
   });
@@ -463,15 +477,17 @@ async function run(t, source, { tools = "Echo,Read,Write", options = [], onLine 
   const may = ["--tools", tools, "--fs", `rw:${data}`, "--read", HERE, "--read", dirname(dirname(process.execPath))];
   const args = ["supervise", "--report", "json", "--workspace", data, ...may, ...options, "--", process.execPath, "agent.mjs"];
   const env = { ...process.env, TOOLYARD_LOG: "toolyard_agents=info" };
-  const program = spawn(PROGRAM, args, { stdio: ["ignore", "ignore", "pipe"], cwd: folder, env });
+  const program = spawn(PROGRAM, args, { stdio: ["ignore", "pipe", "pipe"], cwd: folder, env });
   const exit = new Promise((resolve) => program.once("exit", resolve));
+  const report = text(program.stdout);
   const log = [];
   for await (const line of createInterface(program.stderr)) {
     log.push(line);
     onLine(line, program);
   }
-  const report = log.findLast((line) => line.startsWith("{"));
-  return { code: await exit, agent: report && JSON.parse(report).agents[0], log: log.join("\n") };
+  const code = await exit;
+  assert.notEqual(await report, "", log.join("\n"));
+  return { code, agent: JSON.parse(await report).agents[0], log: log.join("\n") };
 }
 
 /** The result of an agent that has ended well. */
@@ -498,7 +514,6 @@ test("what is refused is an error, and the agent goes on", { skip }, async (t) =
     const outcomes = await agent.tools.batch([
       ["Nothing"], ["Write", { path: data + "/a", content: "" }], ["Read", { path: "/etc/passwd" }],
       ["Read", { path: 1 }], ["Read", { path: data + "/none" }], ["Echo", { text: "x" }],
-      ["Echo", { text: "x" }, { meta: { timeout: 1 } }],
     ]);
     await agent.bye(outcomes.map((one) => one instanceof Error ? [one.name, one.slug, one.code, one.outcome] : one));
   `, { tools: "Echo,Read" });
@@ -509,13 +524,13 @@ test("what is refused is an error, and the agent goes on", { skip }, async (t) =
     ["InvalidArgs", "invalid_args", "invalid_input", "not_started"],
     ["ToolFailed", "tool_failed", "execution_error", "failed"],
     { text: "x" },
-    ["ProtocolError", null, null, null],
   ]);
 });
 
 test("console.log does no harm, nor does a subprocess", { skip }, async (t) => {
   const { agent, log } = await run(t, `
     import { execSync } from "node:child_process";
+    process.stdout.write("written too early");
     const agent = await toolyard.connect();
     console.log("printed");
     console.log('{"op":"bye"}');
@@ -523,7 +538,7 @@ test("console.log does no harm, nor does a subprocess", { skip }, async (t) => {
     console.error(execSync("echo from a subprocess").toString());
     await agent.bye(await agent.tools.call("Echo", { text: "x" }));
   `);
-  assert.deepEqual([agent.end, agent.result, agent.refused_lines], ["ended", { text: "x" }, 0]);
+  assert.deepEqual([agent.end, agent.result, agent.refused_lines], ["ended", { text: "x" }, 1]);
   for (const line of ["printed", "written", "from a subprocess"]) assert.ok(log.includes(`line="${line}"`), log);
 });
 

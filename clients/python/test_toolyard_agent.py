@@ -45,7 +45,7 @@ class Peer:
         self._writes = os.fdopen(writes, "wb", 0)
 
     def read(self) -> dict[str, Any]:
-        message: dict[str, Any] = json.loads(self._reads.readline())
+        message: dict[str, Any] = json.loads(next(line for line in self._reads if line != b"\n"))
         return message
 
     def read_all(self) -> list[dict[str, Any]]:
@@ -65,6 +65,10 @@ class Peer:
     def deny(self, call: dict[str, Any], slug: str, message: str = "no", **more: Any) -> None:
         answer = {"op": "tool_response", "tool_call_id": call["tool_call_id"], "ok": False, "error": slug}
         self.send({**answer, "message": message, **more})
+
+    def refuse(self, op: str, message: dict[str, Any], line: int = 9) -> None:
+        about = {"tool_call_id": message["tool_call_id"]} if "tool_call_id" in message else {}
+        self.send({"op": "error", "message": "no", "line": line, "refused": op, **about})
 
     def welcome(self) -> dict[str, Any]:
         hello = self.read()
@@ -297,23 +301,19 @@ class Threads(unittest.TestCase):
 
     def test_a_refused_line_ends_its_call(self) -> None:
         def script(peer: Peer) -> None:
-            call = peer.read()
-            peer.send({"op": "error", "message": "no such field", "line": 2, "tool_call_id": call["tool_call_id"]})
-            peer.read()
-            peer.send({"op": "error", "message": "no JSON", "line": 3})
+            peer.refuse("tool_call", peer.read(), line=3)
             peer.answer(peer.read())
 
         agent, _ = self.agent(script)
-        for line in (2, 3):
-            with self.assertRaises(ProtocolError) as raised:
-                agent.call("Echo", meta={"wrong": 1})
-            self.assertEqual(raised.exception.line, line)
+        with self.assertRaises(ProtocolError) as raised:
+            agent.call("Echo")
+        self.assertEqual((str(raised.exception), raised.exception.line), ("no", 3))
         self.assertEqual(agent.call("Echo", {"a": 1}), {"a": 1})
 
-    def test_a_refused_cancel_does_not_end_its_call(self) -> None:
+    def test_a_refused_cancel_does_not_end_its_call_and_is_sent_once(self) -> None:
         def script(peer: Peer) -> Any:
             call, cancel, turn_end = peer.read(), peer.read(), peer.read()
-            peer.send({"op": "error", "message": "no", "line": 3, "tool_call_id": call["tool_call_id"]})
+            peer.refuse("cancel", call)
             peer.answer(call)
             return [cancel["op"], turn_end["op"]]
 
@@ -325,19 +325,26 @@ class Threads(unittest.TestCase):
             agent.turn_end()
             self.assertEqual(call.result(), {"a": 1})
         scripted._thread.join()
-        self.assertEqual(scripted.said, ["cancel", "turn_end"], "a cancel is sent once")
+        self.assertEqual(scripted.said, ["cancel", "turn_end"])
 
     def test_a_supervisor_that_does_not_welcome_is_an_error(self) -> None:
-        def script(peer: Peer) -> None:
-            peer.read()
-            peer.send({"op": "error", "message": "protocol 1 is not known", "line": 1})
-
-        scripted = self.enter(Scripted(script))
-        with self.assertRaisesRegex(ProtocolError, "protocol 1 is not known"):
+        scripted = self.enter(Scripted(lambda peer: peer.refuse("hello", peer.read())))
+        with self.assertRaisesRegex(ProtocolError, "no"):
             toolyard_agent.connect(channel=scripted.channel)
         scripted = self.enter(Scripted(lambda peer: peer.read()))
         with self.assertRaises(Disconnected):
             toolyard_agent.connect(channel=scripted.channel)
+
+    def test_what_was_printed_before_is_refused_and_harms_nothing(self) -> None:
+        def script(peer: Peer) -> None:
+            if peer._reads.readline() == b"loading\n":
+                peer.send({"op": "error", "message": "no JSON", "line": 1})
+            peer.welcome()
+
+        scripted = self.enter(Scripted(script))
+        os.write(scripted.peer.agent_writes, b"loading")
+        with self.assertLogs("toolyard_agent"):
+            self.assertEqual(toolyard_agent.connect(channel=scripted.channel).name, "root/writer")
 
     def test_the_end_of_input_reaches_everyone_who_waits(self) -> None:
         def script(peer: Peer) -> None:
@@ -360,7 +367,7 @@ class Threads(unittest.TestCase):
             first, second = peer.read(), peer.read()
             peer.send({"op": "shutdown", "grace_ms": 3_000})
             peer.deny(first, "tool_failed", meta={"code": "cancelled"})
-            peer.send({"op": "error", "message": "stopping", "line": 3, "tool_call_id": second["tool_call_id"]})
+            peer.refuse("tool_call", second)
 
         agent, _ = self.agent(script)
         first, second = agent.tools.start("Echo"), agent.tools.start("Echo")
@@ -651,12 +658,8 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
                 await agent.call("Echo")
 
     async def test_a_supervisor_that_does_not_welcome_is_an_error(self) -> None:
-        def script(peer: Peer) -> None:
-            peer.read()
-            peer.send({"op": "error", "message": "protocol 1 is not known", "line": 1})
-
-        with Scripted(script) as scripted:
-            with self.assertRaisesRegex(ProtocolError, "protocol 1 is not known"):
+        with Scripted(lambda peer: peer.refuse("hello", peer.read())) as scripted:
+            with self.assertRaisesRegex(ProtocolError, "no"):
                 await toolyard_agent.aconnect(channel=scripted.channel)
 
     async def test_a_block_says_bye_with_or_without_a_result(self) -> None:
@@ -692,6 +695,7 @@ class OnDescriptorThree(unittest.TestCase):
             )
             theirs.close()
             with agent, ours.makefile("rwb") as channel:
+                self.assertEqual(channel.readline(), b"\n")
                 self.assertEqual(json.loads(channel.readline())["op"], "hello")
                 channel.write(json.dumps(WELCOME).encode() + b"\n")
                 channel.flush()
@@ -774,13 +778,12 @@ class Supervised(unittest.TestCase):
     def run_agent(self, source: str, *options: str, **more: Any) -> tuple[dict[str, Any], str]:
         """The report on an agent that has ended well, and the log."""
         with self.start(source, *options, **more) as program:
-            _, log = program.communicate()
+            report, log = program.communicate()
         self.assertEqual(program.returncode, 0, log)
-        return self.report(log), log
+        return self.told_by(report), log
 
-    def report(self, log: str) -> dict[str, Any]:
-        report = json.loads(next(line for line in reversed(log.splitlines()) if line.startswith("{")))
-        agent: dict[str, Any] = report["agents"][0]
+    def told_by(self, report: str) -> dict[str, Any]:
+        agent: dict[str, Any] = json.loads(report)["agents"][0]
         return agent
 
     def test_an_agent_reads_and_writes(self) -> None:
@@ -819,10 +822,6 @@ class Supervised(unittest.TestCase):
                         told.append(agent.call(tool, args))
                     except toolyard_agent.ToolError as error:
                         told.append([type(error).__name__, error.slug, error.code, error.outcome, error.retryable])
-                try:
-                    agent.call("Echo", text="x", meta={"timeout": 1})
-                except toolyard_agent.AgentError as error:
-                    told.append(type(error).__name__)
                 agent.bye(told)
             """,
             tools="Echo,Read",
@@ -836,7 +835,6 @@ class Supervised(unittest.TestCase):
                 ["InvalidArgs", "invalid_args", "invalid_input", "not_started", False],
                 ["ToolFailed", "tool_failed", "execution_error", "failed", False],
                 {"text": "x"},
-                "ProtocolError",
             ],
         )
 
@@ -847,6 +845,7 @@ class Supervised(unittest.TestCase):
             import subprocess
             import toolyard_agent
 
+            os.write(1, b"printed too early")
             with toolyard_agent.connect() as agent:
                 print("printed")
                 print('{"op":"bye"}', flush=True)
@@ -856,7 +855,7 @@ class Supervised(unittest.TestCase):
                 agent.bye([taken, agent.call("Echo", text="x")])
             """
         )
-        self.assertEqual((report["result"], report["refused_lines"]), (["", {"text": "x"}], 0))
+        self.assertEqual((report["result"], report["refused_lines"]), (["", {"text": "x"}], 1))
         for text in ("printed", "written", "from a subprocess"):
             self.assertIn(f'line="{text}"', log)
 
@@ -999,9 +998,9 @@ class Supervised(unittest.TestCase):
                 agent.call("Read", path="/etc/passwd")
             """
         with self.start(source) as program:
-            _, log = program.communicate()
-        self.assertEqual(program.returncode, 1)
-        self.assertEqual(self.report(log)["end"], "failed(1)")
+            report, log = program.communicate()
+        self.assertEqual(program.returncode, 1, log)
+        self.assertEqual(self.told_by(report)["end"], "failed(1)")
         self.assertIn("toolyard_agent.FsDenied: This agent may not read", log)
 
 

@@ -23,7 +23,8 @@ answer, and answers are read all the time, so neither side waits for the other: 
 answer is read. At most ``IN_FLIGHT_MAX`` calls are in flight; the next one waits for an answer.
 
 ``connect`` and ``aconnect`` take the channel for themselves: descriptor 1 then leads to standard error and descriptor 0
-to nothing, so that neither ``print`` nor a subprocess can damage it. Connect before anything is printed.
+to nothing, so that neither ``print`` nor a subprocess can damage it. Connect first: what is printed before goes to the
+supervisor, which refuses it.
 """
 
 from __future__ import annotations
@@ -211,25 +212,14 @@ _Effect = Callable[[], None]
 _Reason = tuple[type[AgentError], Any]
 
 
-class _Pending:
-    """A call that has not been answered, and the lines that were written for it."""
-
-    __slots__ = ("call", "cancelled", "line")
-
-    def __init__(self, call: _AnyCall) -> None:
-        self.call = call
-        self.line = 0
-        self.cancelled = False
-
-
 class _Protocol:
     """The lines, and which calls wait for an answer. Its owner serializes the use of it, and does the I/O."""
 
     def __init__(self) -> None:
         self.welcome: dict[str, Any] | None = None
-        self.pending: dict[str, _Pending] = {}
+        self.pending: dict[str, _AnyCall] = {}
+        self._cancelled: set[str] = set()
         self._over: _Reason | None = None
-        self._lines = 0
         self._ids = 0
 
     def next_id(self) -> str:
@@ -237,25 +227,23 @@ class _Protocol:
         return str(self._ids)
 
     def open(self, call: _AnyCall) -> None:
-        self.pending[call.id] = _Pending(call)
+        self.pending[call.id] = call
 
     def may_open(self) -> bool:
         """Whether nothing has to be waited for before a call is opened: there is room, or it will fail."""
         return len(self.pending) < IN_FLIGHT_MAX or self._over is not None
 
-    def wrote(self, call: _AnyCall | None = None) -> None:
-        """Counts a line, just before it is written: a refusal names it by its number."""
-        self._lines += 1
-        if call is not None:
-            self.pending[call.id].line = self._lines
-
     def cancel(self, call: _AnyCall) -> bool:
         """Whether a cancel has to be sent: the call waits for its answer, and it was not cancelled before."""
-        one = self.pending.get(call.id)
-        if one is None or one.cancelled:
+        if call.id not in self.pending or call.id in self._cancelled:
             return False
-        one.cancelled = True
+        self._cancelled.add(call.id)
         return True
+
+    def close(self, call_id: str) -> _AnyCall | None:
+        """Takes out a call that has its answer."""
+        self._cancelled.discard(call_id)
+        return self.pending.pop(call_id, None)
 
     def over(self, kind: type[AgentError], about: Any) -> None:
         """Nothing can be sent from now on. The first reason stays, but for a shutdown, which says more."""
@@ -279,7 +267,7 @@ class _Protocol:
         """No answer comes any more: what has to be done for all calls that wait for one."""
         waiting, self.pending = self.pending, {}
         self.over(kind, about)
-        return [partial(one.call._end, self.stopping() or kind(about), {}) for one in waiting.values()]
+        return [partial(call._end, self.stopping() or kind(about), {}) for call in waiting.values()]
 
     def receive(self, line: bytes) -> _Effect | None:
         """Takes a line of the supervisor, and returns what has to be done about it."""
@@ -303,21 +291,21 @@ class _Protocol:
         return take(message) if take else None
 
     def _take_response(self, message: dict[str, Any]) -> _Effect | None:
-        one = self.pending.pop(message.get("tool_call_id", ""), None)
-        if one is None:
+        call = self.close(message.get("tool_call_id", ""))
+        if call is None:
             _LOG.warning("an answer to a call that does not wait for one: %r", message.get("tool_call_id"))
             return None
         meta = message.get("meta") or {}
         if message.get("ok"):
-            return partial(one.call._end, message.get("result") or {}, meta)
+            return partial(call._end, message.get("result") or {}, meta)
         slug = message.get("error", "tool_failed")
         make = _BY_SLUG.get(slug, ToolError)
-        error = make(message.get("message", slug), slug=slug, tool=one.call.tool, call_id=one.call.id, meta=meta)
-        return partial(one.call._end, error, meta)
+        error = make(message.get("message", slug), slug=slug, tool=call.tool, call_id=call.id, meta=meta)
+        return partial(call._end, error, meta)
 
     def _take_delta(self, message: dict[str, Any]) -> _Effect | None:
-        one = self.pending.get(message.get("tool_call_id", ""))
-        return partial(one.call._delta, message.get("text", "")) if one else None
+        call = self.pending.get(message.get("tool_call_id", ""))
+        return partial(call._delta, message.get("text", "")) if call else None
 
     def _take_welcome(self, message: dict[str, Any]) -> None:
         self.welcome = message
@@ -327,21 +315,15 @@ class _Protocol:
 
     def _take_error(self, message: dict[str, Any]) -> _Effect | None:
         error = ProtocolError(message.get("message", "a line was refused"), message.get("line"))
-        if self.welcome is None:
-            raise ProtocolError(f"{error}; was something printed before the agent has connected?", error.line)
-        one = self._refused(message.get("tool_call_id"), error.line)
-        if one is None:
+        refused = message.get("refused")
+        if refused == "hello" and self.welcome is None:
+            raise error
+        # A cancel that is refused names a call as well, which is then still answered.
+        call = self.close(message.get("tool_call_id", "")) if refused == "tool_call" else None
+        if call is None:
             _LOG.warning("line %s was refused: %s", error.line, error)
             return None
-        del self.pending[one.call.id]
-        return partial(one.call._end, self.stopping() or error, {})
-
-    def _refused(self, call_id: str | None, line: int | None) -> _Pending | None:
-        """The call whose own line was refused. Its cancel has its id as well, and the call is then still answered."""
-        if call_id is None:
-            return next((one for one in self.pending.values() if one.line == line), None)
-        one = self.pending.get(call_id)
-        return None if one and one.cancelled and one.line != line else one
+        return partial(call._end, self.stopping() or error, {})
 
 
 def _line(message: dict[str, Any]) -> bytes:
@@ -355,7 +337,8 @@ def _line(message: dict[str, Any]) -> bytes:
 
 
 def _hello(deltas: bool) -> bytes:
-    return _line({"op": "hello", "protocol": 1, "meta": True, "deltas": deltas})
+    # The line feed ends what was printed before the agent has connected, and keeps it apart from the hello.
+    return b"\n" + _line({"op": "hello", "protocol": 1, "meta": True, "deltas": deltas})
 
 
 def _tool_call(
@@ -683,10 +666,10 @@ class Agent:
             self._protocol.check_open()
             self._protocol.open(call)
         try:
-            self._send(line, call)
+            self._send(line)
         except BaseException:
             with self._changed:
-                self._protocol.pending.pop(call.id, None)
+                self._protocol.close(call.id)
             raise
         return call
 
@@ -701,12 +684,11 @@ class Agent:
                 self._send(_line({"op": "cancel", "tool_call_id": call.id}))
         return True
 
-    def _send(self, line: bytes, call: Call | None = None, *, last: bool = False) -> None:
+    def _send(self, line: bytes, *, last: bool = False) -> None:
         self._check_sender()
         with self._writing:
             with self._changed:
                 self._protocol.check_open()
-                self._protocol.wrote(call)
                 if last:
                     self._protocol.over(*_SAID_BYE)
                     self._changed.notify_all()
@@ -992,7 +974,7 @@ class AsyncAgent:
             await self._until(self._protocol.may_open)
             self._protocol.check_open()
             self._protocol.open(call)
-            self._write(line, call)
+            self._write(line)
             try:
                 await self._until(lambda: not self._full)
             except BaseException:
@@ -1016,9 +998,8 @@ class AsyncAgent:
                 self._protocol.over(*_SAID_BYE)
             await self._until(lambda: not self._full)
 
-    def _write(self, line: bytes, call: AsyncCall | None = None) -> None:
+    def _write(self, line: bytes) -> None:
         self._protocol.check_open()
-        self._protocol.wrote(call)
         self._transports[-1].write(line)  # type: ignore[attr-defined]
 
     async def _until(self, holds: Callable[[], bool]) -> None:
