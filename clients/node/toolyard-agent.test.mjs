@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -464,13 +464,19 @@ const PROGRAM = process.env.TOOLYARD;
 const missing = "TOOLYARD does not name the program `toolyard`";
 const skip = PROGRAM === undefined && process.env.CI !== "true" && missing;
 
-/** Runs an agent of this source, in which `data` is the folder that its calls may use: its exit code, report and log. */
-async function run(t, source, { tools = "Echo,Read,Write", options = [], onLine = () => {} } = {}) {
-  assert.ok(PROGRAM, missing);
+/** A folder of a test, which ends with it, and the folder `data` in it. */
+function folders(t) {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "toolyard-agent-")));
   t.after(() => rmSync(folder, { recursive: true }));
   const data = join(folder, "data");
   mkdirSync(data);
+  return { folder, data };
+}
+
+/** Runs an agent of this source, in which `data` is the folder that its calls may use: its exit code, report and log. */
+async function run(t, source, { tools = "Echo,Read,Write", options = [], onLine = () => {}, within = folders(t) } = {}) {
+  assert.ok(PROGRAM, missing);
+  const { folder, data } = within;
   writeFileSync(join(folder, "toolyard.toml"), '[builtin]\nenable = ["shell"]\n');
   const begin = `import * as toolyard from "${LIBRARY}";\nconst data = ${JSON.stringify(data)};\n`;
   writeFileSync(join(folder, "agent.mjs"), begin + source);
@@ -496,6 +502,20 @@ async function result(t, source, options) {
   assert.equal(code, 0, log);
   return agent.result;
 }
+
+test("the agent of the README", { skip }, async (t) => {
+  const within = folders(t);
+  const path = join(within.data, "notes.md");
+  writeFileSync(path, "milk eggs milk");
+  const [, block] = readFileSync(new URL("../README.md", import.meta.url), "utf8").split("```js\n");
+  const source = block.split("```")[0].replace("./toolyard-agent.mjs", LIBRARY);
+  const options = ["--input", JSON.stringify({ path })];
+  const { code, agent, log } = await run(t, source, { tools: "Read,Write", options, within });
+  assert.deepEqual([code, agent?.result], [0, { words: 2, failed: 0 }], log);
+  assert.equal(readFileSync(join(within.data, "milk.txt"), "utf8"), "2");
+  assert.ok(log.includes('line="root/agent may call Read, Write"'), log);
+  assert.ok(log.includes('line="fs_denied, not_started: This agent may not read'), log);
+});
 
 test("an agent reads and writes", { skip }, async (t) => {
   const told = await result(t, `

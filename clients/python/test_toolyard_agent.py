@@ -786,6 +786,16 @@ class Supervised(unittest.TestCase):
         agent: dict[str, Any] = json.loads(report)["agents"][0]
         return agent
 
+    def test_the_agent_of_the_readme(self) -> None:
+        source = (HERE.parent / "README.md").read_text().split("```python\n")[1].split("```")[0]
+        notes = self.data / "notes.md"
+        notes.write_text("milk eggs milk")
+        report, log = self.run_agent(source, "--input", json.dumps({"path": str(notes)}), tools="Read,Write")
+        self.assertEqual(report["result"], {"words": 2, "failed": 0})
+        self.assertEqual((self.data / "milk.txt").read_text(), "2")
+        self.assertIn('line="root/agent may call Read, Write"', log)
+        self.assertIn('line="fs_denied, not_started: This agent may not read', log)
+
     def test_an_agent_reads_and_writes(self) -> None:
         report, _ = self.run_agent(
             """
