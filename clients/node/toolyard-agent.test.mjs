@@ -29,6 +29,8 @@ const WELCOME = {
 /** The other end of a channel, which does what its script says. */
 class Peer {
   #lines;
+  /** Lines that the agent has written, whether they were read or not. */
+  written = 0;
 
   /** What the agent reads and what it writes. */
   constructor(input = new PassThrough(), output = new PassThrough()) {
@@ -41,6 +43,7 @@ class Peer {
     for await (const piece of this.output) {
       const lines = (rest + piece).split("\n");
       rest = lines.pop();
+      this.written += lines.filter(Boolean).length;
       yield* lines;
     }
   }
@@ -161,6 +164,7 @@ test("a batch is in the order of its calls, whatever the order of answers", asyn
 test("all calls are sent before the first answer is read, and one more waits for an answer", async (t) => {
   const { agent } = await supervised(t, async (peer) => {
     const calls = await peer.readMany(IN_FLIGHT_MAX);
+    assert.equal(peer.written, IN_FLIGHT_MAX + 1, "and the hello");
     peer.answer(calls.pop());
     calls.push(await peer.read());
     for (const call of calls) peer.answer(call);

@@ -229,15 +229,21 @@ class Threads(unittest.TestCase):
 
     def test_a_call_for_which_there_is_no_room_waits_for_an_answer(self) -> None:
         count = toolyard_agent.IN_FLIGHT_MAX
+        full = threading.Event()
 
         def script(peer: Peer) -> None:
             calls = [peer.read() for _ in range(count)]
+            full.wait()
             peer.answer(calls.pop())
             for call in [*calls, peer.read()]:
                 peer.answer(call)
 
         agent, _ = self.agent(script)
-        self.assertEqual(len(agent.tools.batch([("Echo", {})] * (count + 1))), count + 1)
+        calls = [agent.tools.start("Echo") for _ in range(count)]
+        self.assertFalse(agent._protocol.may_open())
+        full.set()
+        calls.append(agent.tools.start("Echo"))
+        self.assertEqual([call.result() for call in calls], [{}] * (count + 1))
 
     def test_threads_share_an_agent(self) -> None:
         def script(peer: Peer) -> None:
