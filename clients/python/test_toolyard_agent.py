@@ -151,13 +151,13 @@ class Threads(unittest.TestCase):
     def test_a_call_gives_its_result_and_its_meta(self) -> None:
         def script(peer: Peer) -> Any:
             call = peer.read()
-            peer.answer(call, {"content": "milk"}, meta={"attempts": 2})
+            peer.answer(call, {"content": "milk"}, meta={"attempts": 2}, note="changed")
             return call
 
         agent, scripted = self.agent(script)
         call = agent.tools.start("Read", path="/a", meta={"timeout_ms": 5, "idempotency_key": "k"})
         self.assertEqual(call.result(), {"content": "milk"})
-        self.assertEqual(call.meta, {"attempts": 2})
+        self.assertEqual((call.meta, call.note), ({"attempts": 2}, "changed"))
         self.assertFalse(call.cancel(), "it has been answered")
         scripted._thread.join()
         self.assertEqual(
@@ -178,7 +178,7 @@ class Threads(unittest.TestCase):
             "fs_denied": toolyard_agent.FsDenied,
             "invalid_args": toolyard_agent.InvalidArgs,
             "tool_failed": toolyard_agent.ToolFailed,
-            "a_later_word": toolyard_agent.ToolError,
+            "a_later_word": toolyard_agent.ToolFailed,
         }
         meta = {"code": "timeout", "outcome": "unknown", "retryable": True, "retry_after_ms": 7, "attempts": 3}
 
@@ -368,22 +368,24 @@ class Threads(unittest.TestCase):
         with self.assertRaises(Disconnected):
             agent.tools.batch([("Echo", {})])
 
-    def test_a_shutdown_answers_what_runs_and_refuses_what_follows(self) -> None:
-        def script(peer: Peer) -> None:
-            first, second = peer.read(), peer.read()
+    def test_after_a_shutdown_what_runs_is_answered_and_only_a_bye_may_follow(self) -> None:
+        def script(peer: Peer) -> Any:
+            call = peer.read()
             peer.send({"op": "shutdown", "grace_ms": 3_000})
-            peer.deny(first, "tool_failed", meta={"code": "cancelled"})
-            peer.refuse("tool_call", second)
+            peer.deny(call, "tool_failed", meta={"code": "cancelled"}, note="changed")
+            peer.close()
+            return peer.read()
 
-        agent, _ = self.agent(script)
-        first, second = agent.tools.start("Echo"), agent.tools.start("Echo")
+        agent, scripted = self.agent(script)
         with self.assertRaises(ToolFailed) as raised:
-            first.result()
-        self.assertEqual(raised.exception.code, "cancelled")
-        with self.assertRaises(Shutdown):
-            second.result()
-        with self.assertRaises(Shutdown) as stopped:
             agent.call("Echo")
+        self.assertEqual((raised.exception.code, raised.exception.note), ("cancelled", "changed"))
+        with self.assertRaises(Shutdown) as stopped, agent:
+            agent.call("Echo")
+        with agent:
+            agent.bye({"partial": 1})
+        scripted._thread.join()
+        self.assertEqual(scripted.said, {"op": "bye", "result": {"partial": 1}})
         self.assertEqual(stopped.exception.grace_ms, 3_000)
         assert agent.stopping is not None
         self.assertEqual(agent.stopping.grace_ms, 3_000)
@@ -472,19 +474,22 @@ class Threads(unittest.TestCase):
         self.assertEqual(scripted.said, {"op": "bye"})
 
         def both(peer: Peer) -> Any:
-            return [peer.read(), peer.read(), peer.read()]
+            return [message["op"] for message in (peer.read() for _ in range(5))]
 
         agent, scripted = self.agent(both)
         with self.assertRaises(ZeroDivisionError), agent:
             raise ZeroDivisionError
         with agent:
             agent.turn_end()
+            call = agent.tools.start("Echo")
             agent.turn_end()
             agent.bye(None)
-            with self.assertRaisesRegex(ProtocolError, "has said bye"):
-                agent.call("Echo")
+            for send in (agent.bye, agent.turn_end, lambda: agent.call("Echo")):
+                with self.assertRaisesRegex(ProtocolError, "has said bye"):
+                    send()
+            self.assertTrue(call.cancel(), "what runs may still be cancelled")
         scripted._thread.join()
-        self.assertEqual(scripted.said, [{"op": "turn_end"}, {"op": "turn_end"}, {"op": "bye", "result": None}])
+        self.assertEqual(scripted.said, ["turn_end", "tool_call", "turn_end", "bye", "cancel"])
 
     def test_what_makes_no_line_is_not_sent(self) -> None:
         agent, _ = self.agent(lambda peer: peer.answer(peer.read()))
@@ -641,11 +646,13 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
             with self.assertRaises(Disconnected):
                 await agent.call("Echo")
 
-    async def test_a_shutdown_answers_what_runs_and_refuses_what_follows(self) -> None:
-        def script(peer: Peer) -> None:
+    async def test_after_a_shutdown_what_runs_is_answered_and_only_a_bye_may_follow(self) -> None:
+        def script(peer: Peer) -> Any:
             call = peer.read()
             peer.send({"op": "shutdown", "grace_ms": 3_000})
             peer.deny(call, "tool_failed")
+            peer.close()
+            return peer.read()
 
         async with self.connect(script) as agent:
             with self.assertRaises(ToolFailed):
@@ -653,6 +660,8 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
             with self.assertRaises(Shutdown):
                 await agent.call("Echo")
             self.assertEqual(agent.stopping.grace_ms, 3_000)
+            await agent.bye({"partial": 1})
+        self.assertEqual(self.said(), {"op": "bye", "result": {"partial": 1}})
 
     async def test_a_line_that_is_none_of_the_protocol_ends_all_calls(self) -> None:
         def script(peer: Peer) -> None:
@@ -990,21 +999,23 @@ class Supervised(unittest.TestCase):
             told = []
             for _ in range(2):
                 try:
-                    agent.tools.call("shell", command="echo begun; sleep 1000", on_delta=lambda _: print("begun"))
+                    agent.tools.call("shell", command="echo begun; exec sleep 1000", on_delta=lambda _: print("begun"))
                 except toolyard_agent.AgentError as error:
                     told.append(type(error).__name__)
             print("told", *told)
+            agent.bye()
             """
         with self.start(source, *self.with_shell(), tools="shell") as program:
-            assert program.stderr is not None
+            assert program.stderr is not None and program.stdout is not None
             lines = []
             for line in program.stderr:
                 lines.append(line)
                 if 'line="begun"' in line:
                     program.send_signal(signal.SIGINT)
+            program.stdout.read()
         log = "".join(lines)
-        self.assertIn('line="told ToolFailed Shutdown"', log)
         self.assertEqual(program.returncode, 130, log)
+        self.assertIn('line="told ToolFailed Shutdown"', log)
 
     def test_an_agent_that_fails_says_no_bye(self) -> None:
         source = """

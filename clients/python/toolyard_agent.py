@@ -76,10 +76,10 @@ __all__ = [
 ]
 
 IN_FLIGHT_MAX = 1_000
-"""Calls without an answer. The supervisor reads no further line while there are so many, not even a cancel."""
+"""Calls without an answer. One more would wait at the supervisor, and the lines behind it with it, a cancel too."""
 
 LINE_MAX = 4 * 1024 * 1024
-"""Bytes of a line. The supervisor ends an agent that writes a longer one."""
+"""Bytes of a line without its end. The supervisor ends an agent that writes a longer one."""
 
 Result = dict[str, Any]
 """What a tool has answered."""
@@ -93,7 +93,7 @@ class Tool(TypedDict, total=False):
 
     name: str
     description: str
-    input_schema: dict[str, Any]
+    input_schema: dict[str, Any] | None
     side_effects: str
 
 
@@ -105,7 +105,7 @@ class CallMeta(TypedDict, total=False):
     timeout_ms: int
     """The time of each attempt."""
     deadline_ms: int
-    """The time of the whole call, from now on."""
+    """The time of the whole call."""
 
 
 # Errors
@@ -127,11 +127,15 @@ class ToolError(AgentError):
     """
 
     slug: str = "tool_failed"
-    """One of five words; each has a subclass."""
+    """One of five words; each has a subclass. A later word is a :class:`ToolFailed`."""
 
-    def __init__(self, message: str, *, slug: str, tool: str, call_id: str, meta: Mapping[str, Any]) -> None:
+    def __init__(
+        self, message: str, *, slug: str, tool: str, call_id: str, meta: Mapping[str, Any], note: str | None = None
+    ) -> None:
         super().__init__(message)
         self.message = message
+        self.note = note
+        """What a model has to be told beside the message: that a person has changed the arguments."""
         self.slug = slug
         self.tool = tool
         self.call_id = call_id
@@ -189,14 +193,13 @@ class Disconnected(AgentError, ConnectionError):
 
 
 class Shutdown(Disconnected):
-    """The supervisor stops: the agent may send nothing more, and has this time to exit."""
+    """The agent is to end: it can call nothing more, may say bye, and has this time to exit."""
 
     def __init__(self, grace_ms: int) -> None:
-        super().__init__(f"the supervisor stops; this agent has {grace_ms} ms to exit")
+        super().__init__(f"this agent is to end, and has {grace_ms} ms to exit")
         self.grace_ms = grace_ms
 
 
-_SAID_BYE = (ProtocolError, "this agent has said bye, and can send nothing more")
 _CLOSED = (Disconnected, "the supervisor has closed the channel")
 
 _BY_SLUG: dict[str, type[ToolError]] = {
@@ -209,7 +212,7 @@ _BY_SLUG: dict[str, type[ToolError]] = {
 _Outcome = Union[Result, AgentError]
 _AnyCall = Union["Call", "AsyncCall"]
 _Effect = Callable[[], None]
-_Reason = tuple[type[AgentError], Any]
+_Reason = tuple[type[AgentError], str]
 
 
 class _Protocol:
@@ -219,7 +222,9 @@ class _Protocol:
         self.welcome: dict[str, Any] | None = None
         self.pending: dict[str, _AnyCall] = {}
         self._cancelled: set[str] = set()
-        self._over: _Reason | None = None
+        self._shutdown: Shutdown | None = None
+        self._said_bye = False
+        self._gone: _Reason | None = None
         self._ids = 0
 
     def next_id(self) -> str:
@@ -229,9 +234,12 @@ class _Protocol:
     def open(self, call: _AnyCall) -> None:
         self.pending[call.id] = call
 
+    def may_begin(self) -> bool:
+        return self.welcome is not None or self.error("hello") is not None
+
     def may_open(self) -> bool:
         """Whether nothing has to be waited for before a call is opened: there is room, or it will fail."""
-        return len(self.pending) < IN_FLIGHT_MAX or self._over is not None
+        return len(self.pending) < IN_FLIGHT_MAX or self.error("tool_call") is not None
 
     def cancel(self, call: _AnyCall) -> bool:
         """Whether a cancel has to be sent: the call waits for its answer, and it was not cancelled before."""
@@ -245,28 +253,33 @@ class _Protocol:
         self._cancelled.discard(call_id)
         return self.pending.pop(call_id, None)
 
-    def over(self, kind: type[AgentError], about: Any) -> None:
-        """Nothing can be sent from now on. The first reason stays, but for a shutdown, which says more."""
-        if self._over is None or kind is Shutdown:
-            self._over = (kind, about)
+    def error(self, op: str) -> AgentError | None:
+        """Why a line of this operation cannot be sent; a new exception each time, as each is raised on its own."""
+        if self._said_bye and op != "cancel":
+            return ProtocolError("this agent has said bye, and can send nothing more")
+        if self._shutdown is not None:
+            # Its input is closed as soon as all is answered, and its bye is heard even then.
+            return None if op in ("bye", "cancel") else self.stopping()
+        return None if self._gone is None else self._gone[0](self._gone[1])
 
-    def error(self) -> AgentError | None:
-        """Why nothing can be sent, if it is so; a new exception each time, as each is raised on its own."""
-        return self._over[0](self._over[1]) if self._over else None
-
-    def check_open(self) -> None:
-        error = self.error()
+    def check(self, op: str) -> None:
+        """Notes that a line of this operation is sent, or raises why it cannot be."""
+        error = self.error(op)
         if error is not None:
             raise error
+        self._said_bye = self._said_bye or op == "bye"
 
     def stopping(self) -> Shutdown | None:
-        error = self.error()
-        return error if isinstance(error, Shutdown) else None
+        return None if self._shutdown is None else Shutdown(self._shutdown.grace_ms)
 
-    def end(self, kind: type[AgentError], about: Any) -> list[_Effect]:
+    def lose(self, kind: type[AgentError], about: str) -> None:
+        """Nothing can be sent from now on; the first reason stays."""
+        self._gone = self._gone or (kind, about)
+
+    def end(self, kind: type[AgentError], about: str) -> list[_Effect]:
         """No answer comes any more: what has to be done for all calls that wait for one."""
         waiting, self.pending = self.pending, {}
-        self.over(kind, about)
+        self.lose(kind, about)
         return [partial(call._end, self.stopping() or kind(about), {}) for call in waiting.values()]
 
     def receive(self, line: bytes) -> _Effect | None:
@@ -295,12 +308,14 @@ class _Protocol:
         if call is None:
             _LOG.warning("an answer to a call that does not wait for one: %r", message.get("tool_call_id"))
             return None
+        call.note = message.get("note")
         meta = message.get("meta") or {}
         if message.get("ok"):
             return partial(call._end, message.get("result") or {}, meta)
         slug = message.get("error", "tool_failed")
-        make = _BY_SLUG.get(slug, ToolError)
-        error = make(message.get("message", slug), slug=slug, tool=call.tool, call_id=call.id, meta=meta)
+        make = _BY_SLUG.get(slug, ToolFailed)
+        text = message.get("message", slug)
+        error = make(text, slug=slug, tool=call.tool, call_id=call.id, meta=meta, note=call.note)
         return partial(call._end, error, meta)
 
     def _take_delta(self, message: dict[str, Any]) -> _Effect | None:
@@ -311,7 +326,7 @@ class _Protocol:
         self.welcome = message
 
     def _take_shutdown(self, message: dict[str, Any]) -> None:
-        self.over(Shutdown, message.get("grace_ms", 0))
+        self._shutdown = Shutdown(message.get("grace_ms", 0))
 
     def _take_error(self, message: dict[str, Any]) -> _Effect | None:
         error = ProtocolError(message.get("message", "a line was refused"), message.get("line"))
@@ -323,17 +338,17 @@ class _Protocol:
         if call is None:
             _LOG.warning("line %s was refused: %s", error.line, error)
             return None
-        return partial(call._end, self.stopping() or error, {})
+        return partial(call._end, error, {})
 
 
 def _line(message: dict[str, Any]) -> bytes:
     try:
-        data = json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8") + b"\n"
+        data = json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8")
     except UnicodeEncodeError:
         raise ValueError("a text has half a character in it, which UTF-8 cannot express") from None
     if len(data) > LINE_MAX:
         raise ValueError(f"a line has at most {LINE_MAX} bytes, and this one has {len(data)}")
-    return data
+    return data + b"\n"
 
 
 def _hello(deltas: bool) -> bytes:
@@ -440,6 +455,8 @@ class Call(Future[Result]):
         self.tool = tool
         self.meta: dict[str, Any] = {}
         """What the supervisor knows of the call, once it has been answered."""
+        self.note: str | None = None
+        """What a model has to be told beside the result: that the person who approved it has changed the arguments."""
         self._agent = agent
         self._texts: queue.SimpleQueue[str | None] = queue.SimpleQueue()
 
@@ -610,7 +627,7 @@ class Agent:
         self._torn = False
         self._reader = threading.Thread(target=self._read, args=(reads,), name="toolyard-agent", daemon=True)
         self._reader.start()
-        self._send(_hello(deltas))
+        self._send("hello", _hello(deltas))
         welcome = self._wait_for_welcome()
         self.name = welcome.get("agent", "")
         self.input = welcome.get("input")
@@ -632,26 +649,26 @@ class Agent:
 
     def turn_end(self) -> None:
         """Calls that follow wait until all that came before have been answered."""
-        self._send(_line({"op": "turn_end"}))
+        self._send("turn_end", _line({"op": "turn_end"}))
 
     def bye(self, result: Any = _NOTHING) -> None:
         """Says that the agent asks for nothing more, and what its result is. Calls in flight are still answered.
 
         The program should then exit. At the end of a ``with`` it is said without a result, if it was not said before.
         """
-        self._send(_bye(result), last=True)
+        self._send("bye", _bye(result))
 
     @property
     def stopping(self) -> Shutdown | None:
-        """Set when the supervisor stops: what any further call would raise."""
+        """Set when the agent is to end: what any further call would raise."""
         with self._changed:
             return self._protocol.stopping()
 
     def _wait_for_welcome(self) -> dict[str, Any]:
         with self._changed:
-            self._changed.wait_for(lambda: self._protocol.welcome is not None or self._protocol.error() is not None)
+            self._changed.wait_for(self._protocol.may_begin)
             if self._protocol.welcome is None:
-                self._protocol.check_open()
+                self._protocol.check("hello")
             return self._protocol.welcome or {}
 
     def _start(
@@ -663,10 +680,10 @@ class Agent:
         line = _tool_call(call, args, after, meta)
         with self._changed:
             self._changed.wait_for(self._protocol.may_open)
-            self._protocol.check_open()
+            self._protocol.check("tool_call")
             self._protocol.open(call)
         try:
-            self._send(line)
+            self._send("tool_call", line)
         except BaseException:
             with self._changed:
                 self._protocol.close(call.id)
@@ -681,17 +698,15 @@ class Agent:
         if sends:
             # After a shutdown it is cancelled in any case, and without a supervisor it ends.
             with suppress(Disconnected, ProtocolError):
-                self._send(_line({"op": "cancel", "tool_call_id": call.id}))
+                self._send("cancel", _line({"op": "cancel", "tool_call_id": call.id}))
         return True
 
-    def _send(self, line: bytes, *, last: bool = False) -> None:
+    def _send(self, op: str, line: bytes) -> None:
         self._check_sender()
         with self._writing:
             with self._changed:
-                self._protocol.check_open()
-                if last:
-                    self._protocol.over(*_SAID_BYE)
-                    self._changed.notify_all()
+                self._protocol.check(op)
+                self._changed.notify_all()
             if self._torn:
                 raise Disconnected("a line was interrupted before its end, and no other one can follow")
             self._torn = True
@@ -699,9 +714,10 @@ class Agent:
                 self._write(line)
             except OSError as cause:
                 # Answers that were sent before are still read, up to the end.
+                told = f"the supervisor does not read any more: {cause}"
                 with self._changed:
-                    self._protocol.over(Disconnected, f"the supervisor does not read any more: {cause}")
-                    self._protocol.check_open()
+                    self._protocol.lose(Disconnected, told)
+                raise Disconnected(told) from None
             self._torn = False
 
     def _write(self, line: bytes) -> None:
@@ -764,6 +780,8 @@ class AsyncCall:
         self.tool = tool
         self.meta: dict[str, Any] = {}
         """What the supervisor knows of the call, once it has been answered."""
+        self.note: str | None = None
+        """What a model has to be told beside the result: that the person who approved it has changed the arguments."""
         self._agent = agent
         self._future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._texts: asyncio.Queue[str | None] = asyncio.Queue()
@@ -911,11 +929,11 @@ class AsyncAgent:
 
     async def _connect(self, reads: int, writes: int) -> None:
         await self._attach(reads, writes)
-        self._write(_hello(self._deltas))
-        await self._until(lambda: self._protocol.welcome is not None or self._protocol.error() is not None)
+        self._write("hello", _hello(self._deltas))
+        await self._until(self._protocol.may_begin)
         if self._protocol.welcome is None:
             await self.aclose()
-            self._protocol.check_open()
+            self._protocol.check("hello")
         welcome = self._protocol.welcome or {}
         self.name = welcome.get("agent", "")
         self.input = welcome.get("input")
@@ -940,14 +958,14 @@ class AsyncAgent:
 
     async def turn_end(self) -> None:
         """Calls that follow wait until all that came before have been answered."""
-        await self._send(_line({"op": "turn_end"}))
+        await self._send("turn_end", _line({"op": "turn_end"}))
 
     async def bye(self, result: Any = _NOTHING) -> None:
         """Says that the agent asks for nothing more, and what its result is. Calls in flight are still answered.
 
         The program should then exit. At the end of an ``async with`` it is said without a result, if it was not before.
         """
-        await self._send(_bye(result), last=True)
+        await self._send("bye", _bye(result))
 
     async def aclose(self) -> None:
         """Closes the channel. Calls that still wait end with :class:`Disconnected`. ``async with`` does this itself."""
@@ -958,7 +976,7 @@ class AsyncAgent:
 
     @property
     def stopping(self) -> Shutdown | None:
-        """Set when the supervisor stops: what any further call would raise."""
+        """Set when the agent is to end: what any further call would raise."""
         return self._protocol.stopping()
 
     async def _start(
@@ -972,9 +990,9 @@ class AsyncAgent:
         line = _tool_call(call, args, after, meta)
         async with self._turn:
             await self._until(self._protocol.may_open)
-            self._protocol.check_open()
+            self._protocol.check("tool_call")
             self._protocol.open(call)
-            self._write(line)
+            self._write("tool_call", line)
             try:
                 await self._until(lambda: not self._full)
             except BaseException:
@@ -988,18 +1006,16 @@ class AsyncAgent:
         if self._protocol.cancel(call):
             # After a shutdown it is cancelled in any case, and without a supervisor it ends.
             with suppress(Disconnected, ProtocolError):
-                self._write(_line({"op": "cancel", "tool_call_id": call.id}))
+                self._write("cancel", _line({"op": "cancel", "tool_call_id": call.id}))
         return True
 
-    async def _send(self, line: bytes, *, last: bool = False) -> None:
+    async def _send(self, op: str, line: bytes) -> None:
         async with self._turn:
-            self._write(line)
-            if last:
-                self._protocol.over(*_SAID_BYE)
+            self._write(op, line)
             await self._until(lambda: not self._full)
 
-    def _write(self, line: bytes) -> None:
-        self._protocol.check_open()
+    def _write(self, op: str, line: bytes) -> None:
+        self._protocol.check(op)
         self._transports[-1].write(line)  # type: ignore[attr-defined]
 
     async def _until(self, holds: Callable[[], bool]) -> None:
@@ -1041,8 +1057,10 @@ class AsyncAgent:
             self._finish(ProtocolError, str(cause))
         self._changed.set()
 
-    def eof_received(self) -> None:
+    def eof_received(self) -> bool:
         self._finish(*_CLOSED)
+        # A socket stays open in the other direction.
+        return True
 
     def connection_lost(self, cause: Exception | None) -> None:
         self._lost += 1
