@@ -21,21 +21,21 @@
 
 import { Socket } from "node:net";
 
-/** Calls without an answer. The supervisor reads no further line while there are so many, not even a cancel. */
+/** Calls without an answer. One more would wait at the supervisor, and the lines behind it with it, a cancel too. */
 export const IN_FLIGHT_MAX = 1_000;
 
-/** Bytes of a line. The supervisor ends an agent that writes a longer one. */
+/** Bytes of a line without its end. The supervisor ends an agent that writes a longer one. */
 export const LINE_MAX = 4 * 1024 * 1024;
 
 /**
  * A tool that this agent may call.
- * @typedef {{ name: string, description: string, input_schema: Record<string, any>, side_effects: string }} Tool
+ * @typedef {{ name: string, description: string, input_schema: Record<string, any> | null, side_effects: string }} Tool
  *
  * What a tool has answered.
  * @typedef {Record<string, any>} Result
  *
  * How a call is run. `idempotency_key` has 1 to 255 visible ASCII characters, and calls of one tool with one key run
- * once; `timeout_ms` is for each attempt, `deadline_ms` for the whole call, from now on.
+ * once; `timeout_ms` is for each attempt, `deadline_ms` for the whole call.
  * @typedef {{ idempotency_key?: string, timeout_ms?: number, deadline_ms?: number }} CallMeta
  *
  * `after`: the call waits for these calls and no others. `signal`: cancels the call, which then rejects at once with the
@@ -84,11 +84,13 @@ export class AgentError extends Error {
 export class ToolError extends AgentError {
   /**
    * @param {string} message
-   * @param {{ slug: string, tool: string, callId: string, meta: Record<string, any> }} about
+   * @param {{ slug: string, tool: string, callId: string, meta: Record<string, any>, note?: string }} about
    */
-  constructor(message, { slug, tool, callId, meta }) {
+  constructor(message, { slug, tool, callId, meta, note }) {
     super(message);
-    /** One of five words; each has a subclass. */
+    /** What a model has to be told beside the message: that a person has changed the arguments. */
+    this.note = note;
+    /** One of five words; each has a subclass. A later word is a `ToolFailed`. */
     this.slug = slug;
     this.tool = tool;
     this.callId = callId;
@@ -135,11 +137,11 @@ export class ProtocolError extends AgentError {
 /** The supervisor has closed the channel. A call that was waiting may have had its effect. */
 export class Disconnected extends AgentError {}
 
-/** The supervisor stops: the agent may send nothing more, and has this time to exit. */
+/** The agent is to end: it can call nothing more, may say bye, and has this time to exit. */
 export class Shutdown extends Disconnected {
   /** @param {number} graceMs */
   constructor(graceMs) {
-    super(`the supervisor stops; this agent has ${graceMs} ms to exit`);
+    super(`this agent is to end, and has ${graceMs} ms to exit`);
     this.graceMs = graceMs;
   }
 }
@@ -154,7 +156,7 @@ const BY_SLUG = new Map([
 
 // Calls
 
-/** @type {(call: Call, end: { result: Result } | { error: unknown }, meta?: Record<string, any>) => void} */
+/** @type {(call: Call, end: { result: Result } | { error: unknown }, more?: { meta?: Record<string, any>, note?: string }) => void} */
 let settle;
 /** @type {(call: Call, text: string) => void} */
 let pass;
@@ -190,10 +192,11 @@ export class Call {
   #caller = {};
 
   static {
-    settle = (call, end, meta = {}) => {
+    settle = (call, end, { meta = {}, note } = {}) => {
       if (call.#done) return;
       call.#done = true;
       call.meta = meta;
+      call.note = note;
       if ("result" in end) call.#resolve(end.result);
       else call.#reject(call.#fromCaller(end.error));
       call.#wake();
@@ -220,6 +223,8 @@ export class Call {
     this.tool = tool;
     /** @type {Record<string, any>} What the supervisor knows of the call, once it has been answered. */
     this.meta = {};
+    /** @type {string | undefined} What a model has to be told beside the result: that who approved it has changed the arguments. */
+    this.note = undefined;
     this.#promise = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -362,8 +367,11 @@ export class Agent {
   #queue = [];
   /** @type {Map<string, Pending>} Calls that were written and not answered. */
   #pending = new Map();
-  /** @type {(() => AgentError) | undefined} Why nothing can be sent. */
-  #over;
+  /** @type {(() => AgentError) | undefined} Why nothing can be sent and nothing comes. */
+  #gone;
+  /** @type {Shutdown | undefined} */
+  #shutdown;
+  #saidBye = false;
   /** @type {{ resolve: (welcome: Message) => void, reject: (error: Error) => void } | undefined} */
   #greeting;
 
@@ -392,7 +400,7 @@ export class Agent {
       this.#pump();
     });
     // Answers that were sent before are still read, up to the end.
-    output.on("error", (error) => this.#close(() => new Disconnected(`the supervisor does not read any more: ${error.message}`)));
+    output.on("error", (error) => this.#lose(() => new Disconnected(`the supervisor does not read any more: ${error.message}`)));
   }
 
   /** Says hello, and waits for the welcome. */
@@ -409,10 +417,9 @@ export class Agent {
     return this;
   }
 
-  /** Set when the supervisor stops: what any further call would reject with. */
+  /** Set when the agent is to end: what any further call would reject with. */
   get stopping() {
-    const error = this.#over?.();
-    return error instanceof Shutdown ? error : undefined;
+    return this.#shutdown && new Shutdown(this.#shutdown.graceMs);
   }
 
   /** Calls that follow wait until all that came before have been answered. */
@@ -427,7 +434,7 @@ export class Agent {
    */
   async bye(result) {
     const sent = this.#sent({ op: "bye", result });
-    this.#over ??= () => new ProtocolError("this agent has said bye, and can send nothing more");
+    this.#saidBye = true;
     await sent;
   }
 
@@ -446,7 +453,7 @@ export class Agent {
       const waits = after && Array.from(after).filter((one) => typeof one === "string" || !one.done);
       const names = waits?.map((one) => (typeof one === "string" ? one : one.id));
       const line = encode({ op: "tool_call", tool_call_id: call.id, tool, args, after: names, meta });
-      if (this.#over) throw this.#over();
+      this.#check("tool_call");
       if (signal) this.#heed(signal, call);
       this.#send({ line, call, onDelta, failed: (error) => settle(call, { error }) });
     } catch (error) {
@@ -464,8 +471,7 @@ export class Agent {
 
   /** @param {Pending} one */
   #cancelSent(one) {
-    // After a shutdown it is cancelled in any case, and without a supervisor it ends.
-    if (one.cancelled || this.#over) return;
+    if (one.cancelled) return;
     one.cancelled = true;
     this.#put(encode({ op: "cancel", tool_call_id: one.call.id }));
   }
@@ -476,7 +482,7 @@ export class Agent {
     if (place < 0) return;
     this.#queue.splice(place, 1);
     const about = { slug: "tool_failed", tool: call.tool, callId: call.id, meta: { code: "cancelled", outcome: "not_started" } };
-    settle(call, { error: new ToolFailed("the call was cancelled before it was sent", about) }, about.meta);
+    settle(call, { error: new ToolFailed("the call was cancelled before it was sent", about) }, about);
     this.#keepAlive();
   }
 
@@ -502,11 +508,23 @@ export class Agent {
 
   // Sending
 
+  /**
+   * Throws why a line of this operation cannot be sent, if it is so.
+   * @param {string} op
+   */
+  #check(op) {
+    if (this.#saidBye) throw new ProtocolError("this agent has said bye, and can send nothing more");
+    // Its input is closed as soon as all is answered, and its bye is heard even then.
+    if (this.#shutdown && op === "bye") return;
+    const error = this.stopping ?? this.#gone?.();
+    if (error) throw error;
+  }
+
   /** @param {Message} message */
   #sent(message) {
     return /** @type {Promise<void>} */ (
       new Promise((resolve, failed) => {
-        if (this.#over) throw this.#over();
+        this.#check(message.op);
         const written = (/** @type {Error | null | undefined} */ error) => (error ? failed(error) : resolve());
         this.#send({ line: encode(message), written, failed });
       })
@@ -565,17 +583,23 @@ export class Agent {
     else if (message.op === "tool_delta") this.#takeDelta(message);
     else if (message.op === "welcome") this.#takeWelcome(message);
     else if (message.op === "error") this.#takeError(message);
-    else if (message.op === "shutdown") this.#close(() => new Shutdown(message.grace_ms));
+    else if (message.op === "shutdown") this.#takeShutdown(message);
     // A later version may have more operations, which an agent that did not ask for them need not know.
   }
 
   /** @param {Message} message */
-  #takeResponse({ tool_call_id: id, ok, result, error: slug, message, meta = {} }) {
+  #takeResponse({ tool_call_id: id, ok, result, error: slug, message, meta = {}, note }) {
     const one = this.#answered(id);
     if (!one) return warn(`an answer to a call that does not wait for one: ${id}`);
-    if (ok) return settle(one.call, { result: result ?? {} }, meta);
-    const Kind = BY_SLUG.get(slug) ?? ToolError;
-    settle(one.call, { error: new Kind(message, { slug, tool: one.call.tool, callId: id, meta }) }, meta);
+    if (ok) return settle(one.call, { result: result ?? {} }, { meta, note });
+    const Kind = BY_SLUG.get(slug) ?? ToolFailed;
+    settle(one.call, { error: new Kind(message, { slug, tool: one.call.tool, callId: id, meta, note }) }, { meta, note });
+  }
+
+  /** @param {Message} message */
+  #takeShutdown({ grace_ms: graceMs }) {
+    this.#shutdown = new Shutdown(graceMs);
+    this.#dropQueue(() => new Shutdown(graceMs));
   }
 
   /** @param {Message} message */
@@ -605,7 +629,7 @@ export class Agent {
     // A cancel that is refused names a call as well, which is then still answered.
     const one = refused === "tool_call" ? this.#answered(id) : undefined;
     if (!one) return warn(`line ${line} was refused: ${message}`);
-    settle(one.call, { error: this.stopping ?? error });
+    settle(one.call, { error });
   }
 
   /** @param {string} id */
@@ -619,12 +643,17 @@ export class Agent {
   // Ending
 
   /**
-   * Nothing can be sent from now on. The first reason stays, but for a shutdown, which says more.
+   * Nothing can be sent from now on; the first reason stays.
    * @param {() => AgentError} error
    */
-  #close(error) {
-    if (!this.#over || error() instanceof Shutdown) this.#over = error;
-    for (const { failed } of this.#queue.splice(0)) failed?.(this.#over());
+  #lose(error) {
+    this.#gone ??= error;
+    this.#dropQueue(this.#gone);
+  }
+
+  /** @param {() => AgentError} error */
+  #dropQueue(error) {
+    for (const { failed } of this.#queue.splice(0)) failed?.(error());
     this.#keepAlive();
   }
 
@@ -633,7 +662,7 @@ export class Agent {
    * @param {() => AgentError} error
    */
   #finish(error) {
-    this.#close(error);
+    this.#lose(error);
     this.#greeting?.reject(error());
     this.#greeting = undefined;
     for (const { call } of this.#pending.values()) settle(call, { error: this.stopping ?? error() });
@@ -644,10 +673,15 @@ export class Agent {
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
+// Half a character is written as an escape, and only that is; a backslash of the text itself is doubled.
+const HALF = /(?<!\\)(?:\\\\)*\\ud[89a-f]/;
+
 /** @param {Message} message */
 function encode(message) {
-  const line = Buffer.from(`${JSON.stringify(message)}\n`);
-  if (line.length > LINE_MAX) throw new RangeError(`a line has at most ${LINE_MAX} bytes, and this one has ${line.length}`);
+  const text = JSON.stringify(message);
+  if (HALF.test(text)) throw new TypeError("a text has half a character in it, which UTF-8 cannot express");
+  const line = Buffer.from(`${text}\n`);
+  if (line.length > LINE_MAX + 1) throw new RangeError(`a line has at most ${LINE_MAX} bytes, and this one has ${line.length - 1}`);
   return line;
 }
 

@@ -111,12 +111,12 @@ test("the welcome tells who the agent is", async (t) => {
 test("a call gives its result and its meta", async (t) => {
   const { agent, said } = await supervised(t, async (peer) => {
     const call = await peer.read();
-    peer.answer(call, { content: "milk" }, { meta: { attempts: 2 } });
+    peer.answer(call, { content: "milk" }, { meta: { attempts: 2 }, note: "changed" });
     return call;
   });
   const call = agent.tools.call("Read", { path: "/a" }, { meta: { timeout_ms: 5 } });
   assert.deepEqual(await call, { content: "milk" });
-  assert.deepEqual(call.meta, { attempts: 2 });
+  assert.deepEqual([call.meta, call.note], [{ attempts: 2 }, "changed"]);
   const sent = { op: "tool_call", tool_call_id: call.id, tool: "Read", args: { path: "/a" }, meta: { timeout_ms: 5 } };
   assert.deepEqual(await said, sent);
 });
@@ -128,7 +128,7 @@ test("each word for a failure has its class", async (t) => {
     fs_denied: FsDenied,
     invalid_args: InvalidArgs,
     tool_failed: ToolFailed,
-    a_later_word: ToolError,
+    a_later_word: ToolFailed,
   };
   const meta = { code: "timeout", outcome: "unknown", retryable: true, retry_after_ms: 7, attempts: 3 };
   const { agent } = await supervised(t, async (peer) => {
@@ -257,21 +257,23 @@ test("the end of input reaches everyone who waits", async (t) => {
   await assert.rejects(agent.turnEnd(), Disconnected);
 });
 
-test("a shutdown answers what runs and refuses what follows", async (t) => {
-  const { agent } = await supervised(t, async (peer) => {
-    const [first, second] = await peer.readMany(2);
+test("after a shutdown what runs is answered, and only a bye may follow", async (t) => {
+  const { agent, said } = await supervised(t, async (peer) => {
+    const [first] = await peer.readMany(2);
     peer.send({ op: "shutdown", grace_ms: 3_000 });
-    peer.deny(first, "tool_failed", "stopped", { meta: { code: "cancelled" } });
-    peer.refuse("tool_call", second);
-    // And one that is never answered.
-    await peer.read();
+    peer.deny(first, "tool_failed", "stopped", { meta: { code: "cancelled" }, note: "changed" });
+    peer.input.end();
+    return peer.read();
   });
-  const [first, second, third] = [1, 2, 3].map(() => reason(agent.tools.call("Echo")));
-  assert.equal((await first).code, "cancelled");
-  assert.ok((await second) instanceof Shutdown);
-  assert.ok((await third) instanceof Shutdown);
+  const [first, second] = [1, 2].map(() => reason(agent.tools.call("Echo")));
+  const { code, note } = await first;
+  assert.deepEqual([code, note], ["cancelled", "changed"]);
+  assert.ok((await second) instanceof Shutdown, "it was never answered");
   assert.equal((await reason(agent.tools.call("Echo"))).graceMs, 3_000);
   assert.equal(agent.stopping.graceMs, 3_000);
+  await assert.rejects(agent.turnEnd(), Shutdown);
+  await agent.bye({ partial: 1 });
+  assert.deepEqual(await said, { op: "bye", result: { partial: 1 } });
 });
 
 test("a line that is none of the protocol ends all calls", async (t) => {
@@ -373,22 +375,26 @@ test("after names the calls that have not been answered", async (t) => {
 
 test("after bye nothing is sent, and what was sent is answered", async (t) => {
   const { agent, said } = await supervised(t, async (peer) => {
-    const [call, bye] = await peer.readMany(2);
+    const [call, bye, cancel] = await peer.readMany(3);
     peer.answer(call);
-    return bye;
+    return [bye, cancel.op];
   });
   const call = agent.tools.call("Echo", { a: 1 });
   await agent.bye(null);
   await assert.rejects(agent.tools.call("Echo"), /has said bye/);
+  await assert.rejects(agent.bye(), /has said bye/);
+  call.cancel();
   assert.deepEqual(await call, { a: 1 });
-  assert.deepEqual(await said, { op: "bye", result: null });
+  assert.deepEqual(await said, [{ op: "bye", result: null }, "cancel"]);
 });
 
 test("what makes no line is not sent", async (t) => {
   const { agent } = await supervised(t, async (peer) => peer.answer(await peer.read()));
   await assert.rejects(agent.tools.call("Echo", { n: 1n }), TypeError);
+  for (const text of ["\ud800", "\\\ud800", "\ud83d\ud83d\ude00"]) await assert.rejects(agent.tools.call("Echo", { text }), /half a character/);
   await assert.rejects(agent.tools.call("Echo", { text: "x".repeat(LINE_MAX) }), RangeError);
-  assert.deepEqual(await agent.tools.call("Echo", { a: 1 }), { a: 1 });
+  const text = "\\ud800 \u{1f600}";
+  assert.deepEqual(await agent.tools.call("Echo", { text }), { text });
 });
 
 // As a process of its own, over real pipes and sockets
@@ -616,7 +622,7 @@ test("a supervisor that stops lets the agent end", { skip }, async (t) => {
     const agent = await toolyard.connect({ deltas: true });
     const told = [];
     for (let round = 0; round < 2; round += 1) {
-      const call = agent.tools.call("shell", { command: "echo begun; sleep 1000" }, { onDelta: () => console.log("begun") });
+      const call = agent.tools.call("shell", { command: "echo begun; exec sleep 1000" }, { onDelta: () => console.log("begun") });
       told.push((await call.catch((error) => error)).name);
     }
     console.log("told", ...told);
