@@ -483,15 +483,23 @@ function folders(t) {
   return { folder, data };
 }
 
+const READ = [HERE, dirname(dirname(process.execPath))];
+
 /** Runs an agent of this source, in which `data` is the folder that its calls may use: its exit code, report and log. */
-async function run(t, source, { tools = "Echo,Read,Write", options = [], onLine = () => {}, within = folders(t) } = {}) {
+async function run(t, source, { tools = "Echo,Read,Write", options = [], channel, onLine, within = folders(t) } = {}) {
   assert.ok(PROGRAM, missing);
   const { folder, data } = within;
   writeFileSync(join(folder, "toolyard.toml"), '[builtin]\nenable = ["shell"]\n');
   const begin = `import * as toolyard from "${LIBRARY}";\nconst data = ${JSON.stringify(data)};\n`;
   writeFileSync(join(folder, "agent.mjs"), begin + source);
-  const may = ["--tools", tools, "--fs", `rw:${data}`, "--read", HERE, "--read", dirname(dirname(process.execPath))];
-  const args = ["supervise", "--report", "json", "--workspace", data, ...may, ...options, "--", process.execPath, "agent.mjs"];
+  const command = [process.execPath, join(folder, "agent.mjs")];
+  // What is JSON here is TOML as well.
+  const asked = { command, channel, tools: tools.split(","), fs: [`rw:${data}`], read: READ };
+  const config = Object.entries(asked).map(([key, value]) => `${key} = ${JSON.stringify(value)}`);
+  if (channel) writeFileSync(join(folder, "agents.toml"), ["[agents.agent]", ...config].join("\n"));
+  const may = ["--tools", tools, "--fs", `rw:${data}`, ...READ.flatMap((path) => ["--read", path])];
+  const how = channel ? ["agents.toml"] : [...may, ...options, "--", ...command];
+  const args = ["supervise", "--report", "json", "--workspace", data, ...how];
   const env = { ...process.env, TOOLYARD_LOG: "toolyard_agents=info" };
   const program = spawn(PROGRAM, args, { stdio: ["ignore", "pipe", "pipe"], cwd: folder, env });
   const exit = new Promise((resolve) => program.once("exit", resolve));
@@ -499,7 +507,7 @@ async function run(t, source, { tools = "Echo,Read,Write", options = [], onLine 
   const log = [];
   for await (const line of createInterface(program.stderr)) {
     log.push(line);
-    onLine(line, program);
+    onLine?.(line, program);
   }
   const code = await exit;
   assert.notEqual(await report, "", log.join("\n"));
@@ -570,6 +578,18 @@ test("console.log does no harm, nor does a subprocess", { skip }, async (t) => {
   `);
   assert.deepEqual([agent.end, agent.result, agent.refused_lines], ["ended", { text: "x" }, 1]);
   for (const line of ["printed", "written", "from a subprocess"]) assert.ok(log.includes(`line="${line}"`), log);
+});
+
+test("the channel may be a socket", { skip }, async (t) => {
+  const { code, agent, log } = await run(t, `
+    import { execSync } from "node:child_process";
+    const agent = await toolyard.connect();
+    console.log("printed");
+    execSync("echo inherited", { stdio: "inherit" });
+    await agent.bye(await agent.tools.call("Echo", { text: "x" }));
+  `, { channel: "fd3" });
+  assert.deepEqual([code, agent.result, agent.refused_lines], [0, { text: "x" }, 0], log);
+  for (const line of ["printed", "inherited"]) assert.ok(log.includes(`line="${line}"`), log);
 });
 
 test("more calls than may be in flight are answered in their order", { skip }, async (t) => {

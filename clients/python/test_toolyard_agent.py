@@ -775,13 +775,18 @@ class Supervised(unittest.TestCase):
 
     def start(self, source: str, *options: str, tools: str = "Echo,Read,Write") -> subprocess.Popen[str]:
         """Starts an agent of this source, in which `data` is the folder that its calls may use."""
+        may = ["--tools", tools, "--fs", f"rw:{self.data}", "--read", str(HERE), "--read", sys.base_prefix]
+        return self.supervise(*may, *options, "--", *self.command(source))
+
+    def command(self, source: str) -> list[str]:
         begin = f"import sys; sys.path.insert(0, {str(HERE)!r}); data = {str(self.data)!r}\n"
         agent = self.folder / "agent.py"
         agent.write_text(begin + textwrap.dedent(source))
-        may = ["--tools", tools, "--fs", f"rw:{self.data}", "--read", str(HERE), "--read", sys.base_prefix]
-        command = [str(PROGRAM), "supervise", "--report", "json", *may, *options]
+        return [sys.executable, "-B", "-W", "error", str(agent)]
+
+    def supervise(self, *args: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [*command, "--", sys.executable, "-B", "-W", "error", str(agent)],
+            [str(PROGRAM), "supervise", "--report", "json", *args],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -883,6 +888,25 @@ class Supervised(unittest.TestCase):
         self.assertEqual((report["result"], report["refused_lines"]), (["", {"text": "x"}], 1))
         for text in ("printed", "written", "from a subprocess"):
             self.assertIn(f'line="{text}"', log)
+
+    def test_the_channel_may_be_a_socket(self) -> None:
+        source = """
+            import toolyard_agent
+
+            with toolyard_agent.connect() as agent:
+                print("printed", flush=True)
+                agent.bye(agent.call("Echo", text="x"))
+            """
+        # A string and a list of JSON are ones of TOML, too.
+        command, read = json.dumps(self.command(source)), json.dumps([str(HERE), sys.base_prefix])
+        config = f'[agents.a]\ncommand = {command}\nread = {read}\nchannel = "fd3"\ntools = ["Echo"]\n'
+        (self.folder / "agents.toml").write_text(config)
+        with self.supervise("agents.toml") as program:
+            report, log = program.communicate()
+        self.assertEqual(program.returncode, 0, log)
+        told = self.told_by(report)
+        self.assertEqual((told["result"], told["refused_lines"]), ({"text": "x"}, 0))
+        self.assertIn('line="printed"', log)
 
     def test_more_calls_than_may_be_in_flight_are_answered_in_their_order(self) -> None:
         report, _ = self.run_agent(
