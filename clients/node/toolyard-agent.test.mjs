@@ -1,7 +1,8 @@
 // Agents that are written with toolyard-agent.mjs: under the real program, and against a scripted peer.
 //
 // TOOLYARD names the program; without it the first kind is skipped, and fails where CI is `true`. What a supervisor does
-// rarely, such as half a line or an end in the middle of a call, a scripted peer does over two streams.
+// rarely, such as half a line or an end in the middle of a call, a scripted peer does over two streams. They are AG-1 to
+// AG-4 as an agent sees them.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -402,11 +403,14 @@ test("what makes no line is not sent", async (t) => {
 const LIBRARY = new URL("toolyard-agent.mjs", import.meta.url);
 const HERE = dirname(fileURLToPath(LIBRARY));
 
+/** An agent that waits for ever fails its test. */
+const BOUND = { timeout: 120_000, killSignal: "SIGKILL" };
+
 /** An agent of this source as a process, whose channel is a pair of pipes or a socket on descriptor 3. */
 function spawned(t, channel, source) {
   const args = ["--input-type=module", "-e", `import { connect } from "${LIBRARY}";\n${source}`];
   const stdio = ["pipe", "pipe", "pipe", ...(channel === "fd3" ? ["pipe"] : [])];
-  const agent = spawn(process.execPath, args, { stdio, env: { ...process.env, TOOLYARD_CHANNEL: channel } });
+  const agent = spawn(process.execPath, args, { stdio, env: { ...process.env, TOOLYARD_CHANNEL: channel }, ...BOUND });
   t.after(() => agent.kill());
   const [stdin, stdout, , socket] = agent.stdio;
   const peer = channel === "fd3" ? new Peer(socket, socket) : new Peer(stdin, stdout);
@@ -501,7 +505,8 @@ async function run(t, source, { tools = "Echo,Read,Write", options = [], channel
   const how = channel ? ["agents.toml"] : [...may, ...options, "--", ...command];
   const args = ["supervise", "--report", "json", "--workspace", data, ...how];
   const env = { ...process.env, TOOLYARD_LOG: "toolyard_agents=info" };
-  const program = spawn(PROGRAM, args, { stdio: ["ignore", "pipe", "pipe"], cwd: folder, env });
+  const program = spawn(PROGRAM, args, { stdio: ["ignore", "pipe", "pipe"], cwd: folder, env, ...BOUND });
+  t.after(() => program.kill("SIGKILL"));
   const exit = new Promise((resolve) => program.once("exit", resolve));
   const report = text(program.stdout);
   const log = [];

@@ -2,11 +2,13 @@
 
 ``TOOLYARD`` names the program; without it the first kind is skipped, and fails where ``CI`` is ``true``. What a
 supervisor does rarely, such as half a line or an end in the middle of a call, a scripted peer does over two pipes.
+They are AG-1 to AG-4 as an agent sees them.
 """
 
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import json
 import os
 import signal
@@ -26,6 +28,8 @@ from toolyard_agent import Disconnected, FsDenied, ProtocolError, Shutdown, Tool
 
 HERE = Path(__file__).resolve().parent
 
+WAIT_MAX_S = 120
+
 WELCOME = {
     "op": "welcome",
     "protocol": 1,
@@ -33,6 +37,14 @@ WELCOME = {
     "input": {"task": "x"},
     "tools": [{"name": "Read", "description": "Reads.", "input_schema": {"type": "object"}, "side_effects": "read"}],
 }
+
+
+def setUpModule() -> None:
+    faulthandler.dump_traceback_later(3 * WAIT_MAX_S, exit=True)
+
+
+def tearDownModule() -> None:
+    faulthandler.cancel_dump_traceback_later()
 
 
 class Peer:
@@ -117,6 +129,19 @@ class Scripted:
         self.peer.close_all()
         if self._error is not None:
             raise self._error
+
+
+def counted(agent: Any) -> list[int]:
+    """How many calls are in flight, each time that one is opened."""
+    protocol, open_one = agent._protocol, agent._protocol.open
+    counts: list[int] = []
+
+    def opening(call: Any) -> None:
+        open_one(call)
+        counts.append(len(protocol.pending))
+
+    protocol.open = opening
+    return counts
 
 
 class Threads(unittest.TestCase):
@@ -239,10 +264,11 @@ class Threads(unittest.TestCase):
                 peer.answer(call)
 
         agent, _ = self.agent(script)
+        in_flight = counted(agent)
         calls = [agent.tools.start("Echo") for _ in range(count)]
-        self.assertFalse(agent._protocol.may_open())
         full.set()
         calls.append(agent.tools.start("Echo"))
+        self.assertEqual(max(in_flight), count)
         self.assertEqual([call.result() for call in calls], [{}] * (count + 1))
 
     def test_threads_share_an_agent(self) -> None:
@@ -398,6 +424,22 @@ class Threads(unittest.TestCase):
         agent, _ = self.agent(script)
         with self.assertRaises(Shutdown):
             agent.call("Echo")
+
+    def test_a_supervisor_that_does_not_read_is_told_of(self) -> None:
+        closed = threading.Event()
+
+        def script(peer: Peer) -> None:
+            call = peer.read()
+            peer._reads.close()
+            closed.set()
+            peer.answer(call)
+
+        agent, _ = self.agent(script)
+        call = agent.tools.start("Echo", a=1)
+        closed.wait()
+        with self.assertRaisesRegex(Disconnected, "does not read|closed the channel"):
+            agent.turn_end()
+        self.assertEqual(call.result(), {"a": 1}, "what it has answered before is read")
 
     def test_a_line_that_is_none_of_the_protocol_ends_all_calls(self) -> None:
         for line in (b"what?\n", b"[1]\n", b'{"no":"op"}\n', b"\xff\n", b"[" * 100_000 + b"\n"):
@@ -561,8 +603,10 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
 
         async with self.connect(script) as agent:
             self.assertEqual((agent.name, list(agent.tools)), ("root/writer", ["Read"]))
+            in_flight = counted(agent)
             tasks = [agent.call("Echo", n=n, text="x" * 2_000) for n in range(count + 500)]
             results = await asyncio.gather(*tasks)
+        self.assertEqual(max(in_flight), count)
         self.assertEqual([result["n"] for result in results], list(range(count + 500)))
         self.assertEqual(self.said(), list(range(count + 500)))
 
@@ -785,7 +829,7 @@ class Supervised(unittest.TestCase):
         return [sys.executable, "-B", "-W", "error", str(agent)]
 
     def supervise(self, *args: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+        program = subprocess.Popen(
             [str(PROGRAM), "supervise", "--report", "json", *args],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -794,6 +838,11 @@ class Supervised(unittest.TestCase):
             text=True,
             cwd=self.folder,
         )
+        # An agent that waits for ever fails its test, and leaves no supervisor.
+        guard = threading.Timer(WAIT_MAX_S, program.kill)
+        guard.start()
+        self.addCleanup(guard.cancel)
+        return program
 
     def run_agent(self, source: str, *options: str, **more: Any) -> tuple[dict[str, Any], str]:
         """The report on an agent that has ended well, and the log."""
