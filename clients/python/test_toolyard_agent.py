@@ -1082,8 +1082,7 @@ class Supervised(unittest.TestCase):
                     agent.tools.call("shell", command="echo begun; exec sleep 1000", on_delta=lambda _: print("begun"))
                 except toolyard_agent.AgentError as error:
                     told.append(type(error).__name__)
-            print("told", *told)
-            agent.bye()
+            agent.bye(told)
             """
         with self.start(source, *self.with_shell(), tools="shell") as program:
             assert program.stderr is not None and program.stdout is not None
@@ -1092,10 +1091,9 @@ class Supervised(unittest.TestCase):
                 lines.append(line)
                 if 'line="begun"' in line:
                     program.send_signal(signal.SIGINT)
-            program.stdout.read()
-        log = "".join(lines)
-        self.assertEqual(program.returncode, 130, log)
-        self.assertIn('line="told ToolFailed Shutdown"', log)
+            report = program.stdout.read()
+        self.assertEqual(program.returncode, 130, "".join(lines))
+        self.assertEqual(self.told_by(report)["result"], ["ToolFailed", "Shutdown"], "".join(lines))
 
     def test_an_agent_that_fails_says_no_bye(self) -> None:
         source = """
