@@ -343,6 +343,19 @@ test("a signal cancels its call and rejects at once, and a function that throws 
   assert.deepEqual(await said, [true, true]);
 });
 
+test("a call that was not sent yet ends with a shutdown", async (t) => {
+  const { agent } = await supervised(t, async (peer) => {
+    const calls = await peer.readMany(IN_FLIGHT_MAX);
+    peer.send({ op: "shutdown", grace_ms: 3_000 });
+    for (const call of calls) peer.answer(call);
+    assert.equal((await peer.read()).op, "bye", "and not the call");
+  });
+  const calls = Array.from({ length: IN_FLIGHT_MAX + 1 }, () => agent.tools.call("Echo"));
+  assert.ok((await reason(calls.pop())) instanceof Shutdown);
+  await Promise.all(calls);
+  await agent.bye();
+});
+
 test("a call that was not sent yet is cancelled without the supervisor", async (t) => {
   const { agent } = await supervised(t, async (peer) => {
     for (const call of await peer.readMany(IN_FLIGHT_MAX)) peer.answer(call);
@@ -437,6 +450,23 @@ for (const channel of ["stdio", "fd3"]) {
     assert.equal((await peer.read()).op, "turn_end");
     assert.equal(await exit, 0, "it exits although its input is open");
     assert.equal(await printed, "printed\nwritten\ntrue\nended\n");
+  });
+
+  test(`an agent on the channel ${channel} says bye after a shutdown has closed its input`, async (t) => {
+    const { peer, exit } = spawned(t, channel, `
+      const agent = await connect();
+      const calls = [agent.tools.call("Echo"), agent.tools.call("Echo")];
+      const ended = await Promise.allSettled(calls);
+      await agent.bye(ended.map(({ reason }) => reason.name));
+    `);
+    await peer.read();
+    peer.send(WELCOME);
+    const [first] = await peer.readMany(2);
+    peer.send({ op: "shutdown", grace_ms: 3_000 });
+    peer.deny(first, "tool_failed");
+    peer.input.end();
+    assert.deepEqual(await peer.read(), { op: "bye", result: ["ToolFailed", "Shutdown"] });
+    assert.equal(await exit, 0);
   });
 
   test(`an agent on the channel ${channel} is told when its supervisor goes`, async (t) => {
@@ -643,20 +673,19 @@ test("output comes before the end, and a cancel or a signal stops a call", { ski
 });
 
 test("a supervisor that stops lets the agent end", { skip }, async (t) => {
-  const { code, log } = await run(t, `
+  const { code, agent, log } = await run(t, `
     const agent = await toolyard.connect({ deltas: true });
     const told = [];
     for (let round = 0; round < 2; round += 1) {
       const call = agent.tools.call("shell", { command: "echo begun; exec sleep 1000" }, { onDelta: () => console.log("begun") });
       told.push((await call.catch((error) => error)).name);
     }
-    console.log("told", ...told);
+    await agent.bye(told);
   `, {
     tools: "shell",
     onLine: (line, program) => line.includes('line="begun"') && program.kill("SIGINT"),
   });
-  assert.ok(log.includes('line="told ToolFailed Shutdown"'), log);
-  assert.equal(code, 130);
+  assert.deepEqual([code, agent.result], [130, ["ToolFailed", "Shutdown"]], log);
 });
 
 test("an agent that fails says no bye", { skip }, async (t) => {

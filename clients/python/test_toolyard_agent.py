@@ -21,7 +21,7 @@ import threading
 import unittest
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import toolyard_agent
 from toolyard_agent import Disconnected, FsDenied, ProtocolError, Shutdown, ToolError, ToolFailed, ToolNotFound
@@ -50,11 +50,9 @@ def tearDownModule() -> None:
 class Peer:
     """The other end of a channel, which does what its script says."""
 
-    def __init__(self) -> None:
-        self.agent_reads, writes = os.pipe()
-        reads, self.agent_writes = os.pipe()
-        self._reads = os.fdopen(reads, "rb")
-        self._writes = os.fdopen(writes, "wb", 0)
+    def __init__(self, reads: IO[bytes], writes: IO[bytes]) -> None:
+        self._reads = reads
+        self._writes = writes
 
     def read(self) -> dict[str, Any]:
         message: dict[str, Any] = json.loads(next(line for line in self._reads if line != b"\n"))
@@ -69,6 +67,7 @@ class Peer:
 
     def send_bytes(self, data: bytes) -> None:
         self._writes.write(data)
+        self._writes.flush()
 
     def answer(self, call: dict[str, Any], result: Any = None, **more: Any) -> None:
         result = call["args"] if result is None else result
@@ -96,6 +95,15 @@ class Peer:
         self._reads.close()
 
 
+class Pipes(Peer):
+    """A peer over two pipes."""
+
+    def __init__(self) -> None:
+        self.agent_reads, writes = os.pipe()
+        reads, self.agent_writes = os.pipe()
+        super().__init__(os.fdopen(reads, "rb"), os.fdopen(writes, "wb"))
+
+
 Script = Callable[[Peer], Any]
 
 
@@ -103,7 +111,7 @@ class Scripted:
     """Runs a script against the agent of a test; leaving it waits for the script and raises what went wrong in it."""
 
     def __init__(self, script: Script) -> None:
-        self.peer = Peer()
+        self.peer = Pipes()
         self.said: Any = None
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, args=(script,))
@@ -744,7 +752,7 @@ class OnDescriptorThree(unittest.TestCase):
         theirs.setblocking(False)
         with ours, theirs, tempfile.TemporaryFile() as printed:
             begin = f"import sys; sys.path.insert(0, {str(HERE)!r})\n"
-            # The shell moves the socket to descriptor 3, where a test of its own has other files.
+            # The shell moves the socket to descriptor 3, where the process of this test has something else.
             command = ["sh", "-c", f'exec 3<&{theirs.fileno()} "$@"', "sh", sys.executable, "-B", "-W", "error", "-c"]
             agent = subprocess.Popen(
                 [*command, begin + textwrap.dedent(source)],
@@ -753,25 +761,20 @@ class OnDescriptorThree(unittest.TestCase):
                 env={**os.environ, "TOOLYARD_CHANNEL": "fd3"},
             )
             theirs.close()
-            with agent, ours.makefile("rwb") as channel:
-                self.assertEqual(channel.readline(), b"\n")
-                self.assertEqual(json.loads(channel.readline())["op"], "hello")
-                channel.write(json.dumps(WELCOME).encode() + b"\n")
-                channel.flush()
-                calls = [json.loads(channel.readline()) for _ in range(200)]
-                for call in calls:
-                    answer = {
-                        "op": "tool_response",
-                        "tool_call_id": call["tool_call_id"],
-                        "ok": True,
-                        "result": call["args"],
-                    }
-                    channel.write(json.dumps(answer).encode() + b"\n")
-                channel.flush()
-                self.assertEqual(json.loads(channel.readline()), {"op": "bye", "result": 200})
-                ours.shutdown(socket.SHUT_WR)
+            with agent, ours.makefile("rb") as reads, ours.makefile("wb") as writes:
+                self.play(Peer(reads, writes), lambda: ours.shutdown(socket.SHUT_WR))
             printed.seek(0)
             self.assertEqual((agent.returncode, printed.read()), (0, b"printed\n"))
+
+    def play(self, peer: Peer, end_of_input: Callable[[], None]) -> None:
+        peer.welcome()
+        for call in [peer.read() for _ in range(200)]:
+            peer.answer(call)
+        call, _ = peer.read(), peer.read()
+        peer.send({"op": "shutdown", "grace_ms": 3_000})
+        peer.deny(call, "tool_failed")
+        end_of_input()
+        self.assertEqual(peer.read(), {"op": "bye", "result": [200, "ToolFailed", "Shutdown"]})
 
     def test_threads(self) -> None:
         self.check("""
@@ -779,7 +782,9 @@ class OnDescriptorThree(unittest.TestCase):
 
             with toolyard_agent.connect() as agent:
                 print("printed")
-                agent.bye(len(agent.tools.batch([("Echo", {"text": "x" * 5_000})] * 200, raise_errors=True)))
+                results = agent.tools.batch([("Echo", {"text": "x" * 5_000})] * 200, raise_errors=True)
+                calls = [agent.tools.start("Echo") for _ in range(2)]
+                agent.bye([len(results), *(type(call.exception()).__name__ for call in calls)])
         """)
 
     def test_tasks(self) -> None:
@@ -790,8 +795,10 @@ class OnDescriptorThree(unittest.TestCase):
             async def main():
                 async with toolyard_agent.aconnect() as agent:
                     print("printed")
-                    calls = [agent.call("Echo", text="x" * 5_000) for _ in range(200)]
-                    await agent.bye(len(await asyncio.gather(*calls)))
+                    results = await asyncio.gather(*(agent.call("Echo", text="x" * 5_000) for _ in range(200)))
+                    calls = [agent.call("Echo") for _ in range(2)]
+                    ended = await asyncio.gather(*calls, return_exceptions=True)
+                    await agent.bye([len(results), *(type(one).__name__ for one in ended)])
 
             asyncio.run(main())
         """)
@@ -1075,8 +1082,7 @@ class Supervised(unittest.TestCase):
                     agent.tools.call("shell", command="echo begun; exec sleep 1000", on_delta=lambda _: print("begun"))
                 except toolyard_agent.AgentError as error:
                     told.append(type(error).__name__)
-            print("told", *told)
-            agent.bye()
+            agent.bye(told)
             """
         with self.start(source, *self.with_shell(), tools="shell") as program:
             assert program.stderr is not None and program.stdout is not None
@@ -1085,10 +1091,9 @@ class Supervised(unittest.TestCase):
                 lines.append(line)
                 if 'line="begun"' in line:
                     program.send_signal(signal.SIGINT)
-            program.stdout.read()
-        log = "".join(lines)
-        self.assertEqual(program.returncode, 130, log)
-        self.assertIn('line="told ToolFailed Shutdown"', log)
+            report = program.stdout.read()
+        self.assertEqual(program.returncode, 130, "".join(lines))
+        self.assertEqual(self.told_by(report)["result"], ["ToolFailed", "Shutdown"], "".join(lines))
 
     def test_an_agent_that_fails_says_no_bye(self) -> None:
         source = """
