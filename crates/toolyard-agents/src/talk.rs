@@ -317,7 +317,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
             Ok(asked) => asked,
             Err(refused) => return self.refuse(&refused),
         };
-        let unknown = after.iter().flatten().find(|id| !self.known.knows(id)).cloned();
+        let unknown = after.iter().flatten().find(|id| **id == call.id || !self.known.knows(id)).cloned();
         let bytes = call.arguments.size();
         if !self.known.begins(&call.id, bytes) {
             let id = shown(call.id.as_str());

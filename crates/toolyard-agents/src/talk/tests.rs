@@ -203,6 +203,8 @@ async fn calls_may_name_what_they_wait_for() {
     );
     agent.call_after("done", "read", 1, &["w", "both"]).await;
     assert_eq!(agent.short().await, "done ok 36");
+    agent.call_after("done", "read", 1, &["done"]).await; // itself, not the one before
+    assert_eq!(agent.short().await, "done invalid_args 36");
 }
 
 /// AG-1, V6: what an agent may not do, in the five words.
