@@ -35,7 +35,7 @@ pub(crate) type Place = (SessionId, AgentPath, u64, usize);
 /// ```
 ///
 /// `args` are without secrets, `at` is in milliseconds since 1970. Calls that tools make themselves are there too, with
-/// `args` null. A call that shares or repeats the result of another one is neither: nothing was started for it.
+/// `args` null, as are those of more than 256 KiB. A call that shares or repeats the result of another one is neither: nothing was started for it.
 ///
 /// It is an [`EventWriter`] of the engine ([`writer`](Self::writer)), so nothing is lost, and when it breaks, calls that
 /// change something do not start (PO-6).
@@ -75,6 +75,9 @@ struct Line<'a> {
     pid: Option<u32>,
     at: u64,
 }
+
+/// The most bytes of arguments that a line has; without room, they are null.
+const ARGUMENTS_MAX: usize = 256 << 10;
 
 const DISPATCHED: &str = "tool.call.dispatched";
 const DENIED: &str = "tool.call.denied";
@@ -166,7 +169,7 @@ impl Audit {
 
     fn write(&self, line: &Line<'_>) -> io::Result<()> {
         let Line { event, error, tool, args, id, agent, pid, at } = line;
-        let args = args.map_or(Value::Null, Arguments::to_value);
+        let args = args.filter(|args| args.size() <= ARGUMENTS_MAX).map_or(Value::Null, Arguments::to_value);
         let redactor = self.0.redactor.as_ref();
         let shown = |text: &str| {
             redactor.map_or_else(|| text.to_owned(), |redactor| redactor.text(text).into_owned())

@@ -137,7 +137,9 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             return;
         }
         self.buffer.drain(..self.start);
-        (self.start, self.searched) = (0, self.buffer.len());
+        // Whole lines may still follow, if nobody reads on for now.
+        self.searched -= self.start;
+        self.start = 0;
         if self.buffer.len() <= SHORT_BYTES {
             self.buffer.shrink_to(CHUNK);
             self.long = Long::None;

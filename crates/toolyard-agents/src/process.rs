@@ -227,10 +227,17 @@ fn confined(program: Program, profile: &Profile, means: &Means) -> io::Result<(P
 }
 
 /// The files that a command names: its program, if it is named by where it lies, and arguments that are files.
-pub(crate) fn named_files(profile: &Profile) -> Vec<PathBuf> {
+fn named_files(profile: &Profile) -> Vec<PathBuf> {
     let program = (profile.program.components().count() > 1).then_some(profile.program.as_os_str());
     let args = profile.args.iter().map(AsRef::<OsStr>::as_ref).filter(|arg| Path::new(arg).is_file());
     program.into_iter().chain(args).filter_map(|path| place(Path::new(path)).ok()).collect()
+}
+
+/// What of them is run: the program, and the first file, which is an interpreter's script.
+pub(crate) fn scripts(profile: &Profile) -> Vec<PathBuf> {
+    let mut files = named_files(profile);
+    files.truncate(usize::from(profile.program.components().count() > 1) + 1);
+    files
 }
 
 /// An absolute path that says by its name alone where it leads. Its last part stays as it is: a program may be a link that

@@ -214,10 +214,13 @@ impl Profile {
             return self;
         }
         let common = |own: &PathBuf| {
-            let covered = parent.read.iter().filter_map(move |theirs| match own.starts_with(theirs) {
-                true => Some(own.clone()),
-                false => theirs.starts_with(own).then(|| theirs.clone()),
-            });
+            let lies = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+            let own_lies = lies(own);
+            let covered =
+                parent.read.iter().filter_map(move |theirs| match own_lies.starts_with(lies(theirs)) {
+                    true => Some(own.clone()),
+                    false => lies(theirs).starts_with(&own_lies).then(|| theirs.clone()),
+                });
             covered.collect::<Vec<_>>()
         };
         self.read = self.read.iter().flat_map(common).collect();

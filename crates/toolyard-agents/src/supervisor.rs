@@ -22,7 +22,7 @@ use crate::{
     audit::Audit,
     deltas::Deltas,
     lines::LongLines,
-    process::{Means, named_files},
+    process::{Means, scripts},
     profile::Profile,
     tools::{Kinship, files::HostFiles},
 };
@@ -127,7 +127,7 @@ pub enum StartError {
 impl Supervisor {
     /// A supervisor of these agents, none of which runs yet.
     pub fn new(options: SupervisorOptions) -> Self {
-        let programs = options.profiles.values().flat_map(named_files);
+        let programs = options.profiles.values().flat_map(|profile| scripts(profile));
         let files = HostFiles::new(options.guarded.iter().cloned().chain(programs).collect());
         let shared = Shared {
             options,

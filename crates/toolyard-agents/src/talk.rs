@@ -176,6 +176,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
     pub(crate) async fn run(mut self, asks_nothing: impl FnOnce()) -> Talked {
         let mut asks_nothing = Some(asks_nothing);
         let why = loop {
+            // Whatever has been answered has left its room.
+            if let Err(why) = self.take_held() {
+                break why;
+            }
             if self.is_over() {
                 if let Some(tell) = asks_nothing.take() {
                     tell();
@@ -241,7 +245,6 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
             Next::Ended(outcome) => {
                 self.tell_deltas();
                 self.answered(&outcome, Outgoing::tell);
-                return self.take_held().map(|()| true);
             }
             // Tools name the calls that they make themselves as they like.
             Next::Delta(id, text) if self.known.is_open(&id) => {

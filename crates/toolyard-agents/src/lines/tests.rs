@@ -87,6 +87,21 @@ async fn a_line_is_not_late_while_nobody_reads() {
     assert!(matches!(wait(&mut lines, 5).await, Ok(Err(LineError::TooSlow))));
 }
 
+/// AG-2: lines that have been read and not given are given later, wherever nobody reads for a while.
+#[tokio::test]
+async fn a_rest_loses_no_line() {
+    let text: String = (0..5_000).map(|n| format!("line {n}\n")).collect();
+    let mut lines = Lines::new(text.as_bytes(), &LongLines::default());
+    for n in 0..5_000 {
+        let line = lines.next().await.unwrap().map(<[u8]>::to_vec);
+        assert_eq!(line, Some(format!("line {n}").into_bytes()));
+        if n % 3 == 0 {
+            lines.rest();
+        }
+    }
+    assert_eq!(lines.next().await.unwrap(), None);
+}
+
 /// AG-13: what a long line needed is not kept.
 #[tokio::test]
 async fn the_memory_of_a_long_line_is_given_back() {

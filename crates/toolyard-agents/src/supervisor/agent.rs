@@ -105,6 +105,9 @@ impl Running {
     }
 
     fn stop(&mut self, me: &ActorRef<AgentMessage>, grace: Duration) {
+        if self.report.is_some() {
+            return; // it has exited, and its conversation is told that and nothing else
+        }
         self.phase = AgentPhase::Stopping;
         self.cause.get_or_insert(Cause::Stopped);
         match grace.is_zero() {
@@ -327,7 +330,10 @@ impl Actor for AgentActor {
             AgentMessage::Runs => {}
             AgentMessage::AsksNothing => {
                 running.phase = AgentPhase::Stopping;
-                running.later(&me, EXIT_GRACE, || AgentMessage::GraceOver);
+                // One that was told to stop has the time that it was given.
+                if running.cause.is_none() {
+                    running.later(&me, EXIT_GRACE, || AgentMessage::GraceOver);
+                }
             }
             AgentMessage::Talked(talked) => running.talked(talked),
             AgentMessage::Exited(report) => {

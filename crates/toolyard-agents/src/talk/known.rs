@@ -12,7 +12,7 @@ use toolyard::CallId;
 pub(super) const ANSWERED_MAX: usize = 1_024;
 
 /// How many bytes of arguments calls without an answer may have, before the next one waits.
-const BYTES_OPEN_MAX: usize = 8 << 20;
+pub(super) const BYTES_OPEN_MAX: usize = 8 << 20;
 
 /// The calls that an agent may name.
 #[derive(Debug, Default)]

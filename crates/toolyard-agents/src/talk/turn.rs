@@ -6,7 +6,7 @@
 //!              the engine, or the agent does not read, so that one agent's results do not take the room of others
 //! ```
 
-use super::CALLS_OPEN_MAX;
+use super::{CALLS_OPEN_MAX, known::BYTES_OPEN_MAX};
 use crate::observe::Observer;
 use std::{
     collections::{HashSet, VecDeque},
@@ -38,6 +38,8 @@ struct OpenTurn {
     ends: CallEnds,
     /// The ids of its calls: in a batch each comes once (CL-8).
     ids: HashSet<CallId>,
+    /// How many bytes of arguments it has: they are kept until it ends.
+    bytes: usize,
     answered: usize,
     /// Whether it takes no more calls.
     is_closed: bool,
@@ -48,12 +50,13 @@ impl OpenTurn {
         let turn = session.turn().without_resend();
         let batch = turn.open_batch();
         let ends = batch.take_ends();
-        Self { turn, batch, ends, ids: HashSet::new(), answered: 0, is_closed: false }
+        Self { turn, batch, ends, ids: HashSet::new(), bytes: 0, answered: 0, is_closed: false }
     }
 
     fn takes(&self, id: &CallId) -> bool {
         !self.is_closed
             && self.ids.len() < CALLS_OPEN_MAX
+            && self.bytes < BYTES_OPEN_MAX
             && self.ids.len() - self.answered < IN_ENGINE_MAX
             && !self.ids.contains(id)
     }
@@ -82,6 +85,7 @@ impl Turns {
         let open = self.open.get_or_insert_with(|| OpenTurn::begin(&self.session));
         self.observer.given(&call, open.batch.number(), open.batch.len());
         open.ids.insert(call.id.clone());
+        open.bytes += call.arguments.size();
         open.batch.push(call);
     }
 
@@ -90,6 +94,7 @@ impl Turns {
         match (&mut self.open, self.queue.is_empty()) {
             (None, true) => {}
             (Some(open), true) => open.is_closed = true,
+            (_, false) if matches!(self.queue.back(), Some(Queued::TurnEnd)) => {}
             (_, false) => self.queue.push_back(Queued::TurnEnd),
         }
     }

@@ -186,7 +186,7 @@ impl Place {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = File::from(openat2(self.directory.as_fd(), self.name(), flags, Mode::empty(), BENEATH)?);
         // What the kernel tells there is of this program, and not of the agent's.
-        if fstatfs(&file)?.f_type == PROC_SUPER_MAGIC {
+        if is_of_this_process(&file)? {
             return Err(Errno::LOOP.into());
         }
         match file.metadata()?.is_file() {
@@ -200,11 +200,19 @@ impl Place {
     }
 }
 
+/// Whether it lies in `/proc`, where the kernel tells of this process.
+fn is_of_this_process(handle: impl std::os::fd::AsFd) -> Result<bool, Errno> {
+    Ok(fstatfs(handle)?.f_type == PROC_SUPER_MAGIC)
+}
+
 /// Opens what stands at a plain path relative to the root, for a sandbox.
 pub(super) fn opened(path: &Path) -> io::Result<Opened> {
     let root = open("/", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    let look = |flags| openat2(root.as_fd(), path, flags | OFlags::CLOEXEC, Mode::empty(), BENEATH);
+    let look = |flags| {
+        let handle = openat2(root.as_fd(), path, flags | OFlags::CLOEXEC, Mode::empty(), BENEATH)?;
+        if is_of_this_process(&handle)? { Err(Errno::LOOP) } else { Ok(handle) }
+    };
     let kind = match look(OFlags::PATH) {
         Ok(handle) => File::from(handle).metadata()?.file_type(),
         Err(Errno::LOOP) => return Ok(Opened::Link),

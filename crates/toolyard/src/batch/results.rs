@@ -1,7 +1,7 @@
 //! The results of a batch, as its caller and its turn get them.
 
 use crate::call::{BatchState, Slot};
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::Arc;
 use toolyard_core::{Call, Outcome};
 
 /// Says why a batch whose driver has finished has all its results.
@@ -58,16 +58,20 @@ impl BatchState {
         Some(outcome)
     }
 
-    /// The result of the call at this place, if it has one: its output moved out, a failure copied. What the outputs of
-    /// this piece hold is let go of with the last call.
+    /// The result of the call at this place, if it has one: its output moved out, with the room that it held, and a failure
+    /// copied.
     pub(super) fn taken_at(&self, index: u32) -> Option<Outcome> {
         let slot = self.at(index).slot();
-        let has_output = slot.life().ending()?.status.is_ok();
+        let (has_output, bytes) = {
+            let life = slot.life();
+            let ending = life.ending()?;
+            (ending.status.is_ok(), ending.footprint())
+        };
         let mut outcome = if has_output { slot.take()? } else { slot.peek()? };
-        Self::redact(self.session.engine.results_redactor.as_ref(), [&mut outcome]);
-        if self.told.fetch_add(1, Ordering::Relaxed) + 1 == self.slots.len() {
-            self.release_results();
+        if has_output {
+            self.release_result(bytes);
         }
+        Self::redact(self.session.engine.results_redactor.as_ref(), [&mut outcome]);
         Some(outcome)
     }
 

@@ -160,8 +160,7 @@ impl OpenBatch {
         CallEnds::new(told, takes)
     }
 
-    /// The same, and gives the outputs away: what they hold (CC-4) is let go of once all calls that were taken in together
-    /// have been told, and [`finish`](Self::finish) returns no results. A batch whose turn keeps results keeps copies.
+    /// The same, and gives the outputs away: what each holds (CC-4) is let go of, and [`finish`](Self::finish) returns no results. A batch whose turn keeps results keeps copies.
     pub fn take_ends(&self) -> CallEnds {
         self.told(self.stream.calls.gives_away())
     }

@@ -98,8 +98,6 @@ pub(crate) struct BatchState {
     pub(super) records: OnceLock<Box<BatchRecords>>,
     /// Who is told of each end, if anybody is: set before any call can end.
     pub(super) ends: OnceLock<mpsc::UnboundedSender<CallRef>>,
-    /// How many calls have been told one by one, with their outputs given away.
-    pub(crate) told: AtomicUsize,
 }
 
 impl BatchState {
@@ -142,7 +140,6 @@ impl BatchState {
             ids: Ids::default(),
             records: OnceLock::new(),
             ends: OnceLock::new(),
-            told: AtomicUsize::new(0),
         })
     }
 

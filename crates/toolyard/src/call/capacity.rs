@@ -26,6 +26,11 @@ impl BatchState {
         })
     }
 
+    /// Lets go of the memory of one result, which its caller has taken before the others.
+    pub(crate) fn release_result(&self, bytes: usize) {
+        self.holding.let_go(bytes, self.session.result_capacity(), &self.session.engine.results);
+    }
+
     /// Lets go of the memory of its results: they have been taken, or are dropped.
     pub(crate) fn release_results(&self) {
         self.holding.release(self.session.result_capacity(), &self.session.engine.results);

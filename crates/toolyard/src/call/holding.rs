@@ -146,6 +146,27 @@ impl Holding {
         }
     }
 
+    /// Lets go of a result of this size, which its caller has taken before the others. Then there may be room again.
+    pub(crate) fn let_go(&self, bytes: usize, session: &ResultCapacity, engine: &ResultCapacity) {
+        let less = |it: &BatchHolds| {
+            it.is_spent.store(false, Ordering::Relaxed);
+            let by = |held: usize| Some(held.saturating_sub(bytes));
+            let _ = it.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, by); // it never fails
+        };
+        less(&self.own);
+        self.whole.as_deref().into_iter().for_each(less);
+        if self.taken.load(Ordering::Relaxed) == 0 {
+            return; // the usual case
+        }
+        let _one_at_a_time = self.taking.lock();
+        let held = self.own.bytes.load(Ordering::Relaxed);
+        let needed = if held <= UNCOUNTED { 0 } else { held.next_multiple_of(STEP) };
+        let surplus = self.taken.load(Ordering::Relaxed).saturating_sub(needed);
+        self.taken.fetch_sub(surplus, Ordering::Relaxed);
+        session.give_back(surplus);
+        engine.give_back(surplus);
+    }
+
     /// Lets go of everything: the results have been taken, or are dropped now.
     pub(crate) fn release(&self, session: &ResultCapacity, engine: &ResultCapacity) {
         if let Some(whole) = &self.whole {
@@ -223,6 +244,27 @@ mod tests {
         one.release(&session, &engine);
         assert_eq!(whole.bytes.load(Ordering::Relaxed), 0);
         assert_eq!(other.hold(MIB, &capacities), Ok(()));
+    }
+
+    /// CC-4: what is taken result by result leaves its room to those to come, also after one that did not fit.
+    #[test]
+    fn what_is_taken_leaves_its_room() {
+        let (session, engine) = (ResultCapacity::new(8 * MIB), ResultCapacity::new(8 * MIB));
+        let whole = Arc::new(BatchHolds::default());
+        let piece = Holding::of_piece(Some(whole.clone()));
+        let capacities = capacities(2 * MIB, &session, &engine);
+        for _ in 0..20 {
+            assert_eq!(piece.hold(MIB, &capacities), Ok(()));
+            assert_eq!(piece.hold(MIB + 1, &capacities), Err(Full::Batch));
+            assert_eq!(piece.full(&capacities), Some(Full::Batch));
+            piece.let_go(MIB, &session, &engine);
+            assert_eq!((piece.full(&capacities), session.held(), engine.held()), (None, 0, 0));
+        }
+        assert_eq!(piece.hold(MIB, &capacities), Ok(()));
+        piece.let_go(MIB / 2, &session, &engine);
+        assert_eq!((session.held(), whole.bytes.load(Ordering::Relaxed)), (MIB / 2, MIB / 2));
+        piece.release(&session, &engine);
+        assert_eq!((session.held(), whole.bytes.load(Ordering::Relaxed)), (0, 0));
     }
 
     proptest! {
