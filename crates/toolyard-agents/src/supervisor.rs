@@ -127,7 +127,7 @@ pub enum StartError {
 impl Supervisor {
     /// A supervisor of these agents, none of which runs yet.
     pub fn new(options: SupervisorOptions) -> Self {
-        let programs = options.profiles.values().flat_map(|profile| scripts(profile));
+        let programs = options.profiles.values().flat_map(scripts);
         let files = HostFiles::new(options.guarded.iter().cloned().chain(programs).collect());
         let shared = Shared {
             options,
