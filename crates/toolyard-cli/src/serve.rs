@@ -1,8 +1,8 @@
 //! `toolyard serve`: an engine behind HTTP, for programs and people.
 //!
 //! ```text
-//!   configuration ─► engine ◄─ Front ─► Server ─► address        first signal: drain, answer, end
-//!                      └─ event file                             second: end at once
+//!   configuration ─► engine ◄─ Front ─► Server ─┬─► address      first signal: drain, answer, end
+//!                      └─ event file            └─► stdio        second: end at once
 //! ```
 
 use crate::{
@@ -18,15 +18,31 @@ use crate::{
 };
 use parking_lot::Mutex;
 use serde_json::json;
-use std::{net::SocketAddr, path::Path, pin::pin, sync::Arc, time::Duration};
-use tokio::{net::TcpListener, time::timeout};
+use std::{
+    future::pending,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::Path,
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
+use tokio::{
+    io::{stdin, stdout},
+    net::TcpListener,
+    time::timeout,
+};
 use tokio_util::sync::CancellationToken;
 use toolyard::{Drain, Engine, SessionOptions};
-use toolyard_server::{Front, Scope, SecretHash, Server, ServerOptions, Tls, TlsError, Token, new_token};
+use toolyard_server::{
+    Front, Scope, SecretHash, Server, ServerOptions, TalkEnd, Tls, TlsError, Token, new_token,
+};
 use toolyard_tools::Workspace;
 
 /// How long an interrupted program waits for its last answers to be read.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The address to serve at, if none is given.
+const ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 
 /// The name of the token that is made when none is configured, and of whoever calls without one.
 const CALLER: &str = "caller";
@@ -39,8 +55,7 @@ pub(crate) async fn serve(args: ServeArgs, export: &Export) -> Result<Exit, Erro
     let mut interrupts = Interrupts::listen();
     let hangups = Hangups::listen();
     let events = setup.events(&args.events)?;
-    let listener = TcpListener::bind(args.http).await.map_err(|error| failed(args.http, &error))?;
-    let address = listener.local_addr().map_err(|error| failed(args.http, &error))?;
+    let listener = listener(&args).await?;
     let connected = tokio::select! {
         connected = setup.connect() => connected,
         _ = interrupts.next() => return Ok(Exit::Interrupted),
@@ -55,24 +70,40 @@ pub(crate) async fn serve(args: ServeArgs, export: &Export) -> Result<Exit, Erro
     let engine = builder.build().await?;
     export.observe(&engine);
     setup.attach(&engine);
-    let (mut options, secret) = options(&args, &setup)?;
+    let address = listener.as_ref().map(|(_, address)| *address);
+    let (mut options, secret) = options(&args, &setup, address.is_some())?;
     if let Some(tls) = tls {
         options = options.tls(tls);
     }
     options = options.reload(reloading(&args, &setup, &engine));
-    let server = Server::new(engine.clone(), front, options).map_err(|error| failed(address, &error))?;
-    tell(&args, &server, address, secret.as_deref());
-    warn(&unconfined(&setup, &engine));
-    warn_of_clear_text(&args, address);
+    let server =
+        Server::new(engine.clone(), front, options).map_err(|error| Error::Usage(error.to_string()))?;
+    if let Some(address) = address {
+        tell(&args, &server, address, secret.as_deref());
+        warn(&unconfined(&setup, &engine));
+        warn_of_clear_text(&args, address);
+    }
     let reloading = tokio::spawn(reload_at_hangups(server.clone(), hangups));
-    let served = until_interrupted(&server, listener, &engine, &mut interrupts).await;
+    let serving = Serving { server: &server, listener, stdio: args.stdio };
+    let served = until_interrupted(serving, &engine, &mut interrupts).await;
     reloading.abort();
     setup.disconnect(true).await;
     if let Some(events) = events {
         events.finish()?;
     }
-    served.map_err(|error| failed(address, &error))?;
-    Ok(Exit::Interrupted)
+    served
+}
+
+/// The address that is listened at, if any is.
+async fn listener(args: &ServeArgs) -> Result<Option<(TcpListener, SocketAddr)>, Error> {
+    let address = match (args.http, args.stdio) {
+        (Some(address), _) => address,
+        (None, true) => return Ok(None),
+        (None, false) => ADDRESS,
+    };
+    let listener = TcpListener::bind(address).await.map_err(|error| failed(address, &error))?;
+    let bound = listener.local_addr().map_err(|error| failed(address, &error))?;
+    Ok(Some((listener, bound)))
 }
 
 fn failed(address: SocketAddr, error: &dyn std::error::Error) -> Error {
@@ -91,8 +122,13 @@ fn tls(args: &ServeArgs, setup: &Setup) -> Result<Option<Tls>, Error> {
     Ok(Some(tls))
 }
 
-/// The configured tokens; without any, the page and a token for calls, whose secret is returned (HT-6).
-fn options(args: &ServeArgs, setup: &Setup) -> Result<(ServerOptions, Option<String>), Error> {
+/// The configured tokens; without any, the page and a token for calls, whose secret is returned (HT-6), if there is an
+/// address at which they are good for anything.
+fn options(
+    args: &ServeArgs,
+    setup: &Setup,
+    has_address: bool,
+) -> Result<(ServerOptions, Option<String>), Error> {
     let server = &setup.config.server;
     let session = SessionOptions::default().priority(setup.config.priority);
     let mut options = ServerOptions::default()
@@ -116,7 +152,7 @@ fn options(args: &ServeArgs, setup: &Setup) -> Result<(ServerOptions, Option<Str
         let nobody = SecretHash::of(&new_token());
         return Ok((options.anybody(Token::new(CALLER, nobody, [Scope::Call])), None));
     }
-    if !server.tokens.is_empty() {
+    if !server.tokens.is_empty() || !has_address {
         return Ok((options, None));
     }
     let secret = new_token();
@@ -203,31 +239,83 @@ fn warn_of_clear_text(args: &ServeArgs, address: SocketAddr) {
     }
 }
 
-/// Serves until a signal arrives. Running calls then have a grace period and are still answered; a second signal ends the
-/// program at once (SC-8).
+/// What is served, and where.
+struct Serving<'a> {
+    server: &'a Server,
+    listener: Option<(TcpListener, SocketAddr)>,
+    /// Whether the program that has started this one is spoken with.
+    stdio: bool,
+}
+
+impl Serving<'_> {
+    /// Serves until `stop` fires, or the conversation with the other program is over, which `tell` ends.
+    async fn run(self, stop: CancellationToken, tell: CancellationToken) -> Result<Exit, Error> {
+        let listening = async {
+            match self.listener {
+                None => pending().await,
+                Some((listener, address)) => {
+                    let served = self.server.serve(listener, stop).await;
+                    served.map_err(|error| failed(address, &error))
+                }
+            }
+        };
+        let talking = async {
+            match self.stdio {
+                false => pending().await,
+                true => self.server.talk(stdin(), stdout(), tell).await,
+            }
+        };
+        tokio::select! {
+            biased;
+            served = listening => served.map(|()| Exit::Interrupted),
+            talked = talking => match talked {
+                Ok(TalkEnd::Stopped) => Ok(Exit::Interrupted),
+                Ok(_) => Ok(Exit::Ok),
+                Err(error) => Err(Error::Usage(format!("--stdio: {error}"))),
+            },
+        }
+    }
+}
+
+/// Serves until a signal arrives, or the other program has closed its end. Running calls then have a grace period and are
+/// still answered; a second signal ends the program at once (SC-8).
 async fn until_interrupted(
-    server: &Server,
-    listener: TcpListener,
+    serving: Serving<'_>,
     engine: &Engine,
     interrupts: &mut Interrupts,
-) -> Result<(), toolyard_server::ServeError> {
-    let stop = CancellationToken::new();
-    let mut serving = pin!(server.serve(listener, stop.clone()));
-    tokio::select! {
+) -> Result<Exit, Error> {
+    let (stop, tell, server) = (CancellationToken::new(), CancellationToken::new(), serving.server);
+    let mut serving = pin!(serving.run(stop.clone(), tell.clone()));
+    let mut served = tokio::select! {
         biased;
-        served = &mut serving => return served,
-        _ = interrupts.next() => {}
-    }
+        served = &mut serving => Some(served),
+        _ = interrupts.next() => None,
+    };
     server.drain();
+    tell.cancel();
+    let mut shutting_down = pin!(shut_down(engine, interrupts));
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut shutting_down => break,
+            over = &mut serving, if served.is_none() => served = Some(over),
+        }
+    }
+    stop.cancel();
+    match served {
+        Some(served) => served,
+        None => timeout(ANSWER_TIMEOUT, serving).await.unwrap_or(Ok(Exit::Interrupted)),
+    }
+}
+
+/// Gives running calls their time, unless there is another signal.
+async fn shut_down(engine: &Engine, interrupts: &mut Interrupts) {
     let drain = Drain::default().finish(Duration::ZERO).grace(INTERRUPT_GRACE);
     tokio::select! {
         biased;
-        served = &mut serving => return served,
         _ = engine.shutdown(drain) => {}
         _ = interrupts.next() => {
             let _ = timeout(ANSWER_TIMEOUT, engine.events_written()).await;
         }
     }
-    stop.cancel();
-    timeout(ANSWER_TIMEOUT, serving).await.unwrap_or(Ok(()))
 }

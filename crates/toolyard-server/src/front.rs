@@ -1,8 +1,8 @@
 //! What an engine is built with so that a server can show its events and ask its questions.
 
-use crate::{events::History, questions::Questions};
+use crate::{events::History, parent::Deltas, questions::Questions};
 use async_trait::async_trait;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use toolyard::{Answer, ApprovalRequest, Approver, Event, EventSink, Receipt};
 use toolyard_mcp::Clients;
 
@@ -31,6 +31,8 @@ struct Shared {
     questions: Questions,
     /// The clients of `/mcp`.
     clients: Clients,
+    /// Where the parent program is told of output, if there is one.
+    deltas: OnceLock<Deltas>,
 }
 
 impl Front {
@@ -44,6 +46,15 @@ impl Front {
         &self.shared.clients
     }
 
+    /// Passes on output to the parent program from now on; `false` if there is one already.
+    pub(crate) fn tell_parent(&self, deltas: Deltas) -> bool {
+        self.shared.deltas.set(deltas).is_ok()
+    }
+
+    pub(crate) fn deltas(&self) -> Option<&Deltas> {
+        self.shared.deltas.get()
+    }
+
     pub(crate) fn questions(&self) -> &Questions {
         &self.shared.questions
     }
@@ -54,6 +65,9 @@ impl EventSink for Front {
         self.shared.questions.accept(event);
         self.shared.history.add(event);
         self.shared.clients.accept(event);
+        if let Some(deltas) = self.shared.deltas.get() {
+            deltas.accept(event);
+        }
     }
 }
 

@@ -10,7 +10,7 @@ mod request_id;
 
 pub(crate) use answered::{Answered, once};
 pub(crate) use bodies::Bodies;
-pub(crate) use extract::{Json, PathOf, QueryOf, admit, expect_type};
+pub(crate) use extract::{Json, PathOf, QueryOf, admit, expect_type, pointer};
 pub(crate) use guard::Hosts;
 pub(crate) use held::Held;
 pub(crate) use places::{Place, Places};

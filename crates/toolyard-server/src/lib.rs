@@ -8,6 +8,7 @@ mod front;
 mod http;
 mod notify;
 mod options;
+mod parent;
 mod problem;
 mod questions;
 mod reload;
@@ -25,6 +26,7 @@ pub use access::{Scope, SecretHash, SecretHashError, SelfApproval, Token, Unknow
 pub use front::Front;
 pub use notify::{Notify, WebhookSecret, WebhookSecretError};
 pub use options::{Bounds, ServerOptions};
+pub use parent::{TalkEnd, TalkError};
 pub use reload::{ConfigFault, Reload, ReloadError, Reloaded};
 pub use server::{ServeError, Server};
 pub use tls::Tls;

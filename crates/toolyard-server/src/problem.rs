@@ -49,6 +49,21 @@ impl Problem {
         self.status
     }
 
+    /// The stable word for it.
+    pub(crate) fn code(&self) -> &'static str {
+        self.code
+    }
+
+    /// What is wrong, and what to do instead.
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// The members that only this kind of problem has.
+    pub(crate) fn more(&self) -> &Map<String, Value> {
+        &self.more
+    }
+
     pub(crate) fn no_token() -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "no_token", "send 'Authorization: Bearer TOKEN'")
     }

@@ -27,6 +27,7 @@ use std::{
     task::Poll,
 };
 use tally::Tally;
+use tokio::sync::watch;
 use toolyard::{
     Answer, AnswerError, ApprovalDesk, ApprovalRequest, Approver as _, CallDigest, Event, EventKind, Receipt,
     RequestId, SessionId,
@@ -46,8 +47,12 @@ pub(crate) struct Questions {
     desk: ApprovalDesk,
     announced: Announced,
     state: Mutex<State>,
-    /// Nobody can answer: every question ends at once (HT-6).
-    has_nobody: AtomicBool,
+    /// Somebody with a token or the page's link can answer.
+    has_approvers: AtomicBool,
+    /// The parent program can (AG-14).
+    has_parent: AtomicBool,
+    /// Counts what happens to questions, for those who follow them.
+    changes: watch::Sender<u64>,
     /// How many of each owner may be open.
     most: AtomicUsize,
     /// Where those are put that somebody elsewhere is told of (HT-5).
@@ -64,9 +69,34 @@ struct State {
 }
 
 impl Questions {
-    /// Says whether there is anybody to ask.
+    /// Says whether there is anybody to ask over HTTP.
     pub(crate) fn set_audience(&self, has_approvers: bool) {
-        self.has_nobody.store(!has_approvers, Ordering::Relaxed);
+        self.has_approvers.store(has_approvers, Ordering::Relaxed);
+    }
+
+    /// Says whether the parent program is asked (AG-14).
+    pub(crate) fn set_parent(&self, is_asked: bool) {
+        self.has_parent.store(is_asked, Ordering::Relaxed);
+        self.changed();
+    }
+
+    /// Whether the parent program is asked.
+    pub(crate) fn asks_parent(&self) -> bool {
+        self.has_parent.load(Ordering::Relaxed)
+    }
+
+    /// Whether nobody can answer: every question ends at once (HT-6).
+    fn has_nobody(&self) -> bool {
+        !self.has_approvers.load(Ordering::Relaxed) && !self.has_parent.load(Ordering::Relaxed)
+    }
+
+    /// What changes with each question that is opened or settled.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    fn changed(&self) {
+        self.changes.send_modify(|count| *count += 1);
     }
 
     /// Sets how many questions of each owner may be open (HT-10).
@@ -104,7 +134,7 @@ impl Questions {
     }
 
     pub(crate) async fn ask(&self, request: &ApprovalRequest) -> Answer {
-        if self.has_nobody.load(Ordering::Relaxed) {
+        if self.has_nobody() {
             self.announced.remove(request.id());
             return Answer::nobody();
         }
@@ -138,6 +168,7 @@ impl Questions {
         let asked = Asked { request: request.clone(), asked_ms, expires_ms };
         state.open.insert(request.id(), asked.clone());
         drop(state);
+        self.changed();
         self.announced.remove(request.id());
         // Of one that is asked again somebody knows already.
         if let Some(outbox) = self.outbox.get().filter(|_| before.is_none()) {
@@ -157,6 +188,7 @@ impl Questions {
                 _ => state.settle(id, How::Withdrawn),
             }
         }
+        self.changed();
         // Whoever answered second is told now, and finds what was settled.
         self.desk.receipt(request, receipt);
     }
@@ -247,6 +279,7 @@ impl Drop for OpenQuestion<'_> {
     fn drop(&mut self) {
         if !self.is_answered {
             self.questions.state.lock().settle(self.id, How::Withdrawn);
+            self.questions.changed();
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The routes, by what they are about. Each handler is one request; what it documents becomes `/openapi.json`.
 
-mod agents;
+pub(crate) mod agents;
 mod calls;
-mod confirmations;
+pub(crate) mod confirmations;
 mod document;
 mod events;
 mod goes_on;
@@ -14,12 +14,12 @@ mod operator;
 mod page;
 mod reload;
 mod results;
-mod sessions;
+pub(crate) mod sessions;
 mod socket;
 mod streamed;
 mod tickets;
-mod tools;
-mod turns;
+pub(crate) mod tools;
+pub(crate) mod turns;
 
 use crate::{app::App, http, problem::Problem};
 use axum::{Router, http::StatusCode, middleware};

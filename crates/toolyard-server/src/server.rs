@@ -119,7 +119,6 @@ impl Server {
     }
 
     /// What its requests share.
-    #[cfg(test)]
     pub(crate) fn app(&self) -> &App {
         &self.app
     }

@@ -2,9 +2,9 @@
 
 use super::{PROTOCOL, Refused};
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
-use serde_json::{Map, Value, json};
-use toolyard::{AgentPath, CallId, Content, Outcome, ToolOutput, ToolSpec, error::Slug};
-use toolyard_wire::ResultMeta;
+use serde_json::{Value, json};
+use toolyard::{AgentPath, CallId, Outcome, ToolSpec};
+use toolyard_wire::ToolResponse;
 
 /// One line for an agent (AG-1, AG-2).
 #[derive(Debug)]
@@ -76,21 +76,7 @@ impl Serialize for Tell<'_> {
         match self {
             Self::Response { outcome, meta } => {
                 map.serialize_entry("op", "tool_response")?;
-                map.serialize_entry("tool_call_id", outcome.call_id.as_str())?;
-                map.serialize_entry("ok", &outcome.success())?;
-                match &outcome.status {
-                    Ok(output) => map.serialize_entry("result", &Shown(output))?,
-                    Err(error) => {
-                        map.serialize_entry("error", Slug::from(error.kind).as_str())?;
-                        map.serialize_entry("message", &error.to_text())?;
-                    }
-                }
-                if let Some(note) = outcome.note() {
-                    map.serialize_entry("note", &note)?;
-                }
-                if *meta {
-                    map.serialize_entry("meta", &ResultMeta::of(outcome).to_json())?;
-                }
+                ToolResponse { outcome, meta: *meta }.write(&mut map)?;
             }
             Self::Delta { tool_call_id, text } => {
                 map.serialize_entry("op", "tool_delta")?;
@@ -135,33 +121,6 @@ fn declared(spec: &ToolSpec) -> Value {
         "input_schema": spec.input_schema,
         "side_effects": spec.side_effects.to_string(),
     })
-}
-
-/// An output as an object: itself if it is one, else its parts, and its text if it has no other parts.
-struct Shown<'a>(&'a ToolOutput);
-
-impl Serialize for Shown<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        if let Some(data) = self.0.structured()
-            && data.is_object()
-        {
-            return data.serialize(to);
-        }
-        let own;
-        let content = match self.0.structured() {
-            Some(data) if self.0.content.is_empty() => {
-                own = [Content::text(data.to_string())];
-                &own[..]
-            }
-            _ => &self.0.content,
-        };
-        let is_text = content.iter().all(|part| matches!(part, Content::Text { .. }));
-        let mut map = Map::from_iter([("content".to_owned(), json!(content))]);
-        if is_text {
-            map.insert("text".to_owned(), self.0.to_text().into());
-        }
-        map.serialize(to)
-    }
 }
 
 #[cfg(test)]

@@ -12,6 +12,8 @@ Examples:
   toolyard serve --http 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem
   toolyard serve --open-call                     calls need no token; nobody is asked, so that writes are refused
   toolyard serve --json | jq -r .link
+  toolyard serve --stdio                         for a program that starts this one and has functions of its own
+  toolyard serve --stdio --http 127.0.0.1:8080   the same, with the page
 
 A call, with the token that is printed:
   curl -H \"Authorization: Bearer $TOKEN\" --json '{\"id\": \"demo\"}' http://127.0.0.1:8080/sessions
@@ -22,6 +24,9 @@ any, the program makes two for as long as it runs: a link to the page, which is 
 calls. Approving, operating and observing always need a secret, also on this machine: a tool that runs commands could
 otherwise approve itself.
 
+With --stdio, the program that has started this one writes a JSON object a line and reads one a line: the calls of a model,
+its own functions as tools, and answers to questions. The packages for Python and JavaScript speak it.
+
 Questions about calls that need approval are shown on the page and at /confirmations; the first answer counts.
 
 POST /reload and SIGHUP read the configuration again: pools, rules and tokens change at once, and whatever else differs is
@@ -31,7 +36,9 @@ Every request and answer is described at /openapi.json.";
 
 const SERVE_EXIT: &str = "\
 Exit codes:
-    2  usage or configuration, an address that cannot be served, or a file that could not be written
+    0  with --stdio: the other program has closed its end
+    2  usage or configuration, an address that cannot be served, a line that cannot be read, or a file that could not be
+       written
   130  interrupted: running calls had 5 s to finish";
 
 const TOKEN: &str = "\
@@ -53,9 +60,12 @@ Exit codes:
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
-    /// The address to serve at
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
-    pub(crate) http: SocketAddr,
+    /// The address to serve at; 127.0.0.1:8080 without it, and none with --stdio
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) http: Option<SocketAddr>,
+    /// Speak with the program that has started this one, on standard input and output, until it closes its end
+    #[arg(long, conflicts_with_all = ["json", "open_call"])]
+    pub(crate) stdio: bool,
     /// Serve over TLS, with the certificate in this file of PEM, and those that lead to its authority behind it
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,

@@ -3,6 +3,7 @@
 
 mod ends;
 mod reload;
+mod stdio;
 mod warns;
 
 use crate::{

@@ -5,6 +5,9 @@ use std::{collections::BTreeSet, sync::Arc};
 use tokio_util::sync::CancellationToken;
 use toolyard::{Budgets, Capabilities, Confirmations};
 
+/// The name of the parent program, which no token can be configured under.
+const PARENT: &str = "@parent";
+
 /// What a bearer token admits to. The token itself is not kept, only its hash.
 ///
 /// # Examples
@@ -50,6 +53,16 @@ impl Token {
             workspaces: BTreeSet::new(),
             gone: CancellationToken::new(),
         }
+    }
+
+    /// That of the parent program, which has started this one and may do all that it can (AG-14). Nobody is admitted by it.
+    pub(crate) fn parent() -> Self {
+        Self::new(PARENT, SecretHash::of(&super::new_token()), Scope::ALL).self_approve()
+    }
+
+    /// Whether it is that of the parent program.
+    pub(crate) fn is_parent(&self) -> bool {
+        &*self.name == PARENT
     }
 
     /// Allows its holder to approve its own calls (HT-6).

@@ -109,7 +109,9 @@ impl Served {
 
     /// Whether nothing has happened in it for this long, and nothing is going on.
     pub(crate) fn is_idle(&self, within: Duration) -> bool {
-        let is_busy = self.turns.is_busy() || self.calls.load(Ordering::Relaxed) > 0;
+        // A parent program says itself what it needs no longer (AG-14).
+        let is_busy =
+            self.opened.owner.is_parent() || self.turns.is_busy() || self.calls.load(Ordering::Relaxed) > 0;
         !is_busy && self.active.lock().at.elapsed() >= within
     }
 

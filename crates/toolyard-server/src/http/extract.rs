@@ -83,7 +83,7 @@ pub(crate) fn expect_type(headers: &HeaderMap, types: &[&str]) -> Result<(), Pro
 }
 
 /// A place in a body as a JSON pointer (RFC 6901).
-fn pointer(path: &serde_path_to_error::Path) -> String {
+pub(crate) fn pointer(path: &serde_path_to_error::Path) -> String {
     use serde_path_to_error::Segment;
     let part = |segment: &Segment| match segment {
         Segment::Seq { index } => Some(format!("/{index}")),

@@ -22,13 +22,30 @@ pub(super) struct OfAgent {
 /// A sub-agent to make.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Fork {
+pub(crate) struct Fork {
     /// Its name among the sub-agents of its parent; a number without one.
     name: Option<String>,
     /// What it may touch, within what its parent may.
     capabilities: Option<CapabilityNames>,
     /// The tools that it knows of, of those of its parent.
     only_tools: Option<Vec<String>>,
+}
+
+impl Fork {
+    /// What is asked for, as the engine knows it.
+    pub(crate) fn policy(self) -> Result<ForkPolicy, Problem> {
+        let mut policy = ForkPolicy::default();
+        if let Some(name) = self.name {
+            policy = policy.name(name);
+        }
+        if let Some(capabilities) = self.capabilities {
+            policy = policy.capabilities(capabilities.read()?);
+        }
+        if let Some(tools) = self.only_tools {
+            policy = policy.only_tools(tools);
+        }
+        Ok(policy)
+    }
 }
 
 /// A sub-agent.
@@ -52,16 +69,6 @@ pub(super) async fn fork(
     caller.needs(&[Scope::Call])?;
     app.starts()?;
     let served = app.own_session(&caller, &id)?;
-    let mut policy = ForkPolicy::default();
-    if let Some(name) = body.name {
-        policy = policy.name(name);
-    }
-    if let Some(capabilities) = body.capabilities {
-        policy = policy.capabilities(capabilities.read()?);
-    }
-    if let Some(tools) = body.only_tools {
-        policy = policy.only_tools(tools);
-    }
-    let agent = served.fork(of.agent.as_deref(), policy)?;
+    let agent = served.fork(of.agent.as_deref(), body.policy()?)?;
     Ok((StatusCode::CREATED, axum::Json(Forked { agent })))
 }

@@ -23,7 +23,7 @@ const LISTED_BYTES_MAX: usize = 16 << 10;
 
 /// A question.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Question {
+pub(crate) struct Question {
     request_id: String,
     session: String,
     agent: String,
@@ -92,7 +92,7 @@ impl Question {
         }
     }
 
-    async fn whole(asked: &Asked) -> Self {
+    pub(crate) async fn whole(asked: &Asked) -> Self {
         let request = &asked.request;
         let changes = request.changes().await;
         let sheet = Sheet::of(request, changes.as_deref());
@@ -223,7 +223,7 @@ fn again() -> Problem {
 /// An answer.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Given {
+pub(crate) struct Given {
     decision: Decision,
     /// That of the question, so that the answer is for what was shown.
     #[schema(min_length = 64, max_length = 64)]
@@ -246,7 +246,7 @@ enum Decision {
 
 /// An answer that counts.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Taken {
+pub(crate) struct Taken {
     request_id: String,
     decision: Decision,
     who: String,
@@ -268,30 +268,45 @@ pub(super) async fn answer(
     Json(given): Json<Given>,
 ) -> Result<axum::Json<Taken>, Problem> {
     caller.needs(&[Scope::Approve])?;
-    let id = request_id(&request)?;
-    let questions = app.front.questions();
     let here = |of: &SessionId, in_turn: u64| of.as_str() == session && in_turn == turn;
+    let refuse = || refuse_own(&app, &caller, &session);
+    settle(&app, &request, here, refuse, given, caller.0.name()).await.map(axum::Json)
+}
+
+/// Brings an answer to the question of this name, if that is one of those that `here` holds for and `refuse` lets it.
+///
+/// # Cancel safety
+/// Dropping the future does not take back an answer that is given.
+pub(crate) async fn settle(
+    app: &App,
+    request: &str,
+    here: impl Fn(&SessionId, u64) -> bool,
+    refuse: impl FnOnce() -> Result<(), Problem>,
+    given: Given,
+    who: &str,
+) -> Result<Taken, Problem> {
+    let id = request_id(request)?;
+    let questions = app.front.questions();
     let open = questions.find(id).await.filter(|asked| here(asked.request.session(), asked.request.turn()));
     if open.is_none() {
         let settled = questions.settled(id).filter(|settled| here(&settled.session, settled.turn));
-        return Err(settled.map_or_else(|| no_question(&request), |settled| over(&settled)));
+        return Err(settled.map_or_else(|| no_question(request), |settled| over(&settled)));
     }
-    refuse_own(&app, &caller, &session)?;
+    refuse()?;
     let digest: CallDigest = serde_json::from_value(Value::from(given.digest.as_str()))
         .map_err(|_| Problem::invalid("/digest", "a digest has 64 hexadecimal digits"))?;
-    let who = caller.0.name().to_owned();
-    let answer = answer_of(&given, &who)?;
+    let answer = answer_of(&given, who)?;
     // In a task of its own: an answer that is given counts, whether or not its giver stays (HT-2).
     let front = app.front.clone();
     let giving = tokio::spawn(async move { front.questions().answer(id, &digest, answer).await });
     match giving.await.map_err(|_| Problem::draining())? {
-        Ok(()) => Ok(axum::Json(Taken {
-            request_id: request,
+        Ok(()) => Ok(Taken {
+            request_id: request.to_owned(),
             decision: given.decision,
-            who,
+            who: who.to_owned(),
             at_ms: wall::now_ms(),
-        })),
-        Err(error) => Err(not_taken(&app, id, &request, error).await),
+        }),
+        Err(error) => Err(not_taken(app, id, request, error).await),
     }
 }
 

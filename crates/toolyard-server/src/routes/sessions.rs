@@ -17,6 +17,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use toolyard::{Capabilities, Confirmations, SessionId, SessionOptions};
 use utoipa::{IntoParams, ToSchema};
 
@@ -26,7 +27,7 @@ pub(super) const PAGE: usize = 100;
 /// A session to open.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Open {
+pub(crate) struct Open {
     /// Its name: 1 to 128 of `A-Za-z0-9._-`. Without one it is given one.
     #[schema(min_length = 1, max_length = 128, pattern = "^[A-Za-z0-9._-]*[A-Za-z0-9_-][A-Za-z0-9._-]*$")]
     id: Option<String>,
@@ -40,6 +41,13 @@ pub(super) struct Open {
     limits: Option<LimitNumbers>,
     /// One of the token's workspaces.
     workspace: Option<String>,
+}
+
+impl Open {
+    /// The same under this name.
+    pub(crate) fn named(self, id: impl Into<String>) -> Self {
+        Self { id: Some(id.into()), ..self }
+    }
 }
 
 /// A session.
@@ -107,6 +115,14 @@ pub(super) async fn open(
     Json(body): Json<Open>,
 ) -> Result<Response, Problem> {
     caller.needs(&[Scope::Call])?;
+    let served = begin(&app, &caller.0, body)?;
+    let location = format!("/sessions/{}", served.id());
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], axum::Json(Shown::of(&app, &served)))
+        .into_response())
+}
+
+/// Opens a session for the holder of a token.
+pub(crate) fn begin(app: &App, token: &Arc<Token>, body: Open) -> Result<Arc<Served>, Problem> {
     app.starts()?;
     let id = body.id.clone();
     if id.as_deref().is_some_and(|id| !is_name(id)) {
@@ -114,7 +130,7 @@ pub(super) async fn open(
     }
     let bounds = &app.options.bounds;
     let opened = Opened {
-        owner: caller.0.clone(),
+        owner: token.clone(),
         role: body.role.clone(),
         workspace: body.workspace.clone(),
         bounds: TurnBounds {
@@ -123,13 +139,11 @@ pub(super) async fn open(
             bytes_max: bounds.results_bytes_max,
         },
     };
-    let options = options(&app, &caller.0, body)?;
+    let options = options(app, token, body)?;
     app.forget_closed(); // one of this name may be over by now
     let served = app.book.open(&app.engine, id.map(SessionId::from), opened, options, bounds.sessions_max)?;
-    app.front.questions().belong(served.id().clone(), caller.0.name());
-    let location = format!("/sessions/{}", served.id());
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], axum::Json(Shown::of(&app, &served)))
-        .into_response())
+    app.front.questions().belong(served.id().clone(), token.name());
+    Ok(served)
 }
 
 /// What the sessions of MCP clients with this token may, who ask for nothing (HT-7).

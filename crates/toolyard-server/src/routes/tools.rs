@@ -10,7 +10,7 @@ use crate::{
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::Value;
-use toolyard::ToolSpec;
+use toolyard::{Session, ToolSpec};
 use toolyard_wire::{Dialect, definitions};
 use utoipa::IntoParams;
 
@@ -34,10 +34,15 @@ pub(super) async fn list(
     caller.needs(&[Scope::Call, Scope::Observe])?;
     let served = app.session(&caller, &id)?;
     let agent = served.agent(of.agent.as_deref())?;
-    let dialect: Dialect = match r#as.as_deref() {
+    definitions_of(&agent, r#as.as_deref()).map(axum::Json)
+}
+
+/// The tools that an agent can call, in a format, which is the neutral one if none is named.
+pub(crate) fn definitions_of(agent: &Session, format: Option<&str>) -> Result<Value, Problem> {
+    let dialect: Dialect = match format {
         None => Dialect::from(toolyard_wire::Format::Neutral),
         Some(word) => word.parse().map_err(Problem::malformed)?,
     };
     let specs: Vec<ToolSpec> = agent.definitions().iter().map(|entry| agent.shown_spec(entry)).collect();
-    Ok(axum::Json(definitions(&specs, dialect)))
+    Ok(definitions(&specs, dialect))
 }

@@ -131,14 +131,14 @@ fn read(body: &[u8], from: Option<Format>, agent: &Session) -> Result<Message, P
     Ok(with_own_names(message, agent))
 }
 
-pub(super) fn undecodable(error: &DecodeError) -> Problem {
+pub(crate) fn undecodable(error: &DecodeError) -> Problem {
     // What is an option of the program is a parameter of a request.
     let what = error.to_string().replace("--from", "?from=");
     Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "response", format!("the response cannot be read: {what}"))
 }
 
 /// Gives calls the names that their tools have, where a format knows them by others.
-pub(super) fn with_own_names(message: Message, agent: &Session) -> Message {
+pub(crate) fn with_own_names(message: Message, agent: &Session) -> Message {
     let rule = Dialect::from(message.format()).name_rule();
     let entries = agent.definitions();
     if entries.iter().all(|entry| rule.allows(entry.name())) {
@@ -173,7 +173,7 @@ fn run(
 }
 
 /// Notes the results of a turn.
-pub(super) fn finish(served: &Served, turn: &ServedTurn, message: Message, outcomes: Vec<toolyard::Outcome>) {
+pub(crate) fn finish(served: &Served, turn: &ServedTurn, message: Message, outcomes: Vec<toolyard::Outcome>) {
     turn.end(message, outcomes);
     served.turns.ended(turn);
     served.touch();

@@ -1,5 +1,5 @@
 use super::*;
-use toolyard::{Call, ErrorKind, Routing, Sandbox};
+use toolyard::{Call, Content, ErrorKind, Routing, Sandbox, ToolOutput};
 
 fn line(tell: &Tell<'_>) -> String {
     let mut line = Vec::new();

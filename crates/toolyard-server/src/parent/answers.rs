@@ -1,0 +1,44 @@
+//! Where the answers of turns go.
+
+use super::{out::Out, tell, turns::Turns};
+use std::sync::Arc;
+use tokio::runtime::Handle;
+use tokio_util::task::TaskTracker;
+use toolyard::Outcome;
+
+/// Tells the parent what has come of its calls. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Answers {
+    pub(super) out: Out,
+    pub(super) turns: Turns,
+    /// Whether answers have `meta`.
+    pub(super) meta: bool,
+    pub(super) tasks: TaskTracker,
+    /// Where tasks run: batches may be dropped elsewhere.
+    pub(super) runtime: Handle,
+}
+
+impl Answers {
+    /// Tells of one call, by its place in its turn.
+    pub(super) async fn one(&self, turn: &str, index: usize, outcome: &Outcome) {
+        let _ = self.out.tell(tell::response(turn, index, outcome, self.meta)).await; // a parent that has gone hears nothing
+    }
+
+    /// Tells of the end of a turn, whose name may be used again from then on.
+    pub(super) async fn end(&self, turn: &str, ended: Vec<u8>) {
+        self.turns.ended(turn);
+        let _ = self.out.tell(ended).await;
+    }
+
+    /// Tells of all calls of a turn and of its end, in a task.
+    pub(super) fn all(&self, turn: Arc<str>, number: u64, outcomes: Vec<Outcome>) {
+        let answers = self.clone();
+        let telling = async move {
+            for (index, outcome) in outcomes.iter().enumerate() {
+                answers.one(&turn, index, outcome).await;
+            }
+            answers.end(&turn, tell::turn_ended(&turn, number, &outcomes, None)).await;
+        };
+        drop(self.runtime.spawn(self.tasks.track_future(telling)));
+    }
+}

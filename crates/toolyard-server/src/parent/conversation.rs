@@ -1,0 +1,426 @@
+//! What is done for each line of the parent.
+
+use super::{
+    GRACE, TalkEnd, TalkError,
+    answers::Answers,
+    ask::{self, Ask, Calls, Confirmation, Head, Hello, OfSession, Respond},
+    deltas::Deltas,
+    events,
+    functions::Functions,
+    names::Names,
+    nested::Nested,
+    out::Out,
+    questions,
+    running::RunningTurn,
+    tell,
+    turns::{self, Turns},
+};
+use crate::{
+    access::Token,
+    app::App,
+    book::{Phase, Served, ServedTurn, is_name},
+    problem::Problem,
+    routes::{
+        confirmations::settle,
+        sessions::{Open, begin},
+        tools::definitions_of,
+        turns::{undecodable, with_own_names},
+    },
+};
+use futures::{Stream, StreamExt as _};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio::{runtime::Handle, sync::mpsc, task::JoinHandle, time::timeout};
+use tokio_util::{codec::LinesCodecError, sync::CancellationToken, task::TaskTracker};
+use toolyard::{CallId, Session, SessionId};
+use toolyard_wire::{Format, decode};
+
+/// The session of turns that name none.
+const SESSION: &str = "main";
+
+/// Who has answered a question, if the parent does not say.
+const WHO: &str = "parent";
+
+/// A conversation with a parent. Dropping it cancels what the parent has begun.
+pub(super) struct Conversation {
+    app: App,
+    token: Arc<Token>,
+    out: Out,
+    /// How many lines have come.
+    line: u64,
+    meta: bool,
+    names: Names,
+    turns: Turns,
+    functions: Functions,
+    /// What has to be answered before the end.
+    tasks: TaskTracker,
+    followers: Followers,
+    ending: Option<Ending>,
+}
+
+/// Why nothing new is begun.
+enum Ending {
+    /// The parent has said bye, by this request.
+    Bye(Option<Value>),
+    /// The program was told to end.
+    Stopped,
+}
+
+/// The tasks that tell the parent what it did not ask about.
+#[derive(Default)]
+struct Followers {
+    questions: Option<JoinHandle<()>>,
+    events: Option<JoinHandle<()>>,
+}
+
+impl Drop for Followers {
+    fn drop(&mut self) {
+        self.questions.iter().chain(&self.events).for_each(JoinHandle::abort);
+    }
+}
+
+impl Conversation {
+    pub(super) fn new(app: App, out: Out) -> Result<Self, TalkError> {
+        let names = Names::default();
+        if !app.front.tell_parent(Deltas::new(names.clone(), out.clone())) {
+            return Err(TalkError::Twice);
+        }
+        Ok(Self {
+            token: Arc::new(Token::parent()),
+            functions: Functions::new(out.clone(), names.clone()),
+            app,
+            out,
+            line: 0,
+            meta: false,
+            names,
+            turns: Turns::default(),
+            tasks: TaskTracker::new(),
+            followers: Followers::default(),
+            ending: None,
+        })
+    }
+
+    /// Speaks until the parent says bye, closes its end, or `stop` fires, and all is answered.
+    pub(super) async fn run(
+        mut self,
+        mut lines: impl Stream<Item = Result<String, LinesCodecError>> + Unpin,
+        stop: CancellationToken,
+    ) -> Result<TalkEnd, TalkError> {
+        let talked = loop {
+            tokio::select! {
+                biased;
+                () = self.out.gone() => break Ok(TalkEnd::Closed),
+                () = stop.cancelled(), if !matches!(self.ending, Some(Ending::Stopped)) => {
+                    self.out.tell_now(tell::shutdown(GRACE));
+                    self.end(Ending::Stopped);
+                }
+                () = self.tasks.wait(), if self.ending.is_some() => break Ok(self.over().await),
+                line = lines.next() => match line {
+                    None => break Ok(TalkEnd::Closed),
+                    Some(Err(error)) => break Err(self.broken(error).await),
+                    Some(Ok(line)) => self.line(&line).await,
+                }
+            }
+        };
+        self.leave();
+        self.tasks.close();
+        // Its calls end with its sessions. What does not end in time is the engine's affair.
+        let _ = timeout(GRACE, self.tasks.wait()).await;
+        talked
+    }
+
+    /// Begins nothing new from now on.
+    fn end(&mut self, ending: Ending) {
+        self.turns.end_all();
+        self.tasks.close();
+        self.ending = Some(ending);
+    }
+
+    /// Everything is answered.
+    async fn over(&mut self) -> TalkEnd {
+        match self.ending.take() {
+            Some(Ending::Bye(id)) => {
+                let _ = self.out.tell(tell::answer("goodbye", id.as_ref(), json!({}))).await;
+                TalkEnd::Bye
+            }
+            _ => TalkEnd::Stopped,
+        }
+    }
+
+    /// Lines cannot be read any more.
+    async fn broken(&mut self, error: LinesCodecError) -> TalkError {
+        let (error, number) = (TalkError::from(error), self.line + 1);
+        let _ = self.out.tell(tell::error(&Head::default(), number, &Problem::malformed(&error))).await;
+        error
+    }
+
+    async fn line(&mut self, line: &str) {
+        self.line += 1;
+        if line.trim_ascii().is_empty() {
+            return;
+        }
+        let (head, checked) = ask::head(line);
+        let done = match checked.and_then(|()| ask::ask(&head, line)) {
+            Ok(ask) => self.done(&head, ask),
+            Err(problem) => Err(problem),
+        };
+        let answer = match done {
+            Ok(None) => return,
+            Ok(Some(answer)) => answer,
+            Err(problem) => tell::error(&head, self.line, &problem),
+        };
+        let _ = self.out.tell(answer).await; // a parent that has gone is noticed elsewhere
+    }
+
+    /// Does what a line asks; returns its answer, if that is known at once.
+    fn done(&mut self, head: &Head, ask: Ask) -> Result<Option<Vec<u8>>, Problem> {
+        let answer = |op: &str, fields: Value| Ok(Some(tell::answer(op, head.id.as_ref(), fields)));
+        match ask {
+            Ask::Hello(hello) => Ok(Some(self.hello(head, hello))),
+            Ask::Open(ask) => {
+                self.may_begin()?;
+                self.open(&ask.session, ask.open)?;
+                answer("opened", json!({"session": ask.session}))
+            }
+            Ask::Fork(ask) => {
+                self.may_begin()?;
+                let served = self.served(&ask.of)?;
+                let agent = served.fork(ask.of.agent.as_deref(), ask.fork.policy()?)?;
+                answer("forked", json!({"session": served.id().as_str(), "agent": agent}))
+            }
+            Ask::Close(session) => self.close(head, &session).map(|()| None),
+            Ask::Definitions(ask) => {
+                let (_, agent) = self.agent(&ask.of)?;
+                let definitions = tell::listed(definitions_of(&agent, ask.to.as_deref())?);
+                answer("definitions", json!({"definitions": definitions}))
+            }
+            Ask::Respond(ask) => self.respond(head, *ask).map(|()| None),
+            Ask::Calls(ask) => self.calls(head, ask).map(|()| None),
+            Ask::TurnEnd => self.turns.end(turn_of(head)?).map(|()| None),
+            Ask::Cancel(call) => self.cancel(turn_of(head)?, call.as_ref()).map(|()| None),
+            Ask::Confirmation(given) => {
+                self.confirmation(head, given);
+                Ok(None)
+            }
+            Ask::Register(definition) => {
+                let (tool, class) = self.functions.register(&self.app.engine, *definition)?;
+                answer("registered", json!({"tool": tool, "class": class.as_str()}))
+            }
+            Ask::Unregister(tool) => {
+                self.functions.unregister(&self.app.engine, &tool)?;
+                answer("unregistered", json!({"tool": tool}))
+            }
+            Ask::Reply(call_id, reply) => self.functions.reply(&call_id, reply).map(|()| None),
+            Ask::Bye => {
+                self.end(Ending::Bye(head.id.clone()));
+                Ok(None)
+            }
+        }
+    }
+
+    fn hello(&mut self, head: &Head, hello: Hello) -> Vec<u8> {
+        self.meta = hello.meta;
+        if let Some(deltas) = self.app.front.deltas() {
+            deltas.want(hello.deltas);
+        }
+        self.app.front.questions().set_parent(hello.confirm);
+        if hello.confirm && self.followers.questions.is_none() {
+            let app = self.app.clone();
+            let is_own = move |id: &SessionId| {
+                app.book.find(id.as_str()).is_some_and(|served| served.owner().is_parent())
+            };
+            let following = questions::follow(self.app.clone(), self.names.clone(), self.out.clone(), is_own);
+            self.followers.questions = Some(tokio::spawn(following));
+        }
+        let following = hello.events.map(|kinds| events::follow(self.app.clone(), kinds, self.out.clone()));
+        let before = std::mem::replace(&mut self.followers.events, following.map(tokio::spawn));
+        before.iter().for_each(JoinHandle::abort);
+        let entries = self.app.engine.registry().list();
+        let tools: Vec<&str> = entries.iter().map(|entry| entry.name()).collect();
+        tell::welcome(head.id.as_ref(), self.app.engine.epoch(), &tools)
+    }
+
+    /// Passes while something new may be begun.
+    fn may_begin(&self) -> Result<(), Problem> {
+        match self.ending {
+            Some(_) => Err(Problem::draining()),
+            None => self.app.starts(),
+        }
+    }
+
+    fn open(&self, name: &str, open: Open) -> Result<Arc<Served>, Problem> {
+        if !is_name(name) {
+            let why = "a name has 1 to 128 of A-Z a-z 0-9 . _ -, and not dots alone";
+            return Err(Problem::invalid("/session", why));
+        }
+        begin(&self.app, &self.token, open.named(name))
+    }
+
+    /// The session that is named, opened if it is not open.
+    fn served(&self, of: &OfSession) -> Result<Arc<Served>, Problem> {
+        let name = of.session.as_deref().unwrap_or(SESSION);
+        match self.app.book.find(name).filter(|served| served.owner().is_parent()) {
+            Some(served) => Ok(served),
+            None => self.open(name, Open::default()),
+        }
+    }
+
+    /// The agent that is named, and its session.
+    fn agent(&self, of: &OfSession) -> Result<(Arc<Served>, Session), Problem> {
+        let served = self.served(of)?;
+        let agent = served.agent(of.agent.as_deref())?;
+        served.touch();
+        Ok((served, agent))
+    }
+
+    /// Closes a session, and says so once its turns have ended.
+    fn close(&self, head: &Head, session: &str) -> Result<(), Problem> {
+        let served = self.app.book.find(session).filter(|served| served.owner().is_parent());
+        let served =
+            served.ok_or_else(|| Problem::not_found(format!("session '{}'", session.escape_debug())))?;
+        served.close();
+        let (app, out) = (self.app.clone(), self.out.clone());
+        let closed = tell::answer("closed", head.id.as_ref(), json!({"session": session}));
+        self.tasks.spawn(async move {
+            for turn in served.turns.list() {
+                if turn.is_open() {
+                    turn.until_ended().await;
+                }
+            }
+            drop(served);
+            app.forget_closed();
+            let _ = out.tell(closed).await;
+        });
+        Ok(())
+    }
+
+    /// Begins a turn of the parent's, which goes on as its task.
+    fn begin(
+        &self,
+        name: &str,
+        of: &OfSession,
+        after: Option<&str>,
+        format: Format,
+        calls: usize,
+    ) -> Result<(RunningTurn, Session), Problem> {
+        self.may_begin()?;
+        self.turns.is_free(name)?;
+        let after = after.and_then(|after| self.turns.find(after));
+        let (served, agent) = self.agent(of)?;
+        let room = served.turns.room();
+        let room = room
+            .ok_or_else(|| Problem::too_many("this session has too many open turns: wait for some to end"))?;
+        let engine_turn = Arc::new(agent.turn().without_resend());
+        let path = agent.agent().as_str().to_owned();
+        let turn = Arc::new(ServedTurn::new(engine_turn.clone(), path, Phase::Running, format, calls));
+        served.turns.add(room, turn.clone());
+        let name: Arc<str> = name.into();
+        self.names.add(served.id(), turn.number, name.clone());
+        let (names, answers) = (self.names.clone(), self.answers());
+        Ok((RunningTurn { name, served, turn, engine_turn, after, names, answers }, agent))
+    }
+
+    fn answers(&self) -> Answers {
+        Answers {
+            out: self.out.clone(),
+            turns: self.turns.clone(),
+            meta: self.meta,
+            tasks: self.tasks.clone(),
+            runtime: Handle::current(),
+        }
+    }
+
+    fn respond(&self, head: &Head, ask: Respond) -> Result<(), Problem> {
+        let name = turn_of(head)?;
+        self.may_begin()?;
+        let message = decode(ask.message.get(), ask.from).map_err(|error| undecodable(&error))?;
+        let (running, agent) =
+            self.begin(name, &ask.of, ask.after.as_deref(), message.format(), message.calls().len())?;
+        let message = with_own_names(message, &agent);
+        let ids = message.calls().iter().map(|call| call.id.clone()).collect();
+        self.turns.begin(running.name.clone(), running.turn.clone(), ids, None);
+        self.tasks.spawn(running.respond(message, ask.to, ask.each));
+        Ok(())
+    }
+
+    fn calls(&self, head: &Head, ask: Calls) -> Result<(), Problem> {
+        let name = turn_of(head)?;
+        if let Some(call_id) = &ask.within {
+            return self.nested(name, call_id, ask.calls);
+        }
+        if self.turns.takes_more(name) {
+            return self.turns.add(name, ask.calls, ask.more);
+        }
+        turns::check(&[], &ask.calls)?;
+        let (running, _) =
+            self.begin(name, &ask.of, ask.after.as_deref(), Format::Neutral, ask.calls.len())?;
+        let ids = ask.calls.iter().map(|call| call.id.clone()).collect();
+        let (feed, fed) = mpsc::unbounded_channel();
+        let _ = feed.send(ask.calls); // its receiver is here
+        let feed = ask.more.then_some(feed);
+        self.turns.begin(running.name.clone(), running.turn.clone(), ids, feed);
+        self.tasks.spawn(running.calls(fed));
+        Ok(())
+    }
+
+    /// Calls that a function of the parent makes.
+    fn nested(&self, name: &str, call_id: &str, calls: Vec<toolyard::Call>) -> Result<(), Problem> {
+        self.turns.is_free(name)?;
+        turns::check(&[], &calls)?;
+        self.functions.nest(call_id, |room| {
+            let name: Arc<str> = name.into();
+            let cancel = self.turns.begin_nested(name.clone());
+            Nested::new(name, calls, cancel, self.answers(), room)
+        })
+    }
+
+    fn cancel(&self, turn: &str, call: Option<&CallId>) -> Result<(), Problem> {
+        self.turns.cancel(turn, call)
+    }
+
+    /// Brings an answer to its question, in a task: it may take a moment until it counts.
+    fn confirmation(&self, head: &Head, given: Confirmation) {
+        let (app, out) = (self.app.clone(), self.out.clone());
+        let head = Head { op: head.op.clone(), id: head.id.clone(), turn: None };
+        let line = self.line;
+        self.tasks.spawn(async move {
+            let Confirmation { request_id, who, given } = given;
+            let who = who.as_deref().unwrap_or(WHO);
+            let here = |session: &SessionId, _| {
+                app.book.find(session.as_str()).is_some_and(|served| served.owner().is_parent())
+            };
+            let answer = match settle(&app, &request_id, here, || Ok(()), given, who).await {
+                Ok(taken) => {
+                    let taken = serde_json::to_value(taken).expect("an answer can be written as JSON");
+                    tell::answer("confirmed", head.id.as_ref(), taken)
+                }
+                Err(problem) => tell::error(&head, line, &problem),
+            };
+            let _ = out.tell(answer).await;
+        });
+    }
+
+    /// Lets go of everything that the parent has begun: nobody waits for it.
+    fn leave(&self) {
+        self.app.front.questions().set_parent(false);
+        if let Some(deltas) = self.app.front.deltas() {
+            deltas.want(false);
+        }
+        self.turns.end_all();
+        for served in self.app.book.list(None, usize::MAX, |served| served.owner().is_parent()) {
+            served.close();
+        }
+        self.functions.end(&self.app.engine);
+        self.app.forget_closed();
+    }
+}
+
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+fn turn_of(head: &Head) -> Result<&str, Problem> {
+    head.turn.as_deref().ok_or_else(|| Problem::invalid("/turn", "field 'turn' is missing"))
+}

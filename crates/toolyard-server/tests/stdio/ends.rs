@@ -1,0 +1,92 @@
+//! How conversations end (AG-14, SC-8).
+
+use crate::parent::Parent;
+use serde_json::json;
+use toolyard::{Drain, Engine};
+use toolyard_server::{ServerOptions, TalkEnd, TalkError};
+
+/// AG-14: after bye nothing new is begun, what is open is answered, invocations too, and the last line is goodbye.
+#[tokio::test]
+async fn a_parent_says_bye() {
+    let mut parent = Parent::new().await;
+    parent.functions(&[("read", "read")]).await;
+    parent.send(json!({"op": "tool_calls", "turn": "t", "more": true, "calls": [{"tool_call_id": "c", "tool": "read", "args": {}}]})).await;
+    let call = parent.invoked("read").await;
+    parent.send(json!({"op": "bye", "id": 1})).await;
+    parent.calls("u", &[("d", "read")]).await;
+    assert_eq!(parent.line("error").await["code"], "shutting_down");
+    parent.result(&call, json!(1)).await;
+    let (end, lines) = parent.over().await;
+    assert_eq!(end.unwrap(), TalkEnd::Bye);
+    let ops: Vec<_> = lines.iter().map(|line| line["op"].as_str().unwrap()).collect();
+    assert_eq!(ops, ["tool_response", "turn_ended", "goodbye"]);
+}
+
+/// AG-14: when the parent closes its end, what it has begun is cancelled, and its sessions and functions are gone.
+#[tokio::test(start_paused = true)]
+async fn a_parent_closes_its_end() {
+    let mut parent = Parent::new().await;
+    parent.functions(&[("read", "read")]).await;
+    parent.calls("t", &[("c", "read")]).await;
+    parent.invoked("read").await;
+    let engine = parent.engine.clone();
+    assert_eq!(parent.close().await.unwrap(), TalkEnd::Closed);
+    assert!(engine.registry().list().is_empty());
+    let report = engine.shutdown(Drain::default()).await;
+    assert_eq!(report.abandoned, 0, "{report:?}");
+}
+
+/// SC-8: a program that is told to end says so, begins nothing new, and answers what runs.
+#[tokio::test(start_paused = true)]
+async fn a_program_is_told_to_end() {
+    let mut parent = Parent::new().await;
+    parent.functions(&[("read", "read")]).await;
+    parent.calls("t", &[("c", "read")]).await;
+    let call = parent.invoked("read").await;
+    parent.stop.cancel();
+    assert_eq!(parent.line("shutdown").await["grace_ms"], 5_000);
+    parent.calls("u", &[("d", "read")]).await;
+    assert_eq!(parent.line("error").await["code"], "shutting_down");
+    parent.result(&call, json!("in time")).await;
+    let (end, lines) = parent.over().await;
+    assert_eq!(end.unwrap(), TalkEnd::Stopped);
+    assert_eq!((&lines[0]["result"]["text"], &lines[1]["op"]), (&json!("in time"), &json!("turn_ended")));
+}
+
+/// SC-8: what does not end in its time is answered by the engine's drain.
+#[tokio::test(start_paused = true)]
+async fn a_function_that_does_not_end_is_left() {
+    let mut parent = Parent::new().await;
+    parent.functions(&[("read", "read")]).await;
+    parent.calls("t", &[("c", "read")]).await;
+    parent.invoked("read").await;
+    let engine = parent.engine.clone();
+    parent.stop.cancel();
+    let ((end, lines), _) = tokio::join!(parent.over(), engine.shutdown(Drain::default()));
+    assert_eq!(end.unwrap(), TalkEnd::Stopped);
+    let ops: Vec<_> = lines.iter().map(|line| line["op"].as_str().unwrap()).collect();
+    assert_eq!(ops, ["shutdown", "tool_cancel", "tool_response", "turn_ended"]);
+}
+
+/// AG-14: lines that cannot be read end the conversation, with an error that says why.
+#[tokio::test]
+async fn a_line_that_is_no_text_ends_it() {
+    let mut parent = Parent::new().await;
+    parent.send_bytes(b"\n{\"op\":\"hello\",\"protocol\":1}\n\xff\n").await;
+    let (end, lines) = parent.over().await;
+    assert!(matches!(end, Err(TalkError::Read(_))), "{end:?}");
+    assert_eq!(
+        (&lines[0]["op"], &lines[1]["op"], &lines[1]["line"]),
+        (&json!("welcome"), &json!("error"), &json!(3))
+    );
+}
+
+/// AG-14: a server speaks with one parent, and a second conversation is refused.
+#[tokio::test]
+async fn a_server_has_one_parent() {
+    let parent = Parent::of(Engine::builder(), ServerOptions::default()).await;
+    tokio::task::yield_now().await;
+    let second = parent.server.talk(&b""[..], Vec::new(), Default::default()).await;
+    assert!(matches!(second, Err(TalkError::Twice)));
+    assert_eq!(parent.close().await.unwrap(), TalkEnd::Closed);
+}
