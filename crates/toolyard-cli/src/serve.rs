@@ -33,9 +33,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 use toolyard::{Drain, Engine, SessionOptions};
-use toolyard_server::{
-    Front, Scope, SecretHash, Server, ServerOptions, TalkEnd, Tls, TlsError, Token, new_token,
-};
+use toolyard_server::{Front, Scope, SecretHash, Server, ServerOptions, Tls, TlsError, Token, new_token};
 use toolyard_tools::Workspace;
 
 /// How long an interrupted program waits for its last answers to be read.
@@ -247,50 +245,38 @@ struct Serving<'a> {
     stdio: bool,
 }
 
-impl Serving<'_> {
-    /// Serves until `stop` fires, or the conversation with the other program is over, which `tell` ends.
-    async fn run(self, stop: CancellationToken, tell: CancellationToken) -> Result<Exit, Error> {
-        let listening = async {
-            match self.listener {
-                None => pending().await,
-                Some((listener, address)) => {
-                    let served = self.server.serve(listener, stop).await;
-                    served.map_err(|error| failed(address, &error))
-                }
-            }
-        };
-        let talking = async {
-            match self.stdio {
-                false => pending().await,
-                true => self.server.talk(stdin(), stdout(), tell).await,
-            }
-        };
-        tokio::select! {
-            biased;
-            served = listening => served.map(|()| Exit::Interrupted),
-            talked = talking => match talked {
-                Ok(TalkEnd::Stopped) => Ok(Exit::Interrupted),
-                Ok(_) => Ok(Exit::Ok),
-                Err(error) => Err(Error::Usage(format!("--stdio: {error}"))),
-            },
-        }
-    }
-}
-
 /// Serves until a signal arrives, or the other program has closed its end. Running calls then have a grace period and are
-/// still answered; a second signal ends the program at once (SC-8).
+/// still answered, over HTTP too; a second signal ends the program at once (SC-8).
 async fn until_interrupted(
     serving: Serving<'_>,
     engine: &Engine,
     interrupts: &mut Interrupts,
 ) -> Result<Exit, Error> {
-    let (stop, tell, server) = (CancellationToken::new(), CancellationToken::new(), serving.server);
-    let mut serving = pin!(serving.run(stop.clone(), tell.clone()));
-    let mut served = tokio::select! {
-        biased;
-        served = &mut serving => Some(served),
-        _ = interrupts.next() => None,
+    let Serving { server, listener, stdio } = serving;
+    let (stop, tell, has_listener) = (CancellationToken::new(), CancellationToken::new(), listener.is_some());
+    let listening = async {
+        match listener {
+            None => pending().await,
+            Some((listener, address)) => {
+                let served = server.serve(listener, stop.clone()).await;
+                served.map_err(|error| failed(address, &error))
+            }
+        }
     };
+    let talking = async {
+        match stdio {
+            false => pending().await,
+            true => server.talk(stdin(), stdout(), tell.clone()).await,
+        }
+    };
+    let (mut listening, mut talking) = (pin!(listening), pin!(talking));
+    let (mut talked, mut is_interrupted) = (None, false);
+    tokio::select! {
+        biased;
+        served = &mut listening => return served.map(|()| Exit::Interrupted),
+        over = &mut talking => talked = Some(over),
+        _ = interrupts.next() => is_interrupted = true,
+    }
     server.drain();
     tell.cancel();
     let mut shutting_down = pin!(shut_down(engine, interrupts));
@@ -298,13 +284,25 @@ async fn until_interrupted(
         tokio::select! {
             biased;
             () = &mut shutting_down => break,
-            over = &mut serving, if served.is_none() => served = Some(over),
+            served = &mut listening => return served.map(|()| Exit::Interrupted),
+            over = &mut talking, if talked.is_none() => talked = Some(over),
         }
     }
     stop.cancel();
-    match served {
-        Some(served) => served,
-        None => timeout(ANSWER_TIMEOUT, serving).await.unwrap_or(Ok(Exit::Interrupted)),
+    // Whoever waits for an answer has it now, and a moment to read it.
+    let last_answers = async {
+        if has_listener {
+            let _ = listening.await;
+        }
+        if stdio && talked.is_none() {
+            talked = Some(talking.await);
+        }
+    };
+    let _ = timeout(ANSWER_TIMEOUT, last_answers).await;
+    match talked {
+        Some(Err(error)) => Err(Error::Usage(format!("--stdio: {error}"))),
+        _ if is_interrupted || !stdio => Ok(Exit::Interrupted),
+        _ => Ok(Exit::Ok),
     }
 }
 

@@ -16,6 +16,7 @@ pub(crate) use link::Link;
 pub use scope::{Scope, UnknownScope};
 pub use secret::{SecretHash, SecretHashError};
 pub(crate) use tickets::{TICKET_LIFE, Tickets};
+pub(crate) use token::PARENT;
 pub use token::{SelfApproval, Token};
 
 use crate::problem::Problem;
@@ -120,6 +121,6 @@ impl Caller {
 
     /// Whether something of this owner is its own.
     pub(crate) fn is(&self, owner: &Token) -> bool {
-        self.0.name() == owner.name()
+        self.0.is_of(owner)
     }
 }

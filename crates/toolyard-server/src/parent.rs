@@ -27,6 +27,7 @@ mod running;
 mod tell;
 mod turns;
 
+pub(crate) use conversation::SESSION;
 pub(crate) use deltas::Deltas;
 
 use crate::server::Server;

@@ -12,7 +12,7 @@ mod tally;
 
 pub(crate) use settled::{How, Settled};
 
-use crate::{notify::Outbox, wall};
+use crate::{access::PARENT, notify::Outbox, wall};
 use announced::Announced;
 use parking_lot::Mutex;
 use settled::SettledQuestions;
@@ -85,9 +85,16 @@ impl Questions {
         self.has_parent.load(Ordering::Relaxed)
     }
 
-    /// Whether nobody can answer: every question ends at once (HT-6).
-    fn has_nobody(&self) -> bool {
-        !self.has_approvers.load(Ordering::Relaxed) && !self.has_parent.load(Ordering::Relaxed)
+    /// Whether nobody can answer questions of a session: they end at once (HT-6). The parent program is asked about its own
+    /// alone.
+    fn has_nobody(&self, session: &SessionId) -> bool {
+        let asks_parent = || self.asks_parent() && self.state.lock().tally.is_of(session, PARENT);
+        !self.has_approvers() && !asks_parent()
+    }
+
+    /// Whether somebody over HTTP can answer.
+    pub(crate) fn has_approvers(&self) -> bool {
+        self.has_approvers.load(Ordering::Relaxed)
     }
 
     /// What changes with each question that is opened or settled.
@@ -134,7 +141,7 @@ impl Questions {
     }
 
     pub(crate) async fn ask(&self, request: &ApprovalRequest) -> Answer {
-        if self.has_nobody() {
+        if self.has_nobody(request.session()) {
             self.announced.remove(request.id());
             return Answer::nobody();
         }

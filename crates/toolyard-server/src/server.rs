@@ -3,7 +3,7 @@
 mod connection;
 
 use crate::{
-    access::{Access, Link, SelfApproval, Token},
+    access::{Access, Link, PARENT, SelfApproval, Token},
     app::{App, Begun},
     front::Front,
     http::{self, Hosts, Number},
@@ -48,6 +48,9 @@ pub enum ServeError {
     /// Two tokens have this name, under which sessions belong to them.
     #[error("two tokens are named '{0}'")]
     Twice(String),
+    /// A token has the name of the program that has started this one, whose sessions belong to it.
+    #[error("no token may be named '{PARENT}': it is the name of the program that has started this one")]
+    Reserved,
     /// Nobody can be told of questions as it is configured.
     #[error("whoever is to be told of questions cannot be: {0}")]
     Notify(#[from] SetupError),
@@ -88,7 +91,7 @@ impl Server {
     /// A server for this engine, which was built with `front` as its approver and among its event sinks.
     ///
     /// # Errors
-    /// [`ServeError::SelfApproval`] and [`ServeError::Twice`], for tokens that must not be; [`ServeError::Notify`].
+    /// [`ServeError::SelfApproval`], [`ServeError::Twice`] and [`ServeError::Reserved`], for tokens that must not be; [`ServeError::Notify`].
     pub fn new(engine: Engine, front: Front, options: ServerOptions) -> Result<Self, ServeError> {
         let tokens = checked(options.tokens.clone())?;
         let (link, code) = match options.has_page {
@@ -98,6 +101,9 @@ impl Server {
             }
             false => (None, None),
         };
+        if options.anybody.as_ref().is_some_and(|token| token.name() == PARENT) {
+            return Err(ServeError::Reserved);
+        }
         let access = Access::new(tokens, link, options.anybody.clone());
         front.questions().set_audience(access.has_approvers());
         front.questions().set_most(options.bounds.questions_max);
@@ -128,7 +134,7 @@ impl Server {
     /// name finds them.
     ///
     /// # Errors
-    /// [`ServeError::SelfApproval`] and [`ServeError::Twice`]: nothing has changed.
+    /// [`ServeError::SelfApproval`], [`ServeError::Twice`] and [`ServeError::Reserved`]: nothing has changed.
     pub fn set_tokens(&self, tokens: Vec<Token>) -> Result<(), ServeError> {
         let gone = self.app.access.replace(checked(tokens)?);
         self.app.front.questions().set_audience(self.app.access.has_approvers());
@@ -262,6 +268,9 @@ fn checked(tokens: Vec<Token>) -> Result<Vec<Token>, ServeError> {
     let mut passed: Vec<Token> = Vec::with_capacity(tokens.len());
     for token in tokens {
         let token = token.checked()?;
+        if token.name() == PARENT {
+            return Err(ServeError::Reserved);
+        }
         if passed.iter().any(|other| other.name() == token.name()) {
             return Err(ServeError::Twice(token.name().to_owned()));
         }

@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, sync::Arc};
 use tokio_util::sync::CancellationToken;
 use toolyard::{Budgets, Capabilities, Confirmations};
 
-/// The name of the parent program, which no token can be configured under.
-const PARENT: &str = "@parent";
+/// The name of the parent program.
+pub(crate) const PARENT: &str = "@parent";
 
 /// What a bearer token admits to. The token itself is not kept, only its hash.
 ///
@@ -27,6 +27,8 @@ pub struct Token {
     pub(crate) budgets: Budgets,
     pub(crate) roles: BTreeSet<String>,
     pub(crate) workspaces: BTreeSet<String>,
+    /// Whether it is that of the parent program, which is nobody else, whatever its name.
+    is_parent: bool,
     /// Fires when it is admitted no longer.
     pub(crate) gone: CancellationToken,
 }
@@ -51,18 +53,25 @@ impl Token {
             budgets: Budgets::default(),
             roles: BTreeSet::new(),
             workspaces: BTreeSet::new(),
+            is_parent: false,
             gone: CancellationToken::new(),
         }
     }
 
     /// That of the parent program, which has started this one and may do all that it can (AG-14). Nobody is admitted by it.
     pub(crate) fn parent() -> Self {
-        Self::new(PARENT, SecretHash::of(&super::new_token()), Scope::ALL).self_approve()
+        let token = Self::new(PARENT, SecretHash::of(&super::new_token()), Scope::ALL).self_approve();
+        Self { is_parent: true, ..token }
     }
 
     /// Whether it is that of the parent program.
     pub(crate) fn is_parent(&self) -> bool {
-        &*self.name == PARENT
+        self.is_parent
+    }
+
+    /// Whether what belongs to one belongs to the other (HT-7): both have the name of one holder.
+    pub(crate) fn is_of(&self, owner: &Self) -> bool {
+        self.name == owner.name && self.is_parent == owner.is_parent
     }
 
     /// Allows its holder to approve its own calls (HT-6).
@@ -135,12 +144,14 @@ impl Token {
             budgets,
             roles,
             workspaces,
+            is_parent,
             gone: _,
         } = self;
         hash.is(&other.hash)
             && (name, scopes, self_approve) == (&other.name, &other.scopes, &other.self_approve)
             && (capabilities, confirmations) == (&other.capabilities, &other.confirmations)
             && (budgets, roles, workspaces) == (&other.budgets, &other.roles, &other.workspaces)
+            && *is_parent == other.is_parent
     }
 
     /// Refuses a token whose holder would approve its own calls unless that is meant (HT-6).

@@ -1,7 +1,10 @@
 //! Where the answers of turns go.
 
 use super::{out::Out, tell, turns::Turns};
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 use toolyard::Outcome;
@@ -12,7 +15,7 @@ pub(super) struct Answers {
     pub(super) out: Out,
     pub(super) turns: Turns,
     /// Whether answers have `meta`.
-    pub(super) meta: bool,
+    pub(super) meta: Arc<AtomicBool>,
     pub(super) tasks: TaskTracker,
     /// Where tasks run: batches may be dropped elsewhere.
     pub(super) runtime: Handle,
@@ -21,7 +24,7 @@ pub(super) struct Answers {
 impl Answers {
     /// Tells of one call, by its place in its turn.
     pub(super) async fn one(&self, turn: &str, index: usize, outcome: &Outcome) {
-        let _ = self.out.tell(tell::response(turn, index, outcome, self.meta)).await; // a parent that has gone hears nothing
+        let _ = self.out.tell(tell::response(turn, index, outcome, self.meta.load(Ordering::Relaxed))).await; // a parent that has gone hears nothing
     }
 
     /// Tells of the end of a turn, whose name may be used again from then on.
@@ -30,11 +33,11 @@ impl Answers {
         let _ = self.out.tell(ended).await;
     }
 
-    /// Tells of all calls of a turn and of its end, in a task.
-    pub(super) fn all(&self, turn: Arc<str>, number: u64, outcomes: Vec<Outcome>) {
+    /// Tells of calls of a turn, by their places, and of the end of all of them, in a task.
+    pub(super) fn rest(&self, turn: Arc<str>, number: u64, outcomes: Vec<Outcome>, told: Vec<bool>) {
         let answers = self.clone();
         let telling = async move {
-            for (index, outcome) in outcomes.iter().enumerate() {
+            for (index, outcome) in outcomes.iter().enumerate().filter(|(index, _)| !told[*index]) {
                 answers.one(&turn, index, outcome).await;
             }
             answers.end(&turn, tell::turn_ended(&turn, number, &outcomes, None)).await;

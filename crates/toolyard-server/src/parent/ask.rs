@@ -99,6 +99,8 @@ pub(super) struct Calls {
     pub(super) calls: Vec<Call>,
     /// Whether others follow.
     pub(super) more: bool,
+    /// Whether they belong to a turn that is open.
+    pub(super) continues: bool,
     /// The invocation that makes them.
     pub(super) within: Option<String>,
 }
@@ -208,14 +210,14 @@ struct Registered {
     definition: Definition,
 }
 
-const OPEN: &[&str] = &["op", "id", "session"];
-const FORK: &[&str] = &["op", "id", "session", "agent"];
-const CONFIRMATION: &[&str] = &["op", "id", "who", "request_id"];
+const OPEN: &[&str] = &["capabilities", "confirmations", "limits"];
+const FORK: &[&str] = &["name", "capabilities", "only_tools"];
+const CONFIRMATION: &[&str] = &["decision", "digest", "reason", "arguments"];
 
-/// Reads an object that refuses fields which it does not know, from a line with these others.
-fn only<T: DeserializeOwned>(line: &str, others: &[&str]) -> Result<T, Problem> {
+/// Reads an object of these fields of a line.
+fn only<T: DeserializeOwned>(line: &str, these: &[&str]) -> Result<T, Problem> {
     let mut fields: serde_json::Map<String, Value> = read(line)?;
-    fields.retain(|name, value| !others.contains(&name.as_str()) && !value.is_null());
+    fields.retain(|name, value| these.contains(&name.as_str()) && !value.is_null());
     serde_path_to_error::deserialize(Value::Object(fields)).map_err(|error| refused(&error))
 }
 
@@ -337,16 +339,22 @@ fn calls(line: &str) -> Result<Calls, Problem> {
         after: Option<String>,
         calls: Vec<WrittenCall>,
         more: Option<bool>,
+        continues: Option<bool>,
         within: Option<String>,
     }
-    let Written { session, agent, after, calls, more, within } = read(line)?;
-    let more = more.unwrap_or_default();
-    if within.is_some() && (session.is_some() || agent.is_some() || after.is_some() || more) {
+    let Written { session, agent, after, calls, more, continues, within } = read(line)?;
+    let (more, continues) = (more.unwrap_or_default(), continues.unwrap_or_default());
+    let has_place = session.is_some() || agent.is_some() || after.is_some();
+    if continues && (has_place || within.is_some()) {
+        let why = "a turn that continues has its session, agent and what it waits for already";
+        return Err(Problem::invalid("/continues", why));
+    }
+    if within.is_some() && (has_place || more) {
         let why = "calls within an invocation have neither session, agent, after nor more";
         return Err(Problem::invalid("/within", why));
     }
     let calls = calls.into_iter().enumerate().map(|(at, call)| call.read(at)).collect::<Result<_, _>>()?;
-    Ok(Calls { of: OfSession { session, agent }, after, calls, more, within })
+    Ok(Calls { of: OfSession { session, agent }, after, calls, more, continues, within })
 }
 
 #[derive(Deserialize)]

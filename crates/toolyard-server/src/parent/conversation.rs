@@ -1,7 +1,7 @@
 //! What is done for each line of the parent.
 
 use super::{
-    GRACE, TalkEnd, TalkError,
+    GRACE, LAST_LINES, TalkEnd, TalkError,
     answers::Answers,
     ask::{self, Ask, Calls, Confirmation, Head, Hello, OfSession, Respond},
     deltas::Deltas,
@@ -9,7 +9,7 @@ use super::{
     functions::Functions,
     names::Names,
     nested::Nested,
-    out::Out,
+    out::{Gone, Out},
     questions,
     running::RunningTurn,
     tell,
@@ -27,16 +27,31 @@ use crate::{
         turns::{undecodable, with_own_names},
     },
 };
+use axum::http::StatusCode;
 use futures::{Stream, StreamExt as _};
 use serde_json::{Value, json};
-use std::sync::Arc;
-use tokio::{runtime::Handle, sync::mpsc, task::JoinHandle, time::timeout};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+use tokio::{
+    runtime::Handle,
+    sync::{mpsc, watch},
+    task::JoinHandle,
+    time::timeout,
+};
 use tokio_util::{codec::LinesCodecError, sync::CancellationToken, task::TaskTracker};
-use toolyard::{CallId, Session, SessionId};
+use toolyard::{Answer, CallId, Session, SessionId};
 use toolyard_wire::{Format, decode};
 
 /// The session of turns that name none.
-const SESSION: &str = "main";
+pub(crate) const SESSION: &str = "main";
+
+/// How many bytes of lines are read while an answer waits for room: so that the end behind them is seen.
+const AHEAD_BYTES_MAX: usize = 1 << 20;
 
 /// Who has answered a question, if the parent does not say.
 const WHO: &str = "parent";
@@ -46,9 +61,17 @@ pub(super) struct Conversation {
     app: App,
     token: Arc<Token>,
     out: Out,
-    /// How many lines have come.
+    /// How many lines have been done.
     line: u64,
-    meta: bool,
+    /// Lines that have been read and not been done.
+    ahead: VecDeque<String>,
+    /// How many bytes they have.
+    ahead_bytes: usize,
+    /// Whether no more lines come.
+    is_read: bool,
+    meta: Arc<AtomicBool>,
+    /// The sessions that were opened by name, until they are closed by the parent.
+    opened: BTreeSet<String>,
     names: Names,
     turns: Turns,
     functions: Functions,
@@ -67,10 +90,13 @@ enum Ending {
 }
 
 /// The tasks that tell the parent what it did not ask about.
-#[derive(Default)]
 struct Followers {
     questions: Option<JoinHandle<()>>,
     events: Option<JoinHandle<()>>,
+    /// Which events are wanted.
+    wanted: watch::Sender<events::Wanted>,
+    /// Fires when those that are there are the last.
+    finish: CancellationToken,
 }
 
 impl Drop for Followers {
@@ -81,21 +107,30 @@ impl Drop for Followers {
 
 impl Conversation {
     pub(super) fn new(app: App, out: Out) -> Result<Self, TalkError> {
-        let names = Names::default();
+        let (names, tasks) = (Names::default(), TaskTracker::new());
         if !app.front.tell_parent(Deltas::new(names.clone(), out.clone())) {
             return Err(TalkError::Twice);
         }
         Ok(Self {
             token: Arc::new(Token::parent()),
-            functions: Functions::new(out.clone(), names.clone()),
+            functions: Functions::new(app.engine.clone(), out.clone(), names.clone(), tasks.clone()),
             app,
             out,
             line: 0,
-            meta: false,
+            ahead: VecDeque::new(),
+            ahead_bytes: 0,
+            is_read: false,
+            meta: Arc::default(),
+            opened: BTreeSet::new(),
             names,
             turns: Turns::default(),
-            tasks: TaskTracker::new(),
-            followers: Followers::default(),
+            tasks,
+            followers: Followers {
+                questions: None,
+                events: None,
+                wanted: watch::Sender::new(None),
+                finish: CancellationToken::new(),
+            },
             ending: None,
         })
     }
@@ -106,19 +141,41 @@ impl Conversation {
         mut lines: impl Stream<Item = Result<String, LinesCodecError>> + Unpin,
         stop: CancellationToken,
     ) -> Result<TalkEnd, TalkError> {
+        let (mut answer, mut is_stopped): (Option<Vec<u8>>, bool) = (None, false);
         let talked = loop {
+            if answer.is_none()
+                && let Some(line) = self.ahead.pop_front()
+            {
+                self.ahead_bytes -= line.len();
+                answer = self.line(&line).and_then(|told| self.out.try_tell(told).err());
+                continue;
+            }
+            let out = self.out.clone();
+            let may_read = !self.is_read && self.ahead_bytes < AHEAD_BYTES_MAX;
             tokio::select! {
                 biased;
-                () = self.out.gone() => break Ok(TalkEnd::Closed),
-                () = stop.cancelled(), if !matches!(self.ending, Some(Ending::Stopped)) => {
+                () = out.gone() => break Ok(TalkEnd::Closed),
+                () = stop.cancelled(), if !is_stopped => {
+                    is_stopped = true;
                     self.out.tell_now(tell::shutdown(GRACE));
-                    self.end(Ending::Stopped);
+                    if self.ending.is_none() {
+                        self.end(Ending::Stopped);
+                    }
                 }
-                () = self.tasks.wait(), if self.ending.is_some() => break Ok(self.over().await),
-                line = lines.next() => match line {
+                // The answer is kept until it has been told.
+                told = tell_one(&out, answer.as_ref()), if answer.is_some() => match told {
+                    Ok(()) => answer = None,
+                    Err(_) => break Ok(TalkEnd::Closed),
+                },
+                () = self.tasks.wait(), if self.ending.is_some() && answer.is_none() => break Ok(self.over().await),
+                line = lines.next(), if may_read => match line {
+                    None if matches!(self.ending, Some(Ending::Bye(_))) => self.says_no_more(),
                     None => break Ok(TalkEnd::Closed),
                     Some(Err(error)) => break Err(self.broken(error).await),
-                    Some(Ok(line)) => self.line(&line).await,
+                    Some(Ok(line)) => {
+                        self.ahead_bytes += line.len();
+                        self.ahead.push_back(line);
+                    }
                 }
             }
         };
@@ -132,44 +189,70 @@ impl Conversation {
     /// Begins nothing new from now on.
     fn end(&mut self, ending: Ending) {
         self.turns.end_all();
+        self.functions.finish();
         self.tasks.close();
         self.ending = Some(ending);
     }
 
+    /// The parent has said bye and closed its end: what waits for it waits in vain, and everything else goes on.
+    fn says_no_more(&mut self) {
+        self.is_read = true;
+        self.functions.end();
+        let questions = self.app.front.questions();
+        questions.set_parent(false);
+        if questions.has_approvers() {
+            return;
+        }
+        for asked in questions.pending(None, usize::MAX, |asked| is_own(&self.app, asked.request.session())) {
+            let (app, request) = (self.app.clone(), asked.request);
+            self.tasks.spawn(async move {
+                let questions = app.front.questions();
+                // One that has ended meanwhile needs no answer.
+                let _ = questions.answer(request.id(), request.digest(), Answer::nobody()).await;
+            });
+        }
+    }
+
     /// Everything is answered.
     async fn over(&mut self) -> TalkEnd {
+        self.followers.finish.cancel();
+        let events = self.followers.events.take();
+        // It ends when it has told what is there.
+        let told = async { drop(futures::future::join_all(events).await) };
         match self.ending.take() {
             Some(Ending::Bye(id)) => {
+                told.await;
                 let _ = self.out.tell(tell::answer("goodbye", id.as_ref(), json!({}))).await;
+                self.out.end();
                 TalkEnd::Bye
             }
-            _ => TalkEnd::Stopped,
+            _ => {
+                let _ = timeout(LAST_LINES, told).await; // a parent that reads nothing keeps nobody
+                TalkEnd::Stopped
+            }
         }
     }
 
     /// Lines cannot be read any more.
     async fn broken(&mut self, error: LinesCodecError) -> TalkError {
         let (error, number) = (TalkError::from(error), self.line + 1);
-        let _ = self.out.tell(tell::error(&Head::default(), number, &Problem::malformed(&error))).await;
+        let told = self.out.tell(tell::error(&Head::default(), number, &Problem::malformed(&error)));
+        let _ = timeout(LAST_LINES, told).await; // a parent that reads nothing hears nothing
         error
     }
 
-    async fn line(&mut self, line: &str) {
+    /// Does what a line asks; returns what is to be told at once.
+    fn line(&mut self, line: &str) -> Option<Vec<u8>> {
         self.line += 1;
         if line.trim_ascii().is_empty() {
-            return;
+            return None;
         }
         let (head, checked) = ask::head(line);
-        let done = match checked.and_then(|()| ask::ask(&head, line)) {
-            Ok(ask) => self.done(&head, ask),
-            Err(problem) => Err(problem),
-        };
-        let answer = match done {
-            Ok(None) => return,
-            Ok(Some(answer)) => answer,
-            Err(problem) => tell::error(&head, self.line, &problem),
-        };
-        let _ = self.out.tell(answer).await; // a parent that has gone is noticed elsewhere
+        let asked = checked.and_then(|()| ask::ask(&head, line));
+        match asked.and_then(|ask| self.done(&head, ask)) {
+            Ok(answer) => answer,
+            Err(problem) => Some(tell::error(&head, self.line, &problem)),
+        }
     }
 
     /// Does what a line asks; returns its answer, if that is known at once.
@@ -180,6 +263,7 @@ impl Conversation {
             Ask::Open(ask) => {
                 self.may_begin()?;
                 self.open(&ask.session, ask.open)?;
+                self.opened.insert(ask.session.clone());
                 answer("opened", json!({"session": ask.session}))
             }
             Ask::Fork(ask) => {
@@ -203,14 +287,15 @@ impl Conversation {
                 Ok(None)
             }
             Ask::Register(definition) => {
-                let (tool, class) = self.functions.register(&self.app.engine, *definition)?;
+                let (tool, class) = self.functions.register(*definition)?;
                 answer("registered", json!({"tool": tool, "class": class.as_str()}))
             }
             Ask::Unregister(tool) => {
-                self.functions.unregister(&self.app.engine, &tool)?;
+                self.functions.unregister(&tool)?;
                 answer("unregistered", json!({"tool": tool}))
             }
             Ask::Reply(call_id, reply) => self.functions.reply(&call_id, reply).map(|()| None),
+            Ask::Bye if matches!(self.ending, Some(Ending::Bye(_))) => Err(Problem::draining()),
             Ask::Bye => {
                 self.end(Ending::Bye(head.id.clone()));
                 Ok(None)
@@ -219,22 +304,21 @@ impl Conversation {
     }
 
     fn hello(&mut self, head: &Head, hello: Hello) -> Vec<u8> {
-        self.meta = hello.meta;
+        self.meta.store(hello.meta, Ordering::Relaxed);
         if let Some(deltas) = self.app.front.deltas() {
             deltas.want(hello.deltas);
         }
         self.app.front.questions().set_parent(hello.confirm);
         if hello.confirm && self.followers.questions.is_none() {
-            let app = self.app.clone();
-            let is_own = move |id: &SessionId| {
-                app.book.find(id.as_str()).is_some_and(|served| served.owner().is_parent())
-            };
-            let following = questions::follow(self.app.clone(), self.names.clone(), self.out.clone(), is_own);
+            let following = questions::follow(self.app.clone(), self.names.clone(), self.out.clone());
             self.followers.questions = Some(tokio::spawn(following));
         }
-        let following = hello.events.map(|kinds| events::follow(self.app.clone(), kinds, self.out.clone()));
-        let before = std::mem::replace(&mut self.followers.events, following.map(tokio::spawn));
-        before.iter().for_each(JoinHandle::abort);
+        self.followers.wanted.send_replace(hello.events);
+        if self.followers.events.is_none() {
+            let (wanted, finish) = (self.followers.wanted.subscribe(), self.followers.finish.clone());
+            let following = events::follow(self.app.clone(), wanted, finish, self.out.clone());
+            self.followers.events = Some(tokio::spawn(following));
+        }
         let entries = self.app.engine.registry().list();
         let tools: Vec<&str> = entries.iter().map(|entry| entry.name()).collect();
         tell::welcome(head.id.as_ref(), self.app.engine.epoch(), &tools)
@@ -259,8 +343,14 @@ impl Conversation {
     /// The session that is named, opened if it is not open.
     fn served(&self, of: &OfSession) -> Result<Arc<Served>, Problem> {
         let name = of.session.as_deref().unwrap_or(SESSION);
+        self.app.forget_closed(); // one of this name may be over by now
         match self.app.book.find(name).filter(|served| served.owner().is_parent()) {
             Some(served) => Ok(served),
+            // What it was opened with is not given up by opening another one.
+            None if self.opened.contains(name) => {
+                let why = format!("the session '{name}' was closed by somebody else: open it again");
+                Err(Problem::new(StatusCode::CONFLICT, "session_closed", why))
+            }
             None => self.open(name, Open::default()),
         }
     }
@@ -274,20 +364,21 @@ impl Conversation {
     }
 
     /// Closes a session, and says so once its turns have ended.
-    fn close(&self, head: &Head, session: &str) -> Result<(), Problem> {
+    fn close(&mut self, head: &Head, session: &str) -> Result<(), Problem> {
         let served = self.app.book.find(session).filter(|served| served.owner().is_parent());
-        let served =
-            served.ok_or_else(|| Problem::not_found(format!("session '{}'", session.escape_debug())))?;
-        served.close();
+        let was_opened = self.opened.remove(session);
+        if served.is_none() && !was_opened {
+            return Err(Problem::not_found(format!("session '{}'", session.escape_debug())));
+        }
+        served.iter().for_each(|served| served.close());
         let (app, out) = (self.app.clone(), self.out.clone());
         let closed = tell::answer("closed", head.id.as_ref(), json!({"session": session}));
         self.tasks.spawn(async move {
-            for turn in served.turns.list() {
-                if turn.is_open() {
+            if let Some(served) = served {
+                for turn in served.turns.list() {
                     turn.until_ended().await;
                 }
             }
-            drop(served);
             app.forget_closed();
             let _ = out.tell(closed).await;
         });
@@ -305,7 +396,7 @@ impl Conversation {
     ) -> Result<(RunningTurn, Session), Problem> {
         self.may_begin()?;
         self.turns.is_free(name)?;
-        let after = after.and_then(|after| self.turns.find(after));
+        let after = after.map(|after| self.turns.find(after)).transpose()?.flatten();
         let (served, agent) = self.agent(of)?;
         let room = served.turns.room();
         let room = room
@@ -324,7 +415,7 @@ impl Conversation {
         Answers {
             out: self.out.clone(),
             turns: self.turns.clone(),
-            meta: self.meta,
+            meta: self.meta.clone(),
             tasks: self.tasks.clone(),
             runtime: Handle::current(),
         }
@@ -334,6 +425,7 @@ impl Conversation {
         let name = turn_of(head)?;
         self.may_begin()?;
         let message = decode(ask.message.get(), ask.from).map_err(|error| undecodable(&error))?;
+        turns::has_room(message.calls().len())?;
         let (running, agent) =
             self.begin(name, &ask.of, ask.after.as_deref(), message.format(), message.calls().len())?;
         let message = with_own_names(message, &agent);
@@ -348,7 +440,7 @@ impl Conversation {
         if let Some(call_id) = &ask.within {
             return self.nested(name, call_id, ask.calls);
         }
-        if self.turns.takes_more(name) {
+        if ask.continues {
             return self.turns.add(name, ask.calls, ask.more);
         }
         turns::check(&[], &ask.calls)?;
@@ -386,9 +478,7 @@ impl Conversation {
         self.tasks.spawn(async move {
             let Confirmation { request_id, who, given } = given;
             let who = who.as_deref().unwrap_or(WHO);
-            let here = |session: &SessionId, _| {
-                app.book.find(session.as_str()).is_some_and(|served| served.owner().is_parent())
-            };
+            let here = |session: &SessionId, _| is_own(&app, session);
             let answer = match settle(&app, &request_id, here, || Ok(()), given, who).await {
                 Ok(taken) => {
                     let taken = serde_json::to_value(taken).expect("an answer can be written as JSON");
@@ -410,7 +500,7 @@ impl Conversation {
         for served in self.app.book.list(None, usize::MAX, |served| served.owner().is_parent()) {
             served.close();
         }
-        self.functions.end(&self.app.engine);
+        self.functions.end();
         self.app.forget_closed();
     }
 }
@@ -419,6 +509,19 @@ impl Drop for Conversation {
     fn drop(&mut self) {
         self.leave();
     }
+}
+
+/// Tells an answer, which is kept by whoever waits for that.
+async fn tell_one(out: &Out, answer: Option<&Vec<u8>>) -> Result<(), Gone> {
+    match answer {
+        Some(answer) => out.tell(answer.clone()).await,
+        None => Ok(()),
+    }
+}
+
+/// Whether a session is the parent's.
+pub(super) fn is_own(app: &App, session: &SessionId) -> bool {
+    app.book.find(session.as_str()).is_some_and(|served| served.owner().is_parent())
 }
 
 fn turn_of(head: &Head) -> Result<&str, Problem> {

@@ -22,6 +22,7 @@ use std::{
     },
 };
 use tokio::sync::mpsc;
+use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
 use toolyard::{
     Engine, RegisterError, Tool, ToolClass, ToolContext, ToolError, ToolFactory, ToolOutput, ToolSpec,
 };
@@ -37,8 +38,11 @@ const NESTED_MAX: usize = 64;
 pub(super) struct Functions(Arc<Shared>);
 
 struct Shared {
+    engine: Engine,
     out: Out,
     names: Names,
+    /// What has to be answered before the end.
+    tasks: TaskTracker,
     registered: Mutex<BTreeSet<String>>,
     running: Mutex<Running>,
     last: AtomicU64,
@@ -47,7 +51,9 @@ struct Shared {
 #[derive(Default)]
 struct Running {
     by_id: HashMap<Arc<str>, Invoked>,
-    /// The parent has gone: nothing is invoked any more.
+    /// Whether functions are invoked for the parent's own turns alone, since it has said bye.
+    is_ending: bool,
+    /// Whether nothing is invoked any more, since the parent has gone.
     is_over: bool,
 }
 
@@ -65,10 +71,12 @@ enum Told {
 }
 
 impl Functions {
-    pub(super) fn new(out: Out, names: Names) -> Self {
+    pub(super) fn new(engine: Engine, out: Out, names: Names, tasks: TaskTracker) -> Self {
         Self(Arc::new(Shared {
+            engine,
             out,
             names,
+            tasks,
             registered: Mutex::default(),
             running: Mutex::default(),
             last: AtomicU64::new(0),
@@ -79,12 +87,8 @@ impl Functions {
     ///
     /// # Errors
     /// A [`Problem`]: the definition cannot be, or another tool has this name.
-    pub(super) fn register(
-        &self,
-        engine: &Engine,
-        definition: Definition,
-    ) -> Result<(String, ToolClass), Problem> {
-        let spec = definition.spec()?;
+    pub(super) fn register(&self, definition: Definition) -> Result<(String, ToolClass), Problem> {
+        let (spec, engine) = (definition.spec()?, &self.0.engine);
         let name = spec.name.clone();
         let mut registered = self.0.registered.lock();
         let function = Function { spec, functions: self.clone() };
@@ -112,10 +116,10 @@ impl Functions {
     ///
     /// # Errors
     /// A [`Problem`]: the parent has none of this name.
-    pub(super) fn unregister(&self, engine: &Engine, name: &str) -> Result<(), Problem> {
+    pub(super) fn unregister(&self, name: &str) -> Result<(), Problem> {
         match self.0.registered.lock().remove(name) {
             true => {
-                engine.registry().unregister(name);
+                self.0.engine.registry().unregister(name);
                 Ok(())
             }
             false => Err(Problem::not_found(format!("function '{}' of yours", name.escape_debug()))),
@@ -173,9 +177,9 @@ impl Functions {
     }
 
     /// The parent has gone: its functions are no tools any more, what runs fails, and nothing is invoked.
-    pub(super) fn end(&self, engine: &Engine) {
+    pub(super) fn end(&self) {
         for name in std::mem::take(&mut *self.0.registered.lock()) {
-            engine.registry().unregister(&name);
+            self.0.engine.registry().unregister(&name);
         }
         let mut running = self.0.running.lock();
         running.is_over = true;
@@ -184,15 +188,21 @@ impl Functions {
         drop(ended); // outside of the lock: each hears that nobody answers
     }
 
-    fn begin(&self) -> Option<Invocation> {
+    /// The parent has said bye: functions are invoked for its own turns alone.
+    pub(super) fn finish(&self) {
+        self.0.running.lock().is_ending = true;
+    }
+
+    fn begin(&self, is_own: bool) -> Option<Invocation> {
         let mut running = self.0.running.lock();
-        if running.is_over {
+        if running.is_over || (running.is_ending && !is_own) {
             return None;
         }
         let call_id: Arc<str> = format!("i{}", self.0.last.fetch_add(1, Ordering::Relaxed) + 1).into();
         let (tell, told) = mpsc::unbounded_channel();
         running.by_id.insert(call_id.clone(), Invoked { tell, nested: Arc::default() });
-        Some(Invocation { functions: self.clone(), call_id, told, is_open: false })
+        let _answered = self.0.tasks.token();
+        Some(Invocation { functions: self.clone(), call_id, told, is_open: false, _answered })
     }
 }
 
@@ -216,6 +226,8 @@ struct Invocation {
     told: mpsc::UnboundedReceiver<Told>,
     /// Whether the parent runs it and has not been told to stop.
     is_open: bool,
+    /// Keeps the conversation until it has ended.
+    _answered: TaskTrackerToken,
 }
 
 impl Invocation {
@@ -258,10 +270,15 @@ struct Invoke(Functions);
 impl Tool for Invoke {
     async fn execute(&self, args: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let shared = &self.0.0;
-        let mut invocation = self.0.begin().ok_or_else(|| gone().no_side_effect())?;
         let turn = shared.names.find(cx.session(), cx.turn());
+        let mut invocation = self.0.begin(turn.is_some()).ok_or_else(|| gone().no_side_effect())?;
         let line = tell::invoke(&invocation.call_id, args, cx, turn.as_deref());
-        shared.out.tell(line).await.map_err(|_| gone().no_side_effect())?;
+        tokio::select! {
+            biased;
+            told = shared.out.tell(line) => told.map_err(|_| gone().no_side_effect())?,
+            // The parent has not heard of it.
+            () = cx.cancelled() => return Err(ToolError::cancelled("Cancelled before it started").no_side_effect()),
+        }
         invocation.is_open = true;
         let mut nested = FuturesUnordered::new();
         loop {
@@ -274,7 +291,7 @@ impl Tool for Invoke {
                     }
                     Some(Told::Reply(Reply::Delta(text))) => cx.emit(&text),
                     // On this task, so that the call waits without its permits (CC-6).
-                    Some(Told::Nested(batch)) => nested.push(batch.run(cx)),
+                    Some(Told::Nested(batch)) => nested.push(batch.run(&shared.engine, cx)),
                     None => {
                         invocation.is_open = false;
                         return Err(gone().outcome_unknown());

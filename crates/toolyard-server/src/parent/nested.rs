@@ -3,13 +3,17 @@
 use super::{answers::Answers, functions::NestedRoom};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
-use toolyard::{Batch, Call, CallError, ErrorKind, Outcome, Routing, ToolContext};
+use toolyard::{Call, CallError, Engine, ErrorKind, OpenBatch, Outcome, Routing, Session, ToolContext};
 
-/// A batch of an invocation. Its calls are answered when it is dropped, whether or not it has run.
+/// A batch of an invocation. Each of its calls is answered as it ends, or when the batch is dropped.
 pub(super) struct Nested {
     turn: Arc<str>,
     calls: Vec<Call>,
+    /// Which of them have been answered.
+    told: Vec<bool>,
     cancel: CancellationToken,
+    /// The batch, while it runs.
+    batch: Option<OpenBatch>,
     /// The engine's number of the turn that it runs in, once it does.
     number: Option<u64>,
     outcomes: Option<Vec<Outcome>>,
@@ -25,35 +29,69 @@ impl Nested {
         answers: Answers,
         room: NestedRoom,
     ) -> Self {
-        Self { turn, calls, cancel, number: None, outcomes: None, answers, _room: room }
+        let told = vec![false; calls.len()];
+        Self { turn, calls, told, cancel, batch: None, number: None, outcomes: None, answers, _room: room }
     }
 
-    /// Runs it for the handler of this call.
-    pub(super) async fn run(mut self, cx: &ToolContext) {
+    /// Runs it for the handler of this call, on the handler's task.
+    pub(super) async fn run(mut self, engine: &Engine, cx: &ToolContext) {
+        // One whose session has closed meanwhile makes no more calls.
+        let Some(agent) = agent(engine, cx) else { return };
         self.number = Some(cx.turn());
-        let dispatching = cx.dispatch(Batch::new(self.calls.clone()));
-        tokio::select! {
-            biased;
-            outcomes = dispatching => self.outcomes = Some(outcomes),
-            () = self.cancel.cancelled() => {} // its calls end with it
+        let batch = self.batch.insert(agent.open_batch());
+        let mut ends = batch.ends();
+        self.calls.iter().for_each(|call| batch.push(call.clone()));
+        let (mut answered, mut is_cancelled) = (0, false);
+        while answered < self.calls.len() {
+            tokio::select! {
+                biased;
+                () = self.cancel.cancelled(), if !is_cancelled => {
+                    is_cancelled = true;
+                    batch.cancel();
+                }
+                (index, outcome) = ends.next() => {
+                    self.answers.one(&self.turn, index, &outcome).await;
+                    self.told[index] = true;
+                    answered += 1;
+                }
+            }
+        }
+        if let Some(batch) = self.batch.take() {
+            self.outcomes = Some(batch.finish().await);
         }
     }
 
-    /// What has come of calls that ended with the batch: nobody knows how far they were, if they were begun.
-    fn cancelled(&self) -> Vec<Outcome> {
-        let cancelled = |call: &Call| {
-            let error =
-                CallError::new(ErrorKind::Cancelled, "Cancelled with the function that has made the call");
-            let error = if self.number.is_some() { error } else { error.not_started() };
+    /// What has come of its calls. Of those that its end has cut off, nobody knows how far they were, if they were begun.
+    fn outcomes(&mut self) -> Vec<Outcome> {
+        if let Some(outcomes) = self.outcomes.take() {
+            return outcomes;
+        }
+        let mut finished = self.batch.as_ref().map(OpenBatch::finished).unwrap_or_default();
+        finished.resize(self.calls.len(), None);
+        let is_begun = self.number.is_some();
+        let cut_off = |call: &Call| {
+            let error = CallError::new(
+                ErrorKind::Cancelled,
+                "Cancelled: the function that has made the call has ended",
+            );
+            let error = if is_begun { error } else { error.not_started() };
             Outcome::new(call, Routing::ShortCircuit, Err(error))
         };
-        self.calls.iter().map(cancelled).collect()
+        self.calls.iter().zip(finished).map(|(call, end)| end.unwrap_or_else(|| cut_off(call))).collect()
     }
+}
+
+/// The agent that the call of a handler is made by.
+fn agent(engine: &Engine, cx: &ToolContext) -> Option<Session> {
+    let root = engine.find(cx.session())?;
+    let mut names = cx.agent().as_str().split('/').skip(1);
+    names.try_fold(root, |agent, name| agent.sub_agent(name))
 }
 
 impl Drop for Nested {
     fn drop(&mut self) {
-        let outcomes = self.outcomes.take().unwrap_or_else(|| self.cancelled());
-        self.answers.all(self.turn.clone(), self.number.unwrap_or_default(), outcomes);
+        let outcomes = self.outcomes();
+        let told = std::mem::take(&mut self.told);
+        self.answers.rest(self.turn.clone(), self.number.unwrap_or_default(), outcomes, told);
     }
 }

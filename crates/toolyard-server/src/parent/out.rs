@@ -60,10 +60,14 @@ impl Out {
         self.put(bytes, Some(room))
     }
 
-    /// Puts a line behind those that wait, if there is room for it.
-    pub(super) fn tell_if_room(&self, bytes: Vec<u8>) {
-        if let Ok(room) = self.room.clone().try_acquire_many_owned(weight(&bytes)) {
-            let _ = self.put(bytes, Some(room));
+    /// Puts a line behind those that wait, or returns it if there is no room for it.
+    pub(super) fn try_tell(&self, bytes: Vec<u8>) -> Result<(), Vec<u8>> {
+        match self.room.clone().try_acquire_many_owned(weight(&bytes)) {
+            Ok(room) => {
+                let _ = self.put(bytes, Some(room)); // a parent that has gone is noticed elsewhere
+                Ok(())
+            }
+            Err(_) => Err(bytes),
         }
     }
 
@@ -132,7 +136,7 @@ mod tests {
         let (out, writing) = out();
         out.tell(vec![b'a'; WAITING_MAX as usize]).await.unwrap();
         assert!(out.tell(b"b".to_vec()).now_or_never().is_none(), "there is no room");
-        out.tell_if_room(b"c".to_vec());
+        assert_eq!(out.try_tell(b"c".to_vec()), Err(b"c".to_vec()));
         out.tell_now(b"d".to_vec());
         let (to, mut from) = tokio::io::duplex(1 << 20);
         let told = tokio::spawn({

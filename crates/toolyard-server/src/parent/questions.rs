@@ -1,23 +1,24 @@
 //! Questions about the parent's calls, as the parent is told of them (PO-4).
 
-use super::{names::Names, out::Out, tell};
+use super::{conversation::is_own, names::Names, out::Out, tell};
 use crate::{app::App, questions::Asked, routes::confirmations::Question};
 use std::collections::BTreeMap;
-use toolyard::{CallDigest, RequestId, SessionId};
+use toolyard::{CallDigest, RequestId};
 
 /// What a question was told as: one that is asked again may be another.
 type Told = (CallDigest, bool);
 
 /// Tells the parent of each question that is opened or ends, while it wants to be asked. It looks at what is open, so that
 /// nothing waits to be told that is not so any more.
-pub(super) async fn follow(app: App, names: Names, out: Out, is_own: impl Fn(&SessionId) -> bool) {
+pub(super) async fn follow(app: App, names: Names, out: Out) {
     let questions = app.front.questions();
     let mut changes = questions.changes();
     let mut told: BTreeMap<RequestId, Told> = BTreeMap::new();
     loop {
         changes.mark_unchanged();
         let wanted = questions.asks_parent();
-        let open = questions.pending(None, usize::MAX, |asked| wanted && is_own(asked.request.session()));
+        let open =
+            questions.pending(None, usize::MAX, |asked| wanted && is_own(&app, asked.request.session()));
         let now: BTreeMap<RequestId, Told> =
             open.iter().map(|asked| (asked.request.id(), as_told(asked))).collect();
         let over: Vec<RequestId> = told.keys().filter(|id| !now.contains_key(id)).copied().collect();

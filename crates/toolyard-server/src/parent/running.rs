@@ -40,7 +40,10 @@ impl RunningTurn {
                 self.answer_each(batch, feed).await
             }
         };
-        let results = listed(encode(&message, &outcomes, to.unwrap_or(message.format())));
+        let results = match outcomes.is_empty() {
+            true => Vec::<Value>::new().into(), // a message without a result is none that a provider takes
+            false => listed(encode(&message, &outcomes, to.unwrap_or(message.format()))),
+        };
         self.end(message, outcomes, Some(results)).await;
     }
 
@@ -72,6 +75,8 @@ impl RunningTurn {
                     Some(calls) => calls.into_iter().for_each(|call| batch.push(call)),
                     None => is_open = false,
                 },
+                // What has come by then is answered, and nothing more comes.
+                () = self.served.until_closing(), if !calls.is_closed() => calls.close(),
                 (index, outcome) = ends.next() => {
                     answered += 1;
                     self.answers.one(&self.name, index, &outcome).await;
@@ -84,8 +89,9 @@ impl RunningTurn {
     async fn end(self, message: Message, outcomes: Vec<Outcome>, results: Option<Value>) {
         self.names.remove(self.served.id(), self.turn.number);
         let ended = tell::turn_ended(&self.name, self.turn.number, &outcomes, results);
-        finish(&self.served, &self.turn, message, outcomes);
+        // Whoever waits for the end of the turn finds that it has been told.
         self.answers.end(&self.name, ended).await;
+        finish(&self.served, &self.turn, message, outcomes);
     }
 }
 

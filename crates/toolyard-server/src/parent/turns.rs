@@ -78,20 +78,16 @@ impl Turns {
             None => return Err(not_open(name)),
         };
         check(&open.ids, &calls)?;
-        open.ids.extend(calls.iter().map(|call| call.id.clone()));
+        let ids: Vec<CallId> = calls.iter().map(|call| call.id.clone()).collect();
         if let Some(feed) = &open.feed {
-            open.turn.grows(toolyard_wire::Format::Neutral, open.ids.len());
-            let _ = feed.send(calls); // its task goes on until the feed is closed
+            feed.send(calls).map_err(|_| closed(name))?; // its session is closing
         }
+        open.ids.extend(ids);
+        open.turn.grows(toolyard_wire::Format::Neutral, open.ids.len());
         if !more {
             open.feed = None;
         }
         Ok(())
-    }
-
-    /// Whether a turn of this name takes more calls.
-    pub(super) fn takes_more(&self, name: &str) -> bool {
-        matches!(self.0.lock().get(name), Some(Open::Turn(open)) if open.feed.is_some())
     }
 
     /// Nothing more is added to a turn.
@@ -146,11 +142,17 @@ impl Turns {
         Ok(())
     }
 
-    /// The turn of this name, if it is open and one of a session.
-    pub(super) fn find(&self, name: &str) -> Option<Arc<ServedTurn>> {
-        match self.0.lock().get(name)? {
-            Open::Turn(open) => Some(open.turn.clone()),
-            Open::Nested(_) => None,
+    /// The turn of this name, if it is open.
+    ///
+    /// # Errors
+    /// A [`Problem`]: it is a batch of an invocation.
+    pub(super) fn find(&self, name: &str) -> Result<Option<Arc<ServedTurn>>, Problem> {
+        match self.0.lock().get(name) {
+            None => Ok(None),
+            Some(Open::Turn(open)) => Ok(Some(open.turn.clone())),
+            Some(Open::Nested(_)) => {
+                Err(Problem::invalid("/after", "no turn waits for calls that are made within an invocation"))
+            }
         }
     }
 
@@ -163,9 +165,7 @@ impl Turns {
 
 /// Passes if a turn with these calls may have those too.
 pub(super) fn check(known: &[CallId], calls: &[Call]) -> Result<(), Problem> {
-    if known.len() + calls.len() > TURN_CALLS_MAX {
-        return Err(Problem::too_many(format!("a turn has at most {TURN_CALLS_MAX} calls")));
-    }
+    has_room(known.len() + calls.len())?;
     let mut ids: HashSet<&CallId> = known.iter().collect();
     match calls.iter().position(|call| !ids.insert(&call.id)) {
         None => Ok(()),
@@ -176,6 +176,14 @@ pub(super) fn check(known: &[CallId], calls: &[Call]) -> Result<(), Problem> {
                 format!("the turn has a call '{}' already", calls[at].id.as_str().escape_debug()),
             ))
         }
+    }
+}
+
+/// Passes if a turn may have so many calls.
+pub(super) fn has_room(calls: usize) -> Result<(), Problem> {
+    match calls <= TURN_CALLS_MAX {
+        true => Ok(()),
+        false => Err(Problem::too_many(format!("a turn has at most {TURN_CALLS_MAX} calls"))),
     }
 }
 

@@ -25,6 +25,11 @@ impl Tally {
         self.owners.remove(session);
     }
 
+    /// Whether a session is that of this owner.
+    pub(super) fn is_of(&self, session: &SessionId, owner: &str) -> bool {
+        self.owners.get(session).is_some_and(|known| **known == *owner)
+    }
+
     fn owner(&self, session: &SessionId) -> Arc<str> {
         self.owners.get(session).cloned().unwrap_or_else(|| session.as_str().into())
     }

@@ -9,6 +9,7 @@ use crate::{
     app::App,
     book::{Opened, Served, TurnBounds, is_name},
     http::{Json, PathOf, QueryOf},
+    parent::SESSION,
     problem::Problem,
 };
 use axum::{
@@ -127,6 +128,10 @@ pub(crate) fn begin(app: &App, token: &Arc<Token>, body: Open) -> Result<Arc<Ser
     let id = body.id.clone();
     if id.as_deref().is_some_and(|id| !is_name(id)) {
         return Err(Problem::invalid("/id", "a name has 1 to 128 of A-Z a-z 0-9 . _ -, and not dots alone"));
+    }
+    if id.as_deref() == Some(SESSION) && !token.is_parent() && app.front.deltas().is_some() {
+        let why = format!("'{SESSION}' is the session of the program that has started this one");
+        return Err(Problem::new(StatusCode::CONFLICT, "session_open", why));
     }
     let bounds = &app.options.bounds;
     let opened = Opened {

@@ -131,3 +131,20 @@ async fn what_is_not_there_says_so() {
     assert!(document["paths"]["/sessions/{id}/turns"]["post"].is_object());
     yard.close().await;
 }
+
+/// AG-14: nobody is admitted under the name of the program that has started this one, to which its sessions belong.
+#[tokio::test]
+async fn the_parents_name_is_nobody_elses() {
+    let engine = async || {
+        let front = Front::default();
+        (Engine::builder().approver(front.clone()).events(front.clone()).build().await.unwrap(), front)
+    };
+    let token = || Token::new("@parent", SecretHash::of("a"), [Scope::Call]);
+    for options in [ServerOptions::default().token(token()), ServerOptions::default().anybody(token())] {
+        let (engine, front) = engine().await;
+        assert!(matches!(Server::new(engine, front, options), Err(ServeError::Reserved)));
+    }
+    let (engine, front) = engine().await;
+    let server = Server::new(engine, front, ServerOptions::default()).unwrap();
+    assert!(matches!(server.set_tokens(vec![token()]), Err(ServeError::Reserved)));
+}

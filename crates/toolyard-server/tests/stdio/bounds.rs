@@ -71,6 +71,10 @@ const WORDS: &[&str] = &[
     "{\"op\":\"tool_calls\",\"turn\":\"t\",\"calls\":[{\"tool_call_id\":\"c\",\"tool\":\"f\",\"args\":{}}]}\n",
     "{\"op\":\"tool_result\",\"call_id\":\"i1\",\"result\":1}\n",
     "{\"op\":\"tool_calls\",\"turn\":\"n\",\"within\":\"i1\",\"calls\":[{\"tool_call_id\":\"c\",\"tool\":\"f\",\"args\":{}}]}\n",
+    "{\"op\":\"tool_calls\",\"turn\":\"m\",\"more\":true,\"calls\":[{\"tool_call_id\":\"d\",\"tool\":\"f\",\"args\":{}}]}\n",
+    "{\"op\":\"tool_calls\",\"turn\":\"m\",\"continues\":true,\"calls\":[]}\n",
+    "{\"op\":\"tool_calls\",\"turn\":\"a\",\"after\":\"t\",\"calls\":[{\"tool_call_id\":\"e\",\"tool\":\"f\",\"args\":{}}]}\n",
+    "{\"op\":\"bye\"}\n",
     "{\"op\":\"cancel\",\"turn\":\"t\"}\n",
     "{\"op\":\"fork\"}\n",
     "{\"op\":\"open\",\"session\":\"s\"}\n",
@@ -80,18 +84,27 @@ const WORDS: &[&str] = &[
     "{\"op\":\"unregister\",\"tool\":\"f\"}\n",
 ];
 
-/// AG-14: of any bytes, every turn that has begun ends, and whatever comes is answered with lines that are JSON. 1 000
-/// conversations of up to 60 words each.
+/// AG-14: of any bytes, whatever comes is JSON, a line each; each turn that has a response ends once, and nothing is left.
+/// 1 000 conversations of up to 60 words each.
 #[tokio::test(start_paused = true)]
 async fn any_bytes_are_survived() {
     for seed in 0..1_000 {
         let mut random = StdRng::seed_from_u64(seed);
         let mut parent = Parent::new().await;
-        let words: String =
-            (0..random.random_range(1..60)).map(|_| *WORDS.choose(&mut random).unwrap()).collect();
+        let count = random.random_range(1..60);
+        let words: String = (0..count).map(|_| *WORDS.choose(&mut random).unwrap()).collect();
         let engine = parent.engine.clone();
         parent.send_bytes(words.as_bytes()).await;
-        parent.close().await.ok();
+        let (end, lines) = parent.closed().await;
+        let mut open = 0;
+        for line in &lines {
+            match line["op"].as_str().unwrap() {
+                "tool_response" => open = 1,
+                "turn_ended" => open = 0,
+                _ => {}
+            }
+        }
+        assert!(end.is_err() || open == 0, "seed {seed}: {words:?}: {lines:?}");
         let report = engine.shutdown(Default::default()).await;
         assert_eq!(report.abandoned, 0, "seed {seed}: {words:?}");
     }

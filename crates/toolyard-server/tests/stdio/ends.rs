@@ -2,6 +2,7 @@
 
 use crate::parent::Parent;
 use serde_json::json;
+use std::time::Duration;
 use toolyard::{Drain, Engine};
 use toolyard_server::{ServerOptions, TalkEnd, TalkError};
 
@@ -20,6 +21,58 @@ async fn a_parent_says_bye() {
     assert_eq!(end.unwrap(), TalkEnd::Bye);
     let ops: Vec<_> = lines.iter().map(|line| line["op"].as_str().unwrap()).collect();
     assert_eq!(ops, ["tool_response", "turn_ended", "goodbye"]);
+}
+
+/// AG-14: a parent that says bye and closes its end hears what has come of its turns, and goodbye as the last line; a
+/// function of it that is asked for fails, and a question to it is answered by nobody.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_parent_says_bye_and_closes_its_end() {
+    for _ in 0..20 {
+        let mut parent = Parent::new().await;
+        parent
+            .ask(json!({"op": "hello", "protocol": 1, "confirm": true, "meta": true, "events": true}))
+            .await;
+        parent.functions(&[("read", "read"), ("save", "write")]).await;
+        let calls: Vec<_> = (0..50).map(|at| json!({"tool_call_id": at.to_string(), "tool": if at == 49 { "save" } else { "read" }, "args": {}})).collect();
+        parent.send(json!({"op": "tool_calls", "turn": "t", "calls": calls})).await;
+        parent.send(json!({"op": "bye", "id": 7})).await;
+        let (end, lines) = parent.closed().await;
+        assert_eq!(end.unwrap(), TalkEnd::Bye);
+        let count = |op: &str| lines.iter().filter(|line| line["op"] == op).count();
+        assert_eq!((count("tool_response"), count("turn_ended")), (50, 1));
+        assert_eq!(lines.last().unwrap(), &json!({"op": "goodbye", "id": 7}));
+        let saved =
+            lines.iter().find(|line| line["op"] == "tool_response" && line["tool"] == "save").unwrap();
+        assert_eq!(saved["ok"], false, "{saved}");
+    }
+}
+
+/// AG-14: a second bye is refused, and the first one is answered.
+#[tokio::test]
+async fn a_parent_says_bye_once() {
+    let mut parent = Parent::new().await;
+    parent.functions(&[("read", "read")]).await;
+    parent.calls("t", &[("c", "read")]).await;
+    let call = parent.invoked("read").await;
+    parent.send(json!({"op": "bye", "id": 1})).await;
+    parent.send(json!({"op": "bye", "id": 2})).await;
+    assert_eq!(parent.line("error").await["id"], 2);
+    parent.result(&call, json!(1)).await;
+    assert_eq!(parent.line("goodbye").await["id"], 1);
+}
+
+/// AG-14: the end of a parent is noticed though answers wait for room.
+#[tokio::test]
+async fn a_parent_that_reads_nothing_can_end() {
+    let mut parent = Parent::new().await;
+    let open = parent.ask(json!({"op": "open", "session": "s"})).await;
+    assert_eq!(open["op"], "opened");
+    let schema = json!({"type": "object", "title": "x".repeat(200 << 10)});
+    parent.register(json!({"name": "large", "side_effects": "read", "input_schema": schema})).await;
+    for _ in 0..400 {
+        parent.send(json!({"op": "definitions"})).await;
+    }
+    assert_eq!(parent.leave().await.unwrap(), TalkEnd::Closed);
 }
 
 /// AG-14: when the parent closes its end, what it has begun is cancelled, and its sessions and functions are gone.
@@ -62,7 +115,9 @@ async fn a_function_that_does_not_end_is_left() {
     parent.invoked("read").await;
     let engine = parent.engine.clone();
     parent.stop.cancel();
-    let ((end, lines), _) = tokio::join!(parent.over(), engine.shutdown(Drain::default()));
+    // As the program does it: what runs is told to stop at once.
+    let drain = Drain::default().finish(Duration::ZERO).grace(Duration::from_secs(5));
+    let ((end, lines), _) = tokio::join!(parent.over(), engine.shutdown(drain));
     assert_eq!(end.unwrap(), TalkEnd::Stopped);
     let ops: Vec<_> = lines.iter().map(|line| line["op"].as_str().unwrap()).collect();
     assert_eq!(ops, ["shutdown", "tool_cancel", "tool_response", "turn_ended"]);

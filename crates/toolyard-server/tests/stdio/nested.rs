@@ -43,8 +43,11 @@ async fn calls_that_are_left_behind_are_answered() {
     parent.functions(&[("read", "read")]).await;
     parent.calls("t", &[("c", "read")]).await;
     let outer = parent.invoked("read").await;
-    parent.send(within("n", &outer, "read")).await;
-    let inner = parent.invoked("read").await;
+    let two = json!([{"tool_call_id": "done", "tool": "read", "args": {}}, {"tool_call_id": "n", "tool": "read", "args": {}}]);
+    parent.send(json!({"op": "tool_calls", "turn": "n", "within": outer, "calls": two})).await;
+    let (done, inner) = (parent.invoked("read").await, parent.invoked("read").await);
+    parent.result(&done, json!("paid")).await;
+    assert_eq!(parent.response("done").await["result"]["text"], "paid", "it is answered as it ends");
     parent.result(&outer, json!("enough")).await;
     assert_eq!(parent.line("tool_cancel").await["call_id"], inner.as_str());
     let left = parent.response("n").await;
@@ -76,8 +79,13 @@ async fn calls_of_a_function_are_cancelled_together() {
     assert_eq!(one["code"], "invalid");
     parent.send(json!({"op": "cancel", "turn": "n"})).await;
     assert_eq!(parent.line("tool_cancel").await["call_id"], inner.as_str());
+    // What it says by then is what has come of it.
+    parent
+        .send(json!({"op": "tool_failed", "call_id": inner, "message": "stopped", "kind": "cancelled"}))
+        .await;
     assert_eq!(parent.ended("n").await["failed"], 1);
-    parent.result(&inner, json!(0)).await;
+    parent.send(json!({"op": "tool_calls", "turn": "u", "after": "n", "calls": []})).await;
+    parent.ended("u").await;
     parent.result(&outer, json!("went on")).await;
     assert_eq!(parent.response("c").await["result"]["text"], "went on");
 }

@@ -11,7 +11,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 use toolyard::{Engine, EngineBuilder};
-use toolyard_server::{Front, Server, ServerOptions, TalkEnd, TalkError};
+use toolyard_server::{Front, Scope, SecretHash, Server, ServerOptions, TalkEnd, TalkError, Token};
+
+/// The secret of whoever operates the server.
+const OPERATOR: &str = "a secret of an operator";
 
 /// How many bytes a pipe holds, as those of Linux.
 const PIPE_BYTES: usize = 64 << 10;
@@ -52,6 +55,12 @@ impl Parent {
 
     pub(crate) async fn new() -> Self {
         Self::of(Engine::builder(), ServerOptions::default()).await
+    }
+
+    /// One beside somebody who operates the server.
+    pub(crate) async fn with_operator() -> Self {
+        let token = Token::new("olga", SecretHash::of(OPERATOR), [Scope::Operate]);
+        Self::of(Engine::builder(), ServerOptions::default().token(token)).await
     }
 
     pub(crate) async fn send(&mut self, line: Value) {
@@ -158,6 +167,30 @@ impl Parent {
         drop(self.to);
         while self.from.next_line().await.unwrap().is_some() {}
         self.talking.await.unwrap()
+    }
+
+    /// Closes its end, and reads on to the end.
+    pub(crate) async fn closed(mut self) -> (Result<TalkEnd, TalkError>, Vec<Value>) {
+        self.to.shutdown().await.unwrap();
+        self.over().await
+    }
+
+    /// Closes its end without reading anything, and says how the conversation ended.
+    pub(crate) async fn leave(mut self) -> Result<TalkEnd, TalkError> {
+        self.to.shutdown().await.unwrap();
+        self.talking.await.unwrap()
+    }
+
+    /// Closes one of its sessions as somebody else does, over HTTP.
+    pub(crate) async fn close_from_elsewhere(&self, session: &str) {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = self.server.clone();
+        let serving = tokio::spawn(async move { server.serve(listener, CancellationToken::new()).await });
+        let url = format!("http://{address}/sessions/{session}");
+        let closed = reqwest::Client::new().delete(url).bearer_auth(OPERATOR).send().await.unwrap();
+        assert_eq!(closed.status(), 202);
+        serving.abort(); // the server goes on with its parent
     }
 
     /// Reads on to the end, and says how the conversation ended.

@@ -37,6 +37,41 @@ async fn a_session_is_opened_and_closed() {
     assert_eq!(parent.ask(json!({"op": "close", "session": "never"})).await["code"], "not_found");
 }
 
+/// AG-14: the open turns of a session that closes end, also those that wait for more calls.
+#[tokio::test]
+async fn a_growing_turn_ends_with_its_session() {
+    let mut parent = Parent::new().await;
+    parent.functions(&[("read", "read")]).await;
+    let call = json!([{"tool_call_id": "a", "tool": "read", "args": {}}]);
+    let begin = json!({"op": "tool_calls", "turn": "t", "session": "s", "more": true, "calls": call});
+    parent.send(begin.clone()).await;
+    let invoked = parent.invoked("read").await;
+    parent.result(&invoked, json!(1)).await;
+    parent.response("a").await;
+    parent.send(json!({"op": "close", "id": 1, "session": "s"})).await;
+    assert_eq!(parent.ended("t").await["calls"], 1);
+    parent.line("closed").await;
+}
+
+/// AG-14: a session that was opened with bounds and closed by somebody else does not come back without them.
+#[tokio::test]
+async fn bounds_are_not_lost_with_their_session() {
+    let mut parent = Parent::with_operator().await;
+    parent.functions(&[("read", "read")]).await;
+    parent.ask(json!({"op": "open", "session": "s", "capabilities": {"tools": []}})).await;
+    let session = parent.engine.find(&"s".into()).unwrap();
+    assert_eq!(session.definitions().len(), 0);
+    drop(session);
+    parent.close_from_elsewhere("s").await;
+    let call = json!([{"tool_call_id": "a", "tool": "read", "args": {}}]);
+    parent.send(json!({"op": "tool_calls", "turn": "t", "session": "s", "calls": call})).await;
+    let error = parent.line("error").await;
+    assert_eq!((&error["code"], &error["turn"]), (&json!("session_closed"), &json!("t")));
+    assert_eq!(parent.ask(json!({"op": "close", "session": "s"})).await["op"], "closed");
+    parent.send(json!({"op": "tool_calls", "turn": "t", "session": "s", "calls": call})).await;
+    parent.invoked("read").await;
+}
+
 /// AG-14: a session of a parent stays open, however long nothing happens in it.
 #[tokio::test(start_paused = true)]
 async fn an_idle_session_stays_open() {
@@ -109,6 +144,13 @@ async fn events_are_told_if_they_are_wanted() {
     );
     assert!(called["cursor"].is_string() && called["event"]["call_id"] == "c");
     parent.ended("t").await;
+    // Another hello loses none of those that are still wanted.
+    parent.calls("u", &[("c", "read")]).await;
+    let call = parent.invoked("read").await;
+    parent.ask(json!({"op": "hello", "protocol": 1, "events": ["tool.called"]})).await;
+    parent.result(&call, json!(1)).await;
+    parent.ended("u").await;
+    assert_eq!(parent.line("event").await["event"]["event"], "tool.called");
     parent.ask(json!({"op": "hello", "protocol": 1})).await;
     parent.calls("u", &[("c", "read")]).await;
     let call = parent.invoked("read").await;

@@ -114,11 +114,11 @@ async fn writes_of_a_session_wait_for_each_other() {
 async fn a_turn_goes_on_while_its_calls_run() {
     let mut parent = Parent::new().await;
     parent.functions(&[("read", "read")]).await;
-    let calls = |id: &str, more: bool| {
+    let calls = |id: &str, continues: bool| {
         let call = json!({"tool_call_id": id, "tool": "read", "args": {}});
-        json!({"op": "tool_calls", "turn": "t", "more": more, "calls": [call]})
+        json!({"op": "tool_calls", "turn": "t", "more": true, "continues": continues, "calls": [call]})
     };
-    parent.send(calls("a", true)).await;
+    parent.send(calls("a", false)).await;
     let first = parent.invoked("read").await;
     parent.send(calls("b", true)).await;
     let second = parent.invoked("read").await;
@@ -137,6 +137,18 @@ async fn a_turn_goes_on_while_its_calls_run() {
     assert_eq!((&ended["calls"], &ended["results"]), (&json!(2), &Value::Null));
     let late = parent.ask(json!({"op": "turn_end", "turn": "t"})).await;
     assert_eq!(late["code"], "not_found");
+    // What was on its way when the turn ended begins no other one.
+    let late = parent.ask(calls("c", true)).await;
+    assert_eq!((&late["code"], parent.count("tool_invoke")), (&json!("not_found"), 0));
+}
+
+/// AG-14: a turn without calls ends at once, with nothing for a provider.
+#[tokio::test]
+async fn a_message_without_calls_has_no_results() {
+    let mut parent = Parent::new().await;
+    let message = json!({"role": "assistant", "content": [{"type": "text", "text": "done"}]});
+    parent.send(json!({"op": "respond", "turn": "t", "message": message})).await;
+    assert_eq!(parent.ended("t").await["results"], json!([]));
 }
 
 /// AG-14: a turn that waits for another begins when that has ended; one that waits for none that is open begins at once.

@@ -19,7 +19,8 @@ fn what_is_wrong_is_named() {
         (r#"{"op":"hello","protocol":2}"#.to_owned(), "invalid", "protocol 2 is not spoken"),
         (r#"{"op":"hello","protocol":1,"events":["tool.sung"]}"#.to_owned(), "invalid", "no events 'tool.sung'"),
         (r#"{"op":"open"}"#.to_owned(), "invalid", "'session' is missing"),
-        (r#"{"op":"open","session":"a","colour":"red"}"#.to_owned(), "invalid", "unknown field `colour`"),
+        (r#"{"op":"open","session":"a","limits":{"colour":1}}"#.to_owned(), "invalid", "unknown field `colour`"),
+        (r#"{"op":"tool_calls","turn":"t","continues":true,"session":"s","calls":[]}"#.to_owned(), "invalid", "has its session"),
         (r#"{"op":"close","session":7}"#.to_owned(), "invalid", "'/session'"),
         (r#"{"op":"respond","turn":"t","from":"x","message":{}}"#.to_owned(), "invalid", "x"),
         (r#"{"op":"tool_calls","turn":"t","calls":[{"tool_call_id":"","tool":"a","args":{}}]}"#.to_owned(), "invalid", "1 to 1024 bytes"),
@@ -60,6 +61,6 @@ fn what_is_not_known_is_ignored() {
         panic!()
     };
     assert!(hello.deltas && !hello.meta && hello.events.is_none());
-    let open = r#"{"op":"open","id":null,"session":"a","limits":null,"capabilities":{"tools":["a"]}}"#;
+    let open = r#"{"op":"open","colour":"red","id":null,"session":"a","limits":null,"capabilities":{"tools":["a"]}}"#;
     assert!(matches!(asked(open), Ok(Ask::Open(_))));
 }
