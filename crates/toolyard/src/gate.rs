@@ -313,7 +313,8 @@ pub(crate) fn not_found(name: &str, table: &Table, session: &Agent) -> String {
 /// The call's idempotency key with the fingerprint of its arguments.
 #[inline(always)]
 fn key_of<F>(call: &Call, entry: &ToolEntry, args: &Value) -> Option<KeyOf<F>> {
-    let name = Name::new(entry.shared_name(), call.idempotency_key.clone()?);
+    let key = call.idempotency_key.clone()?; // first, or every call would count the tool's name up and down
+    let name = Name::new(entry.shared_name(), key);
     Some(KeyOf::new(name, Fingerprint::of(args, &entry.spec().version)))
 }
 
