@@ -13,6 +13,7 @@ mod desk;
 
 mod arguments;
 mod capability_check;
+mod cleared;
 mod consent;
 mod digests;
 mod edit;
@@ -22,8 +23,11 @@ mod preview;
 
 pub use desk::{AnswerError, ApprovalDesk};
 
-pub(crate) use arguments::{Args, bound};
-pub(crate) use capability_check::{NamedPath, declared_paths, lead_as_before, projected};
+use arguments::Args;
+pub(crate) use arguments::bound;
+pub(crate) use capability_check::{declared_paths, lead_as_before, projected};
+pub(crate) use cleared::Cleared;
+use cleared::{Asked, More};
 use consent::consent;
 pub(crate) use consent::{ApprovalSubject, Consent, refused_by, request};
 pub(crate) use digests::shared_digest;
@@ -38,51 +42,14 @@ use crate::{
     keys::{
         Fingerprint, Kept, KeyOf, Keys, Name, Peek, RetainedResult, already_executed_error, mismatch_error,
     },
-    tool::{Allowed, PolicyVersion, Table, ToolEntry, VersionedPolicy},
+    tool::{Allowed, Table, ToolEntry, VersionedPolicy},
 };
 use serde_json::Value;
-use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicU32, Ordering},
-};
+use std::sync::Arc;
 use tokio::time::Instant;
 use toolyard_core::{
-    Call, CallDigest, CallError, Confinement, ErrorKind, LazyDigest, PolicyIdentity, ToolClass, wording,
+    Call, CallDigest, CallError, Confinement, ErrorKind, PolicyIdentity, ToolClass, wording,
 };
-
-/// A call that may run, possibly on a flight `F`.
-pub(crate) struct Cleared<F> {
-    pub(crate) entry: Arc<ToolEntry>,
-    args: Args,
-    pub(crate) class: ToolClass,
-    pub(crate) consent: Consent,
-    /// The version of the policy that allowed it last.
-    policy: AtomicU32,
-    more: Option<Box<More<F>>>,
-}
-
-/// Fields that not all calls need. Small enough for memory that an allocator has at hand: with a sink each call has it.
-struct More<F> {
-    /// The size of its arguments as sent, which has been counted before.
-    bytes: usize,
-    /// Its idempotency key, if it has one.
-    key: Option<KeyOf<F>>,
-    /// Where it executes and within which limits, unless that is the host without limits.
-    confinement: Option<Box<Confinement>>,
-    /// The digest of what runs under the policy that it was asked of, if an approval or an event sink needs it.
-    digest: Option<LazyDigest>,
-    /// What is known of it if it is asked about, or would be without an earlier answer.
-    asked: Option<Box<Asked>>,
-}
-
-/// What a question is about.
-struct Asked {
-    /// The paths it names, and where they led when it was decided whether it is asked about; only if it is, or an
-    /// earlier answer covers it.
-    paths: Vec<NamedPath>,
-    /// What the person who approved it changed.
-    edit: OnceLock<Box<Edit>>,
-}
 
 /// A call that does not run.
 pub(crate) enum NotCleared {
@@ -119,83 +86,6 @@ impl From<CallError> for NotCleared {
     }
 }
 
-static HOST: Confinement = Confinement::host();
-
-impl<F> Cleared<F> {
-    /// Where the call executes and within which limits, as granted at the gate. Later changes are in
-    /// [`InFlight::confinement`](crate::call::InFlight::confinement), which is the one to use.
-    pub(crate) fn confinement_at_gate(&self) -> &Confinement {
-        self.more.as_ref().and_then(|more| more.confinement.as_deref()).unwrap_or(&HOST)
-    }
-
-    /// Whether the call certainly executes on the host, as granted at the gate.
-    #[inline(always)]
-    pub(crate) fn is_cleared_for_host(&self) -> bool {
-        self.more.as_ref().is_none_or(|more| more.confinement.is_none())
-    }
-
-    /// The call's idempotency key.
-    pub(crate) fn key(&self) -> Option<&KeyOf<F>> {
-        self.more.as_ref()?.key.as_ref()
-    }
-
-    /// The size of the call's arguments as sent, if that is kept.
-    pub(crate) fn bytes(&self) -> Option<usize> {
-        self.more.as_ref().map(|more| more.bytes)
-    }
-
-    /// The digest of what was to run when the call passed the gate; only if one was made.
-    pub(crate) fn digest_at_gate(&self) -> Option<&LazyDigest> {
-        self.more.as_ref()?.digest.as_ref()
-    }
-
-    /// The arguments that run; `call` must be the call that passed the gate.
-    #[inline(always)]
-    pub(crate) fn args<'a>(&'a self, call: &'a Call) -> &'a Arc<Value> {
-        match self.edit() {
-            None => self.args.of(call),
-            Some(edit) => &edit.args,
-        }
-    }
-
-    /// What the person who approved it changed, if anything.
-    #[inline(always)]
-    pub(crate) fn edit(&self) -> Option<&Edit> {
-        self.asked()?.edit.get().map(Box::as_ref)
-    }
-
-    /// Makes this what runs.
-    pub(crate) fn apply(&self, edit: Edit) {
-        let asked = self.asked().expect("only a call that was asked about is changed");
-        // A question is settled once.
-        let _ = asked.edit.set(Box::new(edit));
-    }
-
-    /// The paths of a call that needs approval, and where they led when it was asked about or changed.
-    pub(crate) fn paths(&self) -> &[NamedPath] {
-        match (self.edit(), self.asked()) {
-            (Some(edit), _) => &edit.paths,
-            (None, Some(asked)) => &asked.paths,
-            (None, None) => &[],
-        }
-    }
-
-    #[inline(always)]
-    fn asked(&self) -> Option<&Asked> {
-        self.more.as_ref()?.asked.as_deref()
-    }
-
-    /// The version of the policy that allowed it last.
-    pub(crate) fn policy(&self) -> PolicyVersion {
-        self.policy.load(Ordering::Acquire)
-    }
-
-    /// Notes that this policy allows it.
-    pub(crate) fn allowed_by(&self, policy: PolicyVersion) {
-        self.policy.store(policy, Ordering::Release);
-    }
-}
-
 /// All checks except the hook.
 pub(crate) fn check<F: Clone>(
     call: &Call,
@@ -221,16 +111,11 @@ pub(crate) fn check<F: Clone>(
         let terms = terms(session, rules.identity(session.engine.epoch), confinement.sandbox);
         lazy_digest(entry, args, seen.bytes, session, terms)
     });
-    let confinement = if confinement == HOST { None } else { Some(Box::new(confinement)) };
+    let confinement = if confinement == Confinement::host() { None } else { Some(Box::new(confinement)) };
     let is_asked = consent.asks() || !paths.is_empty();
-    let asked = if is_asked { Some(Box::new(Asked { paths, edit: OnceLock::new() })) } else { None };
-    let has_more = key.is_some() || confinement.is_some() || digest.is_some() || is_asked;
-    let more = if has_more {
-        Some(Box::new(More { bytes: seen.bytes, key, confinement, digest, asked }))
-    } else {
-        None
-    };
-    Ok(Cleared { entry: entry.clone(), args: parsed, class, consent, policy: policy.into(), more })
+    let asked = if is_asked { Some(Box::new(Asked::about(paths))) } else { None };
+    let more = More { args: parsed, key, confinement, digest, asked };
+    Ok(Cleared::new(entry, (class, consent), policy, seen.bytes, more))
 }
 
 /// The checks of whether the call may run at all: from lookup to paths and hosts.

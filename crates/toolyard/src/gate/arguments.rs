@@ -18,14 +18,14 @@ pub(super) fn invalid(message: impl Into<String>) -> CallError {
 }
 
 /// The parsed arguments of a call. A call that came with a value keeps it, which saves a reference count.
-pub(crate) struct Args {
+pub(super) struct Args {
     /// The value of its text, if it came as text.
-    parsed: Option<Arc<Value>>,
+    pub(super) parsed: Option<Arc<Value>>,
 }
 
 impl Args {
     /// The arguments; `call` must be the call that they were parsed from.
-    pub(crate) fn of<'a>(&'a self, call: &'a Call) -> &'a Arc<Value> {
+    pub(super) fn of<'a>(&'a self, call: &'a Call) -> &'a Arc<Value> {
         match (&self.parsed, &call.arguments) {
             (Some(value), _) | (None, Arguments::Json(value)) => value,
             (None, Arguments::Text(_)) => unreachable!("text is parsed before a call is let through"),
