@@ -342,6 +342,23 @@ impl EventKind {
         }
     }
 
+    /// The same, taken out of an event that is no longer needed.
+    pub fn into_tool_name(self) -> Option<Arc<str>> {
+        match self {
+            Self::Received { tool_name, .. }
+            | Self::Completed { tool_name, .. }
+            | Self::Suspended { tool_name }
+            | Self::Called { tool_name, .. }
+            | Self::ZombiesReleased { tool_name, .. } => Some(tool_name),
+            Self::InputInvalid(failure) | Self::Denied(failure) | Self::Failed(failure) => {
+                Some(failure.tool_name)
+            }
+            Self::ConfirmationRequested(request) => Some(request.tool_name),
+            Self::BreakerTransition { tool_name, .. } => tool_name,
+            _ => None,
+        }
+    }
+
     /// The digest of the call, if the event has one: that of its arrival, of its confirmation, or of what runs. Makes it
     /// if nobody has asked for it before.
     pub fn digest(&self) -> Option<CallDigest> {

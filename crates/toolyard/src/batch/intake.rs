@@ -344,7 +344,7 @@ fn announce(batch: &Arc<BatchState>, early: Vec<(u32, EarlyResult)>) {
     let mut early = early.into_iter().peekable();
     for index in 0..index(batch.slots.len()) {
         let call = batch.at(index);
-        call.emit(None, || call.received());
+        call.emit(None, || call.received(call.recorded_name()));
         match early.next_if(|(at, _)| *at == index) {
             None => {}
             Some((_, EarlyResult::Refused(error) | EarlyResult::Answered(_, error))) => {

@@ -2,11 +2,11 @@
 
 use crate::{
     call::{batch::BatchState, ending::Ending, in_flight::InFlight, run::index, slot::Cleared},
-    record::{EventPlace, UNKNOWN_TOOL, When},
+    record::{EventPlace, Publisher, UNKNOWN_TOOL, When},
 };
 use std::{sync::Arc, time::Duration};
 use toolyard_core::{
-    EventKind,
+    CallError, EventKind,
     error::TerminalEvent,
     event::{CallDetails, Failure},
 };
@@ -26,7 +26,8 @@ impl BatchState {
                 publisher.publish(self.turn_started(), self.place_of_turn());
             }
             for call in (first..next).map(|index| self.at(index)) {
-                publisher.publish(call.received(), call.place(None));
+                let tool_name = call.name_for(&mut publisher);
+                publisher.publish(call.received(tool_name), call.place(None));
             }
         }
     }
@@ -67,7 +68,28 @@ impl<'a> InFlight<'a> {
     /// Emits the event that ends this call, and happened then.
     #[inline]
     pub(super) fn emit_end(self, when: When, ending: &Ending) {
-        self.session().emit_lazily_at(when, || self.terminal_event(ending), || self.place(None));
+        if self.engine().bus.is_listening() {
+            self.announce_end(when, ending);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn announce_end(self, when: When, ending: &Ending) {
+        let (session, place) = (self.session(), || self.place(None));
+        let output = match &ending.status {
+            Ok(output) => output,
+            Err(error) => return session.emit_lazily_at(when, || self.ended_by(error, ending), place),
+        };
+        let (bytes, details) = (output.size(), CallDetails::of_output(output));
+        if details.is_some() {
+            let kind = || completed(ending, self.recorded_name(), bytes, details);
+            return session.emit_lazily_at(when, kind, place);
+        }
+        // Nothing in it is worded by the tool.
+        let mut publisher = session.publisher(when, 1);
+        let tool_name = self.name_for(&mut publisher);
+        publisher.publish(completed(ending, tool_name, bytes, None), place());
     }
 
     /// The place of an event of this call.
@@ -84,9 +106,9 @@ impl<'a> InFlight<'a> {
     }
 
     /// The event of its arrival.
-    pub(crate) fn received(self) -> EventKind {
+    pub(crate) fn received(self, tool_name: Arc<str>) -> EventKind {
         EventKind::Received {
-            tool_name: self.recorded_name(),
+            tool_name,
             bytes: self.cleared().and_then(Cleared::bytes).unwrap_or_else(|| self.call().arguments.size()),
             digest: self.received_digest(),
         }
@@ -97,30 +119,18 @@ impl<'a> InFlight<'a> {
         if self.is_known() { self.call().name.clone() } else { UNKNOWN_TOOL.into() }
     }
 
-    /// The one event that ends this call (OB-1).
-    fn terminal_event(self, ending: &Ending) -> EventKind {
-        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let (queue_ms, duration_ms) = (millis(ending.queued.into()), millis(ending.ran.into()));
+    /// The same for an event that is published next.
+    fn name_for(self, publisher: &mut Publisher<'_>) -> Arc<str> {
+        if self.is_known() { publisher.name(&self.call().name) } else { UNKNOWN_TOOL.into() }
+    }
+
+    /// The one event that ends this call, which has no output (OB-1).
+    fn ended_by(self, error: &CallError, ending: &Ending) -> EventKind {
         let tool_name = self.recorded_name();
         if ending.is_suspended() {
             return EventKind::Suspended { tool_name };
         }
-        let error = match &ending.status {
-            Ok(output) => {
-                return EventKind::Completed {
-                    tool_name,
-                    duration_ms,
-                    queue_ms,
-                    bytes: output.size(),
-                    dedupe: ending.dedupe,
-                    sandbox: ending.sandbox,
-                    cancel_requested: ending.cancel_requested,
-                    edited: ending.edited().is_some(),
-                    details: CallDetails::of_output(output),
-                };
-            }
-            Err(error) => error,
-        };
+        let (queue_ms, duration_ms) = times_ms(ending);
         let mut failure = Failure::new(tool_name, error, queue_ms, duration_ms);
         (failure.dedupe, failure.edited) = (ending.dedupe, ending.edited().is_some());
         match error.kind.terminal_event() {
@@ -129,4 +139,31 @@ impl<'a> InFlight<'a> {
             _ => EventKind::Failed(failure),
         }
     }
+}
+
+/// The event of a call that ended with an output of this size.
+fn completed(
+    ending: &Ending,
+    tool_name: Arc<str>,
+    bytes: usize,
+    details: Option<Box<CallDetails>>,
+) -> EventKind {
+    let (queue_ms, duration_ms) = times_ms(ending);
+    EventKind::Completed {
+        tool_name,
+        duration_ms,
+        queue_ms,
+        bytes,
+        dedupe: ending.dedupe,
+        sandbox: ending.sandbox,
+        cancel_requested: ending.cancel_requested,
+        edited: ending.edited().is_some(),
+        details,
+    }
+}
+
+/// How long a call has waited, and run.
+fn times_ms(ending: &Ending) -> (u64, u64) {
+    let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    (millis(ending.queued.into()), millis(ending.ran.into()))
 }

@@ -194,20 +194,20 @@ impl Attempt {
     #[inline(never)]
     fn announce_to_listeners(&self) {
         let (call, work) = (self.at(), self.work());
-        let called =
-            self.progress.as_ref().is_none_or(|progress| progress.inherited).then(|| EventKind::Called {
-                tool_name: call.call().name.clone(),
+        let is_first = self.progress.as_ref().is_none_or(|progress| progress.inherited);
+        let digest = if is_first { call.digest() } else { None };
+        let mut publisher = call.session().publisher(When::At(self.granted_at), 1 + u32::from(is_first));
+        if is_first {
+            let called = EventKind::Called {
+                tool_name: publisher.name(&call.call().name),
                 side_effects: work.entry.spec().side_effects,
                 class: work.class,
                 queue_ms: u64::try_from(self.queued().as_millis()).unwrap_or(u64::MAX),
                 policy_version: call.policy_of().into(),
                 approval: work.consent.approval(),
-                digest: call.digest(),
+                digest,
                 edited: work.edit().is_some(),
-            });
-        let count = 1 + u32::from(called.is_some());
-        let mut publisher = call.session().publisher(When::At(self.granted_at), count);
-        if let Some(called) = called {
+            };
             publisher.publish(called, call.place(None));
         }
         publisher.publish(EventKind::Attempt, call.place(Some(self.number())));

@@ -3,7 +3,7 @@
 use super::{EventBus, feed::Feeding};
 use crate::clock::{Clock, Stamp};
 use parking_lot::{Mutex, MutexGuard};
-use std::{ops::Range, sync::Arc};
+use std::{mem, ops::Range, sync::Arc};
 use tokio::time::Instant;
 use toolyard_core::{AgentPath, CallId, Event, EventKind, SessionId};
 
@@ -18,6 +18,8 @@ struct Numbered {
     latest: Option<Timed>,
     /// The event that sinks were shown last. The next one is written over it, because most of both is the same.
     shown: Option<Box<Event>>,
+    /// The tool's name of an event that sinks were shown before it: the next one is usually of the same tool.
+    spare_name: Option<Arc<str>>,
 }
 
 /// An instant, and how events tell it.
@@ -123,7 +125,30 @@ impl Numbered {
     }
 }
 
+impl Numbered {
+    /// Keeps the name in what is no longer shown, unless there is one already.
+    fn spare(&mut self, kind: EventKind) {
+        if self.spare_name.is_none() {
+            self.spare_name = kind.into_tool_name();
+        }
+    }
+}
+
 impl Publisher<'_> {
+    /// The name of a tool for an event that is published next. Usually the events before have it, and then nothing is
+    /// counted: they are not shown any more.
+    pub(crate) fn name(&mut self, name: &Arc<str>) -> Arc<str> {
+        let numbered = &mut *self.numbered;
+        if numbered.spare_name.is_none()
+            && let Some(shown) = &mut numbered.shown
+        {
+            // Another kind takes its place before anybody sees it again.
+            let before = mem::replace(&mut shown.kind, EventKind::Attempt);
+            numbered.spare(before);
+        }
+        numbered.spare_name.take_if(|spare| spare == name).unwrap_or_else(|| name.clone())
+    }
+
     /// Numbers an event and passes it on.
     pub(crate) fn publish(&mut self, kind: EventKind, place: EventPlace<'_>) {
         self.numbered.last += 1;
@@ -141,7 +166,8 @@ impl Publisher<'_> {
             Some(mut shown) => {
                 set(&mut shown.session, self.session, SessionId::as_str);
                 set(&mut shown.agent, self.agent, AgentPath::as_str);
-                shown.kind = kind;
+                let before = mem::replace(&mut shown.kind, kind);
+                self.numbered.spare(before);
                 shown
             }
             None => Box::new(Event::new(self.session.clone(), self.agent.clone(), kind)),
@@ -210,5 +236,25 @@ mod tests {
         assert_eq!(time(When::At(started_at)), 3);
         assert_eq!(time(When::Now), 5);
         assert_eq!(time(When::WithLast), 5);
+    }
+
+    /// OB-2: an event has the name of its own tool, whichever names the events before it had.
+    #[test]
+    fn each_event_has_the_name_of_its_tool() {
+        let shown = Arc::new(Mutex::new(Vec::new()));
+        let seen = shown.clone();
+        let sink = move |event: &Event| seen.lock().push(event.kind.tool_name().cloned());
+        let bus = EventBus::new(vec![Arc::new(sink)], Vec::new(), None, |_, _| unreachable!("no writer"));
+        let (sequence, clock) = (Sequence::default(), Clock::starting_at(SystemTime::UNIX_EPOCH));
+        let (session, agent) = (SessionId::from("s"), AgentPath::root());
+        let names = ["a", "a", "b", "b", "a", "b"].map(Arc::<str>::from);
+        for name in &names {
+            let mut publisher = sequence.publisher(&bus, &clock, (&session, &agent), When::Now, 2);
+            let tool_name = publisher.name(name);
+            publisher.publish(EventKind::Suspended { tool_name }, EventPlace::default());
+            publisher.publish(EventKind::Attempt, EventPlace::default());
+        }
+        let expected: Vec<_> = names.into_iter().flat_map(|name| [Some(name), None]).collect();
+        assert_eq!(*shown.lock(), expected);
     }
 }
