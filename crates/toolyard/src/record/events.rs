@@ -93,12 +93,17 @@ impl EventBus {
 
     /// Whether any reader takes events as `Arc`s.
     fn wants_shared(&self) -> bool {
-        !self.queues.is_empty() || self.has_readers()
+        self.has_writers() || self.has_readers()
     }
 
     /// Whether any reader takes every event: a sink, or a writer.
     pub(crate) fn has_sinks(&self) -> bool {
-        !self.sinks.is_empty() || !self.queues.is_empty()
+        !self.sinks.is_empty() || self.has_writers()
+    }
+
+    /// Whether there are writers.
+    pub(crate) fn has_writers(&self) -> bool {
+        !self.queues.is_empty()
     }
 
     fn has_readers(&self) -> bool {

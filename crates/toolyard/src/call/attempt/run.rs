@@ -90,13 +90,13 @@ impl Attempt {
         Ok(next)
     }
 
-    /// Whether nothing slow happens between the end of the handler and that of the call: no redaction, and no code of
-    /// sinks, hooks and recorders.
+    /// Whether nothing slow happens between the end of the handler and that of the call: no redaction, no code of hooks
+    /// and recorders, and no writer has to be started. A sink is in memory, and every call passes it with its permits.
     #[inline]
     fn ends_soon(&self) -> bool {
         let engine = self.engine();
         engine.redactor.is_none()
-            && !engine.bus.has_sinks()
+            && !engine.bus.has_writers()
             && engine.hooks.is_none()
             && engine.recorder.is_none()
     }

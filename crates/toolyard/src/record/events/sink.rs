@@ -6,7 +6,7 @@ use toolyard_core::Event;
 /// Takes every event synchronously, in the order of its session's `seq` and without a gap (OB-3).
 ///
 /// It is called on the calls' path and under one of their locks, so it should be fast and in memory. A slow sink
-/// slows calls down, and a sink that panics has lost an event. To write to a disk or a network, use an
+/// slows calls down, also the next call that waits for the permits of one that ends, and a sink that panics has lost an event. To write to a disk or a network, use an
 /// [`EventWriter`]. A sink must not call the engine, a session or a turn.
 pub trait EventSink: Send + Sync {
     /// Takes one event.
