@@ -86,10 +86,30 @@ impl From<CallError> for NotCleared {
     }
 }
 
+/// The tools that the calls of a batch name. Neighbours are often calls of one tool, which is then looked up once.
+pub(crate) struct Tools<'a> {
+    all: &'a Table,
+    last: Option<&'a Arc<ToolEntry>>,
+}
+
+impl<'a> Tools<'a> {
+    pub(crate) fn of(all: &'a Table) -> Self {
+        Self { all, last: None }
+    }
+
+    #[inline]
+    fn get(&mut self, name: &Arc<str>) -> Option<&'a Arc<ToolEntry>> {
+        if self.last.is_none_or(|last| last.name() != &**name) {
+            self.last = self.all.get(name);
+        }
+        self.last
+    }
+}
+
 /// All checks except the hook.
 pub(crate) fn check<F: Clone>(
     call: &Call,
-    tools: &Table,
+    tools: &mut Tools<'_>,
     rules: &VersionedPolicy,
     session: &Agent,
     keys: &Keys<F, RetainedResult>,
@@ -99,18 +119,19 @@ pub(crate) fn check<F: Clone>(
     let args = parsed.of(call);
     let class = entry.class_for(args, session.engine.redactor.as_ref());
     let now = || session.engine.clock.now();
-    let key = match key_of(call, entry, args) {
+    let key = match &call.idempotency_key {
         None => None,
-        Some(key) => Some(known(key, class, keys, now)?),
+        Some(key) => Some(known(key_of(key, entry, args), class, keys, now)?),
     };
     let sandbox = session.engine.registry.guards().sandboxes.of(confinement.sandbox);
     entry.guard().peek(entry.name(), sandbox, now).map_err(|error| NotCleared::Answered(class, *error))?;
     let (consent, paths) = consent(entry, args, session)?;
     let marked = consent.asks() || session.engine.bus.has_sinks();
-    let digest = marked.then(|| {
-        let terms = terms(session, rules.identity(session.engine.epoch), confinement.sandbox);
-        lazy_digest(entry, args, seen.bytes, session, terms)
-    });
+    let digest = if marked {
+        Some(lazy_digest(entry, args, seen.bytes, session, (rules, confinement.sandbox)))
+    } else {
+        None
+    };
     let confinement = if confinement == Confinement::host() { None } else { Some(Box::new(confinement)) };
     let is_asked = consent.asks() || !paths.is_empty();
     let asked = if is_asked { Some(Box::new(Asked::about(paths))) } else { None };
@@ -122,13 +143,13 @@ pub(crate) fn check<F: Clone>(
 #[inline(always)]
 fn allow<'a>(
     call: &Call,
-    tools: &'a Table,
+    tools: &mut Tools<'a>,
     policy: &VersionedPolicy,
     session: &Agent,
     fit: Fit,
 ) -> Result<(&'a Arc<ToolEntry>, Args, Allowed), NotCleared> {
     let Some(entry) = tools.get(&call.name).filter(|entry| session.sees(entry)) else {
-        return Err(CallError::new(ErrorKind::NotFound, not_found(&call.name, tools, session)).into());
+        return Err(CallError::new(ErrorKind::NotFound, not_found(&call.name, tools.all, session)).into());
     };
     if !session.permissions.calls(entry) {
         let message = format!("Permission denied: this agent may not call tool '{}'", entry.name());
@@ -196,15 +217,15 @@ pub(crate) fn not_found(name: &str, table: &Table, session: &Agent) -> String {
 }
 
 /// The call's idempotency key with the fingerprint of its arguments.
-#[inline(always)]
-fn key_of<F>(call: &Call, entry: &ToolEntry, args: &Value) -> Option<KeyOf<F>> {
-    let key = call.idempotency_key.clone()?; // first, or every call would count the tool's name up and down
-    let name = Name::new(entry.shared_name(), key);
-    Some(KeyOf::new(name, Fingerprint::of(args, &entry.spec().version)))
+#[inline(never)]
+fn key_of<F>(key: &Arc<str>, entry: &ToolEntry, args: &Value) -> KeyOf<F> {
+    let name = Name::new(entry.shared_name(), key.clone());
+    KeyOf::new(name, Fingerprint::of(args, &entry.spec().version))
 }
 
 /// Looks up a call's key. The result of an earlier call, or a mismatch with it, answers the call. A key in flight is
 /// joined later, when the call's run starts (ID-3).
+#[inline(never)]
 fn known<F: Clone>(
     key: KeyOf<F>,
     class: ToolClass,

@@ -11,7 +11,7 @@ use crate::{
 };
 use futures::{
     FutureExt,
-    future::{Either, select},
+    future::{BoxFuture, Either, select},
 };
 use std::{pin::pin, sync::Arc};
 use tokio::time::Instant;
@@ -37,11 +37,18 @@ impl Dispatch<'_> {
         guard.disarm();
         drop(guard);
         if batch.session.engine.recorder.is_some() {
-            Box::pin(batch.ends_recorded(batch.session.engine.reply_until(batch.nested.is_some()))).await;
+            ends_recorded(&batch).await;
         }
         let turn_keeps = self.watch.is_some_and(|watch| watch.keeps(&batch));
         if turn_keeps { batch.copies() } else { BatchState::collect(batch) }
     }
+}
+
+/// Waits until the results may be given.
+#[cold]
+#[inline(never)]
+fn ends_recorded(batch: &BatchState) -> BoxFuture<'_, ()> {
+    Box::pin(batch.ends_recorded(batch.session.engine.reply_until(batch.nested.is_some())))
 }
 
 /// The nesting depth below which calls run in place. It is bounded because a handler that runs in place polls the

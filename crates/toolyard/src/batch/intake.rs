@@ -11,7 +11,7 @@ use crate::{
     gate::{self, Begun, Fit, NotCleared, Seen, Unvalidated},
     keys::{Kept, RetainedResult},
     record::{Foundation, Parent},
-    tool::{Table, VersionedPolicy},
+    tool::VersionedPolicy,
 };
 use smallvec::SmallVec;
 use std::{collections::HashSet, future::poll_fn, sync::Arc, task::Poll};
@@ -100,21 +100,11 @@ impl Dispatch<'_> {
     /// Takes a batch through the gate and makes it known to those that may stop it. Its first run has not started
     /// yet.
     pub(super) async fn launch(&self, batch: Batch, earlier: Option<&StreamPrefix>) -> Arc<BatchState> {
-        let request = self.session.engine.recorder.as_ref().and_then(|_| batch.request().map(Arc::from));
+        let is_recorded = self.session.engine.recorder.is_some();
+        let request = if is_recorded { batch.request().map(Arc::from) } else { None };
         let (batch, early) = self.open(batch, earlier).await;
-        if let Some(recorder) = &self.session.engine.recorder {
-            let is_sequential = self.order == Order::OneByOne;
-            let arrival = match earlier {
-                None => {
-                    let is_outside = matches!(self.origin, Origin::Outside);
-                    let may_be_resumed = is_outside && self.can_be_resumed && self.session.may_be_resumed();
-                    Arrival::Whole { request, is_sequential, may_be_resumed }
-                }
-                Some(earlier) => {
-                    Arrival::Pushed { open: &earlier.foundation, may_be_resumed: earlier.may_be_resumed }
-                }
-            };
-            batch.record_arrival(recorder, &arrival);
+        if is_recorded {
+            self.record_arrival(&batch, request, earlier);
         }
         let mut guard = StopOnDrop::new(&batch);
         announce(&batch, early);
@@ -134,6 +124,25 @@ impl Dispatch<'_> {
         batch
     }
 
+    /// Gives the record of a batch.
+    #[cold]
+    #[inline(never)]
+    fn record_arrival(&self, batch: &BatchState, request: Option<Arc<str>>, earlier: Option<&StreamPrefix>) {
+        let Some(recorder) = &self.session.engine.recorder else { return };
+        let is_sequential = self.order == Order::OneByOne;
+        let arrival = match earlier {
+            None => {
+                let is_outside = matches!(self.origin, Origin::Outside);
+                let may_be_resumed = is_outside && self.can_be_resumed && self.session.may_be_resumed();
+                Arrival::Whole { request, is_sequential, may_be_resumed }
+            }
+            Some(earlier) => {
+                Arrival::Pushed { open: &earlier.foundation, may_be_resumed: earlier.may_be_resumed }
+            }
+        };
+        batch.record_arrival(recorder, &arrival);
+    }
+
     /// Takes every call through the gate, in call order, and forms the runs.
     async fn open(
         &self,
@@ -145,15 +154,16 @@ impl Dispatch<'_> {
         let checks = BatchChecks::of(&batch, self.depth(), &engine.limits, earlier);
         let mut early = Vec::new();
         let mut slots = Vec::with_capacity(batch.len());
+        let mut tools = gate::Tools::of(&rules.tools);
         let mut validated_by = None;
         for (at, call) in batch.into_iter().enumerate() {
             let passed = match self.precheck(&call, at, &checks) {
                 // Hooks take time, and the policy may be replaced meanwhile.
                 Ok(seen) if engine.hooks.is_some() => match self.hook(&call).await {
-                    Ok(()) => self.check(&call, &rules.tools, &engine.rules.current().policy, seen),
+                    Ok(()) => self.check(&call, &mut tools, &engine.rules.current().policy, seen),
                     Err(early) => Err(NotPassed::Early(early)),
                 },
-                Ok(seen) => self.check(&call, &rules.tools, &rules.policy, seen),
+                Ok(seen) => self.check(&call, &mut tools, &rules.policy, seen),
                 Err(early) => Err(NotPassed::Early(early)),
             };
             let passed = match passed {
@@ -164,7 +174,7 @@ impl Dispatch<'_> {
                     let by = *validated_by.get_or_insert_with(|| {
                         gate::validations_end(&self.session.engine, self.session.engine.clock.now())
                     });
-                    Box::pin(self.check_at_length(&call, &rules.tools, unvalidated, by)).await
+                    Box::pin(self.check_at_length(&call, &mut tools, unvalidated, by)).await
                 }
             };
             match passed {
@@ -240,7 +250,7 @@ impl Dispatch<'_> {
     fn check(
         &self,
         call: &Call,
-        tools: &Table,
+        tools: &mut gate::Tools<'_>,
         policy: &VersionedPolicy,
         seen: Seen,
     ) -> Result<Cleared, NotPassed> {
@@ -252,7 +262,7 @@ impl Dispatch<'_> {
     async fn check_at_length(
         &self,
         call: &Call,
-        tools: &Table,
+        tools: &mut gate::Tools<'_>,
         unvalidated: Unvalidated,
         until: Option<Instant>,
     ) -> Result<Cleared, EarlyResult> {

@@ -50,11 +50,12 @@ pub(crate) fn plan(session: &SessionCore, batch: &Batch) -> Plan {
     let engine = &session.engine;
     let rules = engine.rules.current();
     let checks = BatchChecks::of(batch, 0, &engine.limits, None);
+    let mut tools = gate::Tools::of(&rules.tools);
     let calls = batch.calls().iter().enumerate().map(|(at, call)| {
         let checked = checks.check(call, at).map_err(NotCleared::from);
         let checked = checked.and_then(|bytes| {
             let seen = Seen { bytes, fit: Fit::Unknown };
-            gate::check(call, &rules.tools, &rules.policy, session, session.keys(), seen)
+            gate::check(call, &mut tools, &rules.policy, session, session.keys(), seen)
         });
         let (routing, why, refusal) = match checked {
             Ok(cleared) => (cleared.class.into(), cleared.entry.why(cleared.class), None),

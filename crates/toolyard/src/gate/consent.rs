@@ -66,7 +66,20 @@ pub(super) fn consent(
     session: &Agent,
 ) -> Result<(Consent, Vec<NamedPath>), CallError> {
     let confirmations = session.permissions.confirmations(&session.engine);
-    let mode = confirmations.mode(entry.name(), entry.spec().asked_as());
+    match confirmations.mode(entry.name(), entry.spec().asked_as()) {
+        ConfirmationMode::Auto => Ok((Consent::Needless, Vec::new())),
+        mode => confirmed(mode, entry, args, session),
+    }
+}
+
+/// The same for a call that needs approval, or is refused.
+#[inline(never)]
+fn confirmed(
+    mode: ConfirmationMode,
+    entry: &ToolEntry,
+    args: &Value,
+    session: &Agent,
+) -> Result<(Consent, Vec<NamedPath>), CallError> {
     let once = match mode {
         ConfirmationMode::Auto => return Ok((Consent::Needless, Vec::new())),
         ConfirmationMode::Deny => return Err(user_denied(None)),

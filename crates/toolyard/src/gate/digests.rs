@@ -1,6 +1,9 @@
 //! The digests of calls (PO-4, SM-7).
 
-use crate::{agent::Agent, tool::ToolEntry};
+use crate::{
+    agent::Agent,
+    tool::{ToolEntry, VersionedPolicy},
+};
 use serde_json::Value;
 use std::sync::Arc;
 use toolyard_core::{CallDigest, LazyDigest, PolicyIdentity, Sandbox, Terms};
@@ -19,14 +22,17 @@ pub(super) fn digest(entry: &ToolEntry, args: &Value, session: &Agent, terms: &T
     CallDigest::of(entry.name(), &entry.spec().version, args, &session.id, terms)
 }
 
-/// The same, made when somebody asks for it, unless the arguments are longer than is kept for that.
+/// The same, made when somebody asks for it, unless the arguments are longer than is kept for that. Out of line for calls
+/// that nobody follows.
+#[inline(never)]
 pub(super) fn lazy_digest(
     entry: &ToolEntry,
     args: &Arc<Value>,
     bytes: usize,
     session: &Agent,
-    terms: Terms,
+    (policy, sandbox): (&VersionedPolicy, Sandbox),
 ) -> LazyDigest {
+    let terms = terms(session, policy.identity(session.engine.epoch), sandbox);
     if bytes > KEPT_BYTES_MAX {
         return digest(entry, args, session, &terms).into();
     }
