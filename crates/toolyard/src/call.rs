@@ -21,6 +21,7 @@ mod approval;
 mod attempt;
 mod batch;
 mod batch_ends;
+mod batch_rare;
 mod cancel;
 mod capacity;
 mod deadline;

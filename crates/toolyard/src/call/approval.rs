@@ -50,7 +50,7 @@ impl InFlight<'_> {
             end_on_drop.disarm();
         });
         self.engine().tasks.spawn(asking.map(|_| ()));
-        self.batch.questions.lock().insert(self.index, withdraw);
+        self.batch.make_rare().questions.lock().insert(self.index, withdraw);
         // The batch or the call may have ended before the question was in the list.
         if self.batch.stopped.get().is_some() {
             self.batch.withdraw_questions();

@@ -3,13 +3,12 @@
 use crate::{
     budget::Allowance,
     call::{
-        alarms::Alarms,
         allowances::BatchAllowances,
         batch_ends::Ends,
+        batch_rare::BatchRare,
         driver_waker::DriverWaker,
         ending::Ending,
         holding::Holding,
-        ids::Ids,
         in_flight::{CallRef, InFlight},
         life::Started,
         nested::Nested,
@@ -23,12 +22,11 @@ use crate::{
     record::Parent,
 };
 use futures::future::AbortHandle;
-use parking_lot::Mutex;
+use once_cell::race::OnceBox;
 use serde_json::Value;
 use smallvec::SmallVec;
 use std::{
     borrow::Cow,
-    collections::BTreeMap,
     ops::Range,
     sync::{
         Arc, OnceLock, Weak,
@@ -79,10 +77,6 @@ pub(crate) struct BatchState {
     pub(crate) cancelled: AtomicBool,
     pub(crate) slots: Box<[Slot]>,
     pub(crate) stopped: OnceLock<Stop>,
-    /// The time limits of waiting calls, if there are any.
-    pub(crate) alarms: OnceLock<Box<Alarms>>,
-    /// Pending questions to the approver, by the place of their call; a batch that stops withdraws them.
-    pub(crate) questions: Mutex<BTreeMap<u32, AbortHandle>>,
     /// Most batches have few runs, which then need no allocation.
     pub(crate) runs: SmallVec<[Run; 2]>,
     /// How many runs have a call without a result; not maintained for a single run.
@@ -93,11 +87,7 @@ pub(crate) struct BatchState {
     pub(crate) driver: DriverWaker,
     /// The memory of its results.
     pub(crate) holding: Holding,
-    pub(crate) ids: Ids,
-    /// What it has left with the recorder, if there is one.
-    pub(super) records: OnceLock<Box<BatchRecords>>,
-    /// Who is told of each end, if anybody is: set before any call can end.
-    pub(super) ends: OnceLock<mpsc::UnboundedSender<CallRef>>,
+    rare: OnceBox<BatchRare<CallRef>>,
 }
 
 impl BatchState {
@@ -129,23 +119,41 @@ impl BatchState {
             cancel: OnceLock::new(),
             cancelled: AtomicBool::new(false),
             stopped: OnceLock::new(),
-            alarms: OnceLock::new(),
-            questions: Mutex::default(),
             open_runs: AtomicUsize::new(runs.len()),
             runs,
             failed: AtomicUsize::new(0),
             slots: slots.into_boxed_slice(),
             driver: DriverWaker::default(),
             holding,
-            ids: Ids::default(),
-            records: OnceLock::new(),
-            ends: OnceLock::new(),
+            rare: OnceBox::new(),
         })
     }
 
     /// Tells somebody of each call's end. No call can have ended yet.
     pub(crate) fn told_to(&self, ends: mpsc::UnboundedSender<CallRef>) {
-        let _ = self.ends.set(ends); // only once
+        let _ = self.make_rare().ends.set(ends); // only once
+    }
+
+    /// Its [`BatchRare`], created if it has none yet.
+    pub(super) fn make_rare(&self) -> &BatchRare<CallRef> {
+        self.rare.get_or_init(Box::default)
+    }
+
+    pub(super) fn rare(&self) -> Option<&BatchRare<CallRef>> {
+        self.rare.get()
+    }
+
+    /// What it has left with the recorder, if there is one.
+    #[inline]
+    pub(super) fn records(&self) -> Option<&BatchRecords> {
+        self.rare()?.records.get()
+    }
+
+    /// Withdraws its questions. Whoever adds one looks afterwards whether the batch was stopped: it takes the lock for that,
+    /// and so does this, which therefore makes it.
+    pub(crate) fn withdraw_questions(&self) {
+        let questions = std::mem::take(&mut *self.make_rare().questions.lock());
+        questions.values().for_each(AbortHandle::abort);
     }
 
     /// Whether some call has no result yet.
@@ -216,15 +224,10 @@ impl BatchState {
         self.base.number
     }
 
-    pub(crate) fn withdraw_questions(&self) {
-        let questions = std::mem::take(&mut *self.questions.lock());
-        questions.values().for_each(AbortHandle::abort);
-    }
-
     /// The places of the calls with this id, in call order.
     pub(crate) fn places_of(&self, id: &str) -> &[u32] {
         let id_at = |place: u32| self.at(place).slot().id().as_str();
-        let sorted = self.ids.0.get_or_init(|| {
+        let sorted = self.make_rare().ids.0.get_or_init(|| {
             let mut places: Box<[u32]> = (0..index(self.slots.len())).collect();
             places.sort_by(|one, other| id_at(*one).cmp(id_at(*other)));
             places
@@ -320,7 +323,7 @@ impl<'a> InFlight<'a> {
 
     /// Withdraws the question about one call.
     pub(crate) fn withdraw_question(self) {
-        let question = self.batch.questions.lock().remove(&self.index);
+        let question = self.batch.make_rare().questions.lock().remove(&self.index);
         question.iter().for_each(AbortHandle::abort); // outside of the lock, because it wakes a task
     }
 }
@@ -333,7 +336,7 @@ impl Ends for BatchState {
         self.is_open()
             || !self.end_announced.load(Ordering::SeqCst)
             || self.slots.iter().any(goes_on)
-            || self.records.get().is_some_and(|records| records.has_answers())
+            || self.records().is_some_and(|records| records.has_answers())
     }
 }
 

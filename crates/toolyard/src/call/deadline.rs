@@ -35,7 +35,7 @@ impl BatchState {
     }
 
     fn set_alarm(&self, alarm: Alarm) {
-        let alarms = self.alarms.get_or_init(Box::default);
+        let alarms = &self.make_rare().alarms;
         let (watched, is_next) = alarms.add(alarm);
         if !watched {
             self.session.engine.tasks.spawn(watch(self.me.clone()));
@@ -120,7 +120,7 @@ impl InFlight<'_> {
 /// Ends calls that wait too long. This does not keep alive a batch that ends meanwhile.
 async fn watch(batch: Weak<BatchState>) {
     while let Some(alive) = batch.upgrade() {
-        let alarms = alive.alarms.get_or_init(Box::default);
+        let alarms = &alive.make_rare().alarms;
         let now = alive.session.engine.clock.now();
         let (due, next) = alarms.due(now);
         for Alarm { first, last, limit, .. } in due {

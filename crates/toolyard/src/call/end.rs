@@ -125,7 +125,7 @@ impl InFlight<'_> {
     /// Tells whoever follows the calls of the batch one by one.
     #[inline(always)]
     fn tell_end(self) {
-        if let Some(ends) = self.batch.ends.get() {
+        if let Some(ends) = self.batch.rare().and_then(|rare| rare.ends.get()) {
             let _ = ends.send(self.owned()); // nobody may follow any more
         }
     }
@@ -204,7 +204,7 @@ impl InFlight<'_> {
     /// The exit of a call that goes on in another life of the engine. A question about it stays open (SM-10).
     #[cold]
     fn suspended(self, was_asking: bool, error: CallError) -> Exit {
-        if was_asking && let Some(records) = self.batch.records.get() {
+        if was_asking && let Some(records) = self.batch.records() {
             records.ask_later(self.index);
         }
         let error = self.batch.redacted_error(error.suspended_in(self.batch.turn));

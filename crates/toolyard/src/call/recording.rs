@@ -58,7 +58,7 @@ impl BatchState {
             }
         };
         let (Arrival::Whole { may_be_resumed, .. } | Arrival::Pushed { may_be_resumed, .. }) = arrival;
-        let _ = self.records.set(Box::new(BatchRecords::on(foundation, *may_be_resumed)));
+        let _ = self.make_rare().records.set(BatchRecords::on(foundation, *may_be_resumed)); // only once
     }
 
     /// Whether its calls that have not started can go on in another life of the engine, if this one ends: the recorder
@@ -67,18 +67,18 @@ impl BatchState {
     pub(super) fn may_be_resumed(&self) -> bool {
         let recorder = self.session.engine.recorder.as_ref();
         recorder.is_some_and(|recorder| recorder.outlives_engine())
-            && self.records.get().is_some_and(|records| records.may_be_resumed)
+            && self.records().is_some_and(|records| records.may_be_resumed)
     }
 
     /// What its attempts build on.
     pub(crate) fn foundation(&self) -> Foundation {
-        self.records.get().map_or_else(Foundation::default, |records| records.foundation().clone())
+        self.records().map_or_else(Foundation::default, |records| records.foundation().clone())
     }
 
     /// Waits until what calls have left that ended where nothing could wait is durable, as long as a reply
     /// [does](crate::agent::Services::reply_until). What is not is marked in its result.
     pub(crate) async fn ends_recorded(&self, until: Option<Instant>) {
-        let Some(records) = self.records.get() else { return };
+        let Some(records) = self.records() else { return };
         let engine = &self.session.engine;
         loop {
             let ends = records.take_ends();
@@ -137,7 +137,7 @@ impl<'a> InFlight<'a> {
 
     /// Makes the reply wait until what a suspended call goes on from is durable.
     fn wait_for_foundation(self) {
-        if let Some(records) = self.batch.records.get()
+        if let Some(records) = self.batch.records()
             && let Some(pending) = records.foundation().clone().pending()
         {
             records.add_end(self.index, pending);
@@ -149,7 +149,7 @@ impl<'a> InFlight<'a> {
     #[inline(never)]
     pub(super) fn record_for_reply(self, ending: &Ending) {
         let pending = self.give_end(ending);
-        if let (Some(pending), Some(records)) = (pending, self.batch.records.get()) {
+        if let (Some(pending), Some(records)) = (pending, self.batch.records()) {
             records.add_end(self.index, pending);
         }
     }

@@ -89,7 +89,7 @@ impl Question {
 }
 
 fn is_asked_later(call: &CallRef) -> bool {
-    call.batch.records.get().is_some_and(|records| records.is_asked_later(call.index))
+    call.batch.records().is_some_and(|records| records.is_asked_later(call.index))
 }
 
 /// An answer that is being recorded. A drain waits for it.
@@ -104,7 +104,7 @@ struct Unsettled {
 
 impl Unsettled {
     fn new(call: CallRef, until: Instant, durable: Option<UntilDurable>, given: Option<Given>) -> Self {
-        if let Some(records) = call.batch.records.get() {
+        if let Some(records) = call.batch.records() {
             records.records_answer();
         }
         Self { call, durable, given, until }
@@ -130,7 +130,7 @@ impl Drop for Unsettled {
             let later = Self::new(self.call.clone(), self.until, None, Some(given));
             self.call.at().engine().tasks.spawn(later.settle_later(durable));
         }
-        if let Some(records) = self.call.batch.records.get() {
+        if let Some(records) = self.call.batch.records() {
             records.answer_told();
             self.call.at().engine().batch_ends.notify();
         }
