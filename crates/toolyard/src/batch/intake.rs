@@ -11,7 +11,7 @@ use crate::{
     gate::{self, Begun, Fit, NotCleared, Seen, Unvalidated},
     keys::{Kept, RetainedResult},
     record::{Foundation, Parent},
-    tool::VersionedPolicy,
+    tool::{Table, VersionedPolicy},
 };
 use smallvec::SmallVec;
 use std::{collections::HashSet, future::poll_fn, sync::Arc, task::Poll};
@@ -179,15 +179,7 @@ impl Dispatch<'_> {
             };
             match passed {
                 Ok(work) => slots.push(Slot::cleared(call, work)),
-                Err(EarlyResult::Refused(error)) => {
-                    let known = rules.tools.contains_key(&call.name);
-                    slots.push(Slot::refused(call, known));
-                    early.push((index(at), EarlyResult::Refused(error)));
-                }
-                Err(other) => {
-                    slots.push(Slot::answered(call, other.routing()));
-                    early.push((index(at), other));
-                }
+                Err(result) => slots.push(not_run(call, index(at), result, &rules.tools, &mut early)),
             }
         }
         let runs: SmallVec<[Run; 2]> = match self.order {
@@ -195,10 +187,7 @@ impl Dispatch<'_> {
             Order::OneByOne => router::one_by_one(slots.len()).map(Run::new).collect(),
         };
         let nested = match self.origin {
-            Origin::Nested(entered) => {
-                let engine = &self.session.engine;
-                Some(Box::new(Nested::new(entered.call().clone(), entered.child(), runs.len(), engine)))
-            }
+            Origin::Nested(entered) => Some(self.nested(entered, runs.len())),
             Origin::Outside | Origin::Refused(_) => None,
         };
         let first = slots.first().map(|slot| slot.routing);
@@ -213,6 +202,12 @@ impl Dispatch<'_> {
             batch.told_to(ends);
         }
         (batch, early)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn nested(&self, entered: &Entered, runs: usize) -> Box<Nested> {
+        Box::new(Nested::new(entered.call().clone(), entered.child(), runs, &self.session.engine))
     }
 
     /// How deep its calls are nested: those made by a handler are one deeper than the handler's call.
@@ -336,6 +331,27 @@ impl From<CallError> for EarlyResult {
     fn from(error: CallError) -> Self {
         Self::Refused(error)
     }
+}
+
+/// A call that has its result already, which is noted.
+#[cold]
+#[inline(never)]
+fn not_run(
+    call: Call,
+    at: u32,
+    result: EarlyResult,
+    tools: &Table,
+    early: &mut Vec<(u32, EarlyResult)>,
+) -> Slot {
+    let slot = match &result {
+        EarlyResult::Refused(_) => {
+            let known = tools.contains_key(&call.name);
+            Slot::refused(call, known)
+        }
+        other => Slot::answered(call, other.routing()),
+    };
+    early.push((at, result));
+    slot
 }
 
 /// Announces the calls, and ends those that have their result already.

@@ -33,6 +33,8 @@ pub(crate) struct Panic {
 
 impl Panic {
     /// A panic with this payload.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn new(payload: Box<dyn Any + Send>) -> Self {
         let mut panic = Self { payload: Some(payload), trace: None };
         panic.trace = trace::take(panic.message());
@@ -81,7 +83,9 @@ impl fmt::Debug for Panic {
     }
 }
 
-/// Runs code of the embedder.
+/// Runs code of the embedder. Always inlined: out of line, what the code returns is copied once more, and whether the
+/// compiler does so for the handler of a call, whose result is large, changes with its surroundings.
+#[inline(always)]
 pub(crate) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, Panic> {
     catch_unwind(AssertUnwindSafe(run)).map_err(Panic::new)
 }

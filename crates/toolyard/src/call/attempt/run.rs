@@ -237,6 +237,7 @@ impl Attempt {
 
 /// Polls the execution of a handler in the span of its call. Any panic of the tool's code, in its synchronous part or
 /// in a drop too, becomes the panic of this call.
+#[inline(never)]
 fn poll_caught(
     executing: Pin<&mut impl Future<Output = Executed>>,
     span: &OpenSpan,
