@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   text ── SSE? ── yes ─► every event ─► StreamDecoder ─► Message
-//!            └───── no ──► JSON ─► detect ─► the format's own reader ─► Message
+//!            └───── no ──► a plain batch in the neutral form? ── yes ─► Message
+//!                           └──────────────────────────── no ──► JSON ─► detect ─► the format's own reader ─► Message
 //! ```
 
 mod anthropic;
@@ -10,6 +11,7 @@ mod gemini;
 mod neutral;
 mod openai_chat;
 mod openai_responses;
+mod plain;
 
 pub(crate) use anthropic::{is_text as is_text_block, tool_use};
 pub(crate) use gemini::{function_call, text_part};
@@ -54,6 +56,11 @@ pub fn decode(text: &str, format: Option<Format>) -> Result<Message, DecodeError
     if looks_like_sse(text) {
         let format = format.map_or_else(|| detect::of_stream(text), Ok)?;
         return sse(text, format);
+    }
+    if matches!(format, None | Some(Format::Neutral))
+        && let Some(drafts) = plain::calls(text)
+    {
+        return Ok(Message::of(Format::Neutral, drafts.into()));
     }
     let value = json::parse(text)?;
     let format = format.map_or_else(|| detect::of_value(&value), Ok)?;

@@ -71,6 +71,14 @@ impl Message {
     pub(crate) fn of(format: Format, found: Found) -> Self {
         let mut message = Self::empty(format);
         found.texts.into_iter().for_each(|text| message.push_text(text));
+        if found.drafts.iter().all(|draft| draft.own_id().is_some()) {
+            // No id has to be found, so none is remembered.
+            for draft in found.drafts {
+                let id = draft.own_id().unwrap_or_default().into();
+                message.add(draft, id);
+            }
+            return message;
+        }
         for id in found.drafts.iter().filter_map(Draft::own_id) {
             message.ids.reserve(id);
         }
@@ -83,16 +91,18 @@ impl Message {
     /// Adds a call and returns it.
     pub(crate) fn push(&mut self, draft: Draft) -> &Call {
         let id = self.ids.internal(draft.own_id());
+        self.add(draft, id)
+    }
+
+    /// Adds a call under this id.
+    fn add(&mut self, draft: Draft, id: Arc<str>) -> &Call {
+        let sent = draft.id.map(|sent| if *sent == *id { id.clone() } else { sent.into() });
         let mut call = Call::new(id, draft.name, draft.arguments);
         call.provider_id = draft.provider_id.map(Into::into);
         call.idempotency_key = draft.idempotency_key.map(Into::into);
         call.timeout = draft.timeout.map(CallTimeout::of_attempt);
         call.passthrough = (!draft.passthrough.is_empty()).then(|| Box::new(draft.passthrough));
-        self.origins.push(Origin {
-            id: draft.id.map(Into::into),
-            name: call.name.clone(),
-            custom: draft.custom,
-        });
+        self.origins.push(Origin { id: sent, name: call.name.clone(), custom: draft.custom });
         self.calls.push(call);
         &self.calls[self.calls.len() - 1]
     }

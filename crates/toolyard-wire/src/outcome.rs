@@ -10,7 +10,7 @@ mod error;
 mod output;
 
 pub use error::error_to_json;
-pub(crate) use output::{facts, parts};
+pub(crate) use output::facts;
 
 use crate::{
     FieldError, arguments,

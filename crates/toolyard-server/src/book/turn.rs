@@ -9,8 +9,7 @@ use crate::wall;
 use parking_lot::Mutex;
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use tokio::{sync::Notify, time::interval};
-use tokio_util::sync::CancellationToken;
-use toolyard::{Outcome, Turn};
+use toolyard::{AgentPath, Outcome, Turn};
 use toolyard_wire::{Format, Message};
 
 /// How often a cancel is brought that comes before its call.
@@ -39,14 +38,22 @@ pub(crate) struct Ended {
     pub(super) bytes: usize,
 }
 
+/// How far a turn was at one moment.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) phase: Phase,
+    pub(crate) format: Format,
+    pub(crate) calls: usize,
+    pub(crate) is_cancelled: bool,
+    pub(crate) ended: Option<Arc<Ended>>,
+}
+
 /// One turn of a session.
 #[derive(Debug)]
 pub(crate) struct ServedTurn {
     pub(crate) number: u64,
-    pub(crate) agent: String,
+    pub(crate) agent: AgentPath,
     pub(crate) started_ms: u64,
-    /// Fires when what came of a stream that broke off has run.
-    pub(crate) settled: CancellationToken,
     state: Mutex<State>,
     changed: Notify,
 }
@@ -57,6 +64,8 @@ struct State {
     format: Format,
     calls: usize,
     is_cancelled: bool,
+    /// Whether what came of a stream that broke off has run.
+    is_settled: bool,
     /// The calls whose cancel is brought until it reaches them.
     cancelling: BTreeSet<u32>,
     /// `None` once it has ended.
@@ -65,45 +74,34 @@ struct State {
 }
 
 impl ServedTurn {
-    pub(crate) fn new(turn: Arc<Turn>, agent: String, phase: Phase, format: Format, calls: usize) -> Self {
+    pub(crate) fn new(turn: Arc<Turn>, agent: AgentPath, phase: Phase, format: Format, calls: usize) -> Self {
         let number = turn.number();
         let state = State {
             phase,
             format,
             calls,
             is_cancelled: false,
+            is_settled: false,
             cancelling: BTreeSet::new(),
             turn: Some(turn),
             ended: None,
         };
-        Self {
-            number,
-            agent,
-            started_ms: wall::now_ms(),
-            settled: CancellationToken::new(),
-            state: Mutex::new(state),
-            changed: Notify::new(),
-        }
+        Self { number, agent, started_ms: wall::now_ms(), state: Mutex::new(state), changed: Notify::new() }
     }
 
     pub(crate) fn phase(&self) -> Phase {
         self.state.lock().phase
     }
 
-    pub(crate) fn format(&self) -> Format {
-        self.state.lock().format
+    /// How far it is.
+    pub(crate) fn seen(&self) -> Seen {
+        let state = self.state.lock();
+        let State { phase, format, calls, is_cancelled, .. } = *state;
+        Seen { phase, format, calls, is_cancelled, ended: state.ended.clone() }
     }
 
     pub(crate) fn calls(&self) -> usize {
         self.state.lock().calls
-    }
-
-    pub(crate) fn is_cancelled(&self) -> bool {
-        self.state.lock().is_cancelled
-    }
-
-    pub(crate) fn is_open(&self) -> bool {
-        self.phase() != Phase::Ended
     }
 
     /// Notes how much of it has been read of the stream.
@@ -169,6 +167,17 @@ impl ServedTurn {
             () = after.until(|state| state.turn.is_none()) => {}
             () = self.until(|state| state.is_cancelled) => {}
         }
+    }
+
+    /// What came of its stream, which broke off, has run.
+    pub(crate) fn settle(&self) {
+        self.state.lock().is_settled = true;
+        self.changed.notify_waiters();
+    }
+
+    /// Waits until what came of its stream, which broke off, has run.
+    pub(crate) async fn until_settled(&self) {
+        self.until(|state| state.is_settled).await;
     }
 
     async fn until(&self, is_so: impl Fn(&State) -> bool) {

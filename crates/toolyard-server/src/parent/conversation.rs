@@ -402,7 +402,7 @@ impl Conversation {
         let room = room
             .ok_or_else(|| Problem::too_many("this session has too many open turns: wait for some to end"))?;
         let engine_turn = Arc::new(agent.turn().without_resend());
-        let path = agent.agent().as_str().to_owned();
+        let path = agent.agent().clone();
         let turn = Arc::new(ServedTurn::new(engine_turn.clone(), path, Phase::Running, format, calls));
         served.turns.add(room, turn.clone());
         let name: Arc<str> = name.into();

@@ -5,12 +5,12 @@ use crate::{
     book::{Ended, Phase, Served, ServedTurn},
     problem::Problem,
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 use tokio::time::timeout;
-use toolyard::Outcome;
-use toolyard_wire::{Format, encode, outcome_to_json};
+use toolyard::{AgentPath, Outcome, SessionId};
+use toolyard_wire::{Format, Results, outcome_to_json};
 use utoipa::{IntoParams, ToSchema};
 
 /// How long a request may wait for results.
@@ -20,9 +20,11 @@ const WAIT_MAX: Duration = Duration::from_secs(300);
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Turn)]
 pub(super) struct Shown {
-    session: String,
+    #[schema(value_type = String)]
+    session: SessionId,
     turn: u64,
-    agent: String,
+    #[schema(value_type = String)]
+    agent: AgentPath,
     state: State,
     cancelled: bool,
     /// The format of its response.
@@ -38,7 +40,22 @@ pub(super) struct Shown {
     outcomes: Option<Vec<Value>>,
     /// Of a turn that has ended: what goes into the next request to the model, in the format asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    results: Option<Value>,
+    #[schema(value_type = Option<Value>)]
+    results: Option<ShownResults>,
+}
+
+/// Results that are put together while they are written.
+#[derive(Debug)]
+struct ShownResults {
+    ended: Arc<Ended>,
+    to: Option<Format>,
+}
+
+impl Serialize for ShownResults {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Ended { message, outcomes, .. } = &*self.ended;
+        Results::new(message, outcomes, self.to.unwrap_or(message.format())).serialize(to)
+    }
 }
 
 /// How far a turn is.
@@ -97,7 +114,11 @@ pub(super) fn preferred(headers: &axum::http::HeaderMap) -> Option<Duration> {
 }
 
 pub(super) fn state(app: &App, served: &Served, turn: &ServedTurn) -> State {
-    match turn.phase() {
+    state_of(app, served, turn, turn.phase())
+}
+
+fn state_of(app: &App, served: &Served, turn: &ServedTurn, phase: Phase) -> State {
+    match phase {
         Phase::Ended => State::Ended,
         _ if app.front.questions().waits(served.id(), turn.number) => State::Waiting,
         Phase::Streaming => State::Streaming,
@@ -117,35 +138,41 @@ impl Shown {
     ) -> Self {
         let outcome = |outcome: &Option<Outcome>| outcome.as_ref().map_or(Value::Null, outcome_to_json);
         let outcomes = partial.then(|| turn.outcomes().iter().map(outcome).collect());
-        let results = turn.ended().as_deref().map(|ended| results(ended, to));
-        Self { outcomes, results, ..Self::brief(app, served, turn) }
+        let (brief, ended) = Self::seen(app, served, turn);
+        Self { outcomes, results: ended.map(|ended| ShownResults { ended, to }), ..brief }
     }
 
     /// Without results, as lists show it.
     pub(super) fn brief(app: &App, served: &Served, turn: &ServedTurn) -> Self {
-        let ended = turn.ended();
-        let finished = match &ended {
+        Self::seen(app, served, turn).0
+    }
+
+    /// How far it was at one moment, and what had come of it then.
+    fn seen(app: &App, served: &Served, turn: &ServedTurn) -> (Self, Option<Arc<Ended>>) {
+        let seen = turn.seen();
+        let finished = match &seen.ended {
             Some(ended) => ended.outcomes.len(),
             None => turn.outcomes().iter().flatten().count(),
         };
-        Self {
-            session: served.id().to_string(),
+        let brief = Self {
+            session: served.id().clone(),
             turn: turn.number,
             agent: turn.agent.clone(),
-            state: state(app, served, turn),
-            cancelled: turn.is_cancelled(),
-            format: turn.format().as_str(),
-            calls: turn.calls(),
+            state: state_of(app, served, turn, seen.phase),
+            cancelled: seen.is_cancelled,
+            format: seen.format.as_str(),
+            calls: seen.calls,
             finished,
             started_ms: turn.started_ms,
-            ended_ms: ended.map(|ended| ended.ended_ms),
+            ended_ms: seen.ended.as_ref().map(|ended| ended.ended_ms),
             outcomes: None,
             results: None,
-        }
+        };
+        (brief, seen.ended)
     }
-}
 
-/// What goes into the next request to the model.
-fn results(ended: &Ended, to: Option<Format>) -> Value {
-    encode(&ended.message, &ended.outcomes, to.unwrap_or(ended.message.format()))
+    /// Whether it is shown as one that has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.state == State::Ended
+    }
 }

@@ -49,7 +49,7 @@ pub(super) fn start(
 ) -> Response {
     let engine_turn = Arc::new(agent.turn());
     let batch = engine_turn.open_batch();
-    let path = agent.agent().as_str().to_owned();
+    let path = agent.agent().clone();
     let format = from.unwrap_or(Format::Neutral);
     let turn = Arc::new(ServedTurn::new(engine_turn, path, Phase::Streaming, format, 0));
     served.turns.add(room, turn.clone());
@@ -96,7 +96,7 @@ impl Streamed {
                 self.tell("broken", &json!({"turn": number, "why": why})).await;
                 // What has come runs on, and its results are there when the response is sent whole.
                 batch.finish().await;
-                self.turn.settled.cancel();
+                self.turn.settle();
             }
         }
     }
@@ -168,7 +168,7 @@ pub(super) fn go_on(served: &Arc<Served>, turn: &Arc<ServedTurn>, message: Messa
     turn.grows(message.format(), message.calls().len());
     let (served, turn) = (served.clone(), turn.clone());
     tokio::spawn(async move {
-        turn.settled.cancelled().await;
+        turn.until_settled().await;
         let outcomes = engine_turn.resend(message.batch()).await;
         finish(&served, &turn, message, outcomes);
     });

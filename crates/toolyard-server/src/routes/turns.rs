@@ -115,7 +115,7 @@ pub(super) async fn start(
 fn answer(app: &App, served: &Served, turn: &ServedTurn, to: Option<Format>) -> Response {
     let shown = Shown::of(app, served, turn, to, false);
     let location = format!("/sessions/{}/turns/{}", served.id(), turn.number);
-    let status = if turn.is_open() { StatusCode::ACCEPTED } else { StatusCode::OK };
+    let status = if shown.has_ended() { StatusCode::OK } else { StatusCode::ACCEPTED };
     (status, [(header::LOCATION, location)], axum::Json(shown)).into_response()
 }
 
@@ -157,7 +157,7 @@ fn run(
     after: Option<Arc<ServedTurn>>,
 ) -> (Arc<ServedTurn>, GoesOn) {
     let engine_turn = Arc::new(agent.turn().without_resend());
-    let path = agent.agent().as_str().to_owned();
+    let path = agent.agent().clone();
     let (format, calls) = (message.format(), message.calls().len());
     let turn = Arc::new(ServedTurn::new(engine_turn.clone(), path, Phase::Running, format, calls));
     served.turns.add(room, turn.clone());
@@ -242,7 +242,7 @@ pub(super) async fn resend(
     app.starts()?;
     let served = app.own_session(&caller, &id)?;
     let turn = find(&served, number)?;
-    let agent = served.agent(Some(&turn.agent))?;
+    let agent = served.agent(Some(turn.agent.as_str()))?;
     start.alone("a turn that goes on")?;
     let (from, to) = (start.format()?, shown.format()?);
     let (Parts { headers, .. }, body) = request.into_parts();

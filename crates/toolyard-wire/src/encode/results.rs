@@ -28,6 +28,8 @@ pub struct Results<'a> {
 
 /// What the results of a format look like.
 struct Shape {
+    /// Whether a result is written without a value of its own.
+    is_neutral: bool,
     result: fn(&Answer<'_>) -> Value,
     /// The object that they are in, if they are not a list of their own.
     inside: Option<Object>,
@@ -41,15 +43,17 @@ struct Object {
 
 impl Shape {
     fn of(format: Format) -> Self {
+        let is_neutral = false;
         let user = |results| Some(Object { role: Some("user"), results });
         match format {
             Format::Neutral => {
-                Self { result: neutral::result, inside: Some(Object { role: None, results: "results" }) }
+                let inside = Some(Object { role: None, results: "results" });
+                Self { is_neutral: true, result: neutral::result, inside }
             }
-            Format::OpenAiChat => Self { result: openai_chat::message, inside: None },
-            Format::OpenAiResponses => Self { result: openai_responses::item, inside: None },
-            Format::Anthropic => Self { result: anthropic::tool_result, inside: user("content") },
-            Format::Gemini => Self { result: gemini::part, inside: user("parts") },
+            Format::OpenAiChat => Self { is_neutral, result: openai_chat::message, inside: None },
+            Format::OpenAiResponses => Self { is_neutral, result: openai_responses::item, inside: None },
+            Format::Anthropic => Self { is_neutral, result: anthropic::tool_result, inside: user("content") },
+            Format::Gemini => Self { is_neutral, result: gemini::part, inside: user("parts") },
         }
     }
 }
@@ -88,7 +92,11 @@ struct List<'a>(&'a Results<'a>);
 
 impl Serialize for List<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(self.0.answers.iter().map(self.0.shape.result))
+        let Results { answers, shape } = self.0;
+        match shape.is_neutral {
+            true => to.collect_seq(answers.iter().map(neutral::Written)),
+            false => to.collect_seq(answers.iter().map(shape.result)),
+        }
     }
 }
 

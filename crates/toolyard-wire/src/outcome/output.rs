@@ -45,7 +45,7 @@ pub(crate) fn facts(output: &ToolOutput, put: &mut impl FnMut(&str, Value) -> Op
 }
 
 /// Writes the parts that the model reads.
-pub(crate) fn parts(content: &[Content]) -> Value {
+fn parts(content: &[Content]) -> Value {
     // Content consists of strings alone, so its serialisation cannot fail.
     content.iter().map(|part| serde_json::to_value(part).unwrap_or_default()).collect()
 }
