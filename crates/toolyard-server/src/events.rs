@@ -4,6 +4,7 @@ mod history;
 mod kept;
 mod log;
 mod reader;
+mod shelf;
 
 pub(crate) use history::{History, Source};
 pub(crate) use kept::Kept;

@@ -1,8 +1,8 @@
 //! The latest events of an engine, for readers that come late or come back.
 //!
 //! ```text
-//!   sink ─► by position ─► all: at most 64 MiB     ─► readers of everything
-//!              └─► by session: at most 4096 each   ─► readers of a session
+//!   sink ─► by position ─► shelf: at most 64 MiB               ─► readers of everything
+//!              └─► positions by session: at most 4096 each     ─► readers of a session
 //! ```
 //!
 //! Sessions get their positions side by side, so an event may be published a little before one with a lower position. A
@@ -12,7 +12,9 @@
 use super::{
     Kept,
     log::{Log, Lost},
+    shelf::{Shelf, Slot},
 };
+use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use std::{
     collections::{BTreeMap, HashMap},
@@ -39,13 +41,13 @@ pub(crate) struct History {
 
 #[derive(Debug, Default)]
 struct State {
-    all: Log,
+    all: Shelf,
     bytes: usize,
     /// The position up to which all events have come.
     complete_to: u64,
     /// Events that came before others with lower positions.
-    early: BTreeMap<u64, Arc<Kept>>,
-    sessions: HashMap<SessionId, OfSession>,
+    early: BTreeMap<u64, Slot>,
+    sessions: HashMap<SessionId, OfSession, RandomState>,
 }
 
 #[derive(Debug, Default)]
@@ -65,13 +67,19 @@ pub(crate) enum Source {
 impl History {
     /// Keeps an event.
     pub(crate) fn add(&self, event: &Event) {
-        let kept = Arc::new(Kept::new(event));
-        let (of_session, has_more) = {
+        let slot = Slot::new(event);
+        let (of_session, has_more, forgotten) = {
             let mut state = self.state.lock();
-            (state.add_to_session(&kept), state.add(kept))
+            let of_session = state.add_to_session(event);
+            let has_more = state.add(slot);
+            (of_session, has_more, state.forget_oldest())
         };
-        of_session.notify_waiters();
-        if has_more {
+        drop(forgotten); // outside of the lock
+        if let Some(readers) = of_session {
+            readers.notify_waiters();
+        }
+        // Whoever comes to wait after this finds the event there.
+        if has_more && Arc::strong_count(&self.more) > 1 {
             self.more.notify_waiters();
         }
     }
@@ -84,12 +92,10 @@ impl History {
 
     /// The first events after this position; empty if there are none yet.
     pub(super) fn after(&self, source: &Source, position: u64) -> Result<Vec<Arc<Kept>>, Lost> {
-        let state = self.state.lock();
+        let mut state = self.state.lock();
         match source {
             Source::All => state.all.after(position, READ_MAX),
-            Source::Session(id) => {
-                state.sessions.get(id).map_or(Ok(Vec::new()), |session| session.log.after(position, READ_MAX))
-            }
+            Source::Session(id) => state.after_in(id, position),
         }
     }
 
@@ -103,54 +109,68 @@ impl History {
 }
 
 impl State {
-    fn add_to_session(&mut self, event: &Arc<Kept>) -> Arc<Notify> {
-        let id = &event.event().session;
+    /// Returns what notifies the readers of its session, if there are any.
+    fn add_to_session(&mut self, event: &Event) -> Option<Arc<Notify>> {
+        let id = &event.session;
         if !self.sessions.contains_key(id) {
             self.sessions.insert(id.clone(), OfSession::default());
         }
         let session = self.sessions.get_mut(id).expect("it is there or was inserted");
-        if matches!(event.event().kind, EventKind::SessionOpened) {
+        if matches!(event.kind, EventKind::SessionOpened) {
             // The name was another session's before, whose events are nobody's who has it now (HT-7).
             session.log = Log::default();
         }
-        session.is_closed = matches!(event.event().kind, EventKind::SessionClosed);
-        session.log.push(event.clone());
+        session.is_closed = matches!(event.kind, EventKind::SessionClosed);
+        session.log.push(event.position);
         if session.log.len() > SESSION_EVENTS_MAX {
             session.log.pop();
         }
-        session.more.clone()
+        (Arc::strong_count(&session.more) > 1).then(|| session.more.clone())
+    }
+
+    /// The first events of a session after a position.
+    fn after_in(&mut self, id: &SessionId, position: u64) -> Result<Vec<Arc<Kept>>, Lost> {
+        let Some(session) = self.sessions.get(id) else { return Ok(Vec::new()) };
+        let (all, early) = (&mut self.all, &mut self.early);
+        let read = |position| all.get(position).or_else(|| early.get_mut(&position)).map(Slot::read);
+        Ok(session.log.after(position, READ_MAX)?.filter_map(read).collect())
     }
 
     /// Returns whether readers of everything have more to read.
-    fn add(&mut self, event: Arc<Kept>) -> bool {
+    fn add(&mut self, event: Slot) -> bool {
         self.bytes += event.weight();
-        let before = self.complete_to;
-        if event.position() == before + 1 {
+        let (before, position) = (self.complete_to, event.event().position);
+        if position == before + 1 {
             self.complete_to += 1;
             self.all.push(event);
         } else {
-            self.early.insert(event.position(), event);
+            self.early.insert(position, event);
         }
         while let Some(next) = self.early.remove(&(self.complete_to + 1)) {
             self.complete_to += 1;
             self.all.push(next);
         }
-        while self.bytes > BYTES_MAX && self.forget_oldest() {}
         self.complete_to > before
     }
 
-    fn forget_oldest(&mut self) -> bool {
-        let Some(oldest) = self.all.pop() else { return false };
-        self.bytes -= oldest.weight();
-        let id = &oldest.event().session;
-        if let Some(session) = self.sessions.get_mut(id) {
-            session.log.pop_if(oldest.position());
-            // A reader that waits for a closed session holds its notifier, and is told of its end otherwise.
-            if session.is_closed && session.log.len() == 0 {
-                self.sessions.remove(id);
+    /// Forgets the oldest events that are too many, and returns the last of them, which is nearly always the only one.
+    fn forget_oldest(&mut self) -> Option<Slot> {
+        let mut forgotten = None;
+        while self.bytes > BYTES_MAX
+            && let Some(oldest) = self.all.pop()
+        {
+            self.bytes -= oldest.weight();
+            let Event { session: id, position, .. } = oldest.event();
+            if let Some(session) = self.sessions.get_mut(id) {
+                session.log.pop_if(*position);
+                // A reader that waits for a closed session holds its notifier, and is told of its end otherwise.
+                if session.is_closed && session.log.len() == 0 {
+                    self.sessions.remove(id);
+                }
             }
+            forgotten = Some(oldest);
         }
-        true
+        forgotten
     }
 }
 

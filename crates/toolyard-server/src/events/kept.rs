@@ -9,25 +9,30 @@ const TEXT_BYTES_MAX: usize = 64 << 10;
 /// What an event takes beside its long texts, in bytes: an estimate, with its line.
 const EVENT_BYTES: usize = 700;
 
-/// An event, and its line once somebody has read it.
+/// An event that somebody has read, and its line once it is written.
 #[derive(Debug)]
 pub(crate) struct Kept {
     event: Event,
     line: OnceLock<Box<str>>,
 }
 
-impl Kept {
-    /// Keeps a copy, with a long text cut. The other texts of events are short: those of what a tool tells of its call
-    /// are cut where they are made.
-    pub(super) fn new(event: &Event) -> Self {
-        let mut event = event.clone();
-        match &mut event.kind {
-            EventKind::OutputDelta { text } => cut(text),
-            EventKind::Failed(failure) | EventKind::Denied(failure) | EventKind::InputInvalid(failure) => {
-                cut(&mut failure.message);
-            }
-            _ => {}
+/// A copy, with a long text cut. The other texts of events are short: those of what a tool tells of its call are cut where
+/// they are made.
+pub(super) fn copy(event: &Event) -> Event {
+    let mut event = event.clone();
+    match &mut event.kind {
+        EventKind::OutputDelta { text } => cut(text),
+        EventKind::Failed(failure) | EventKind::Denied(failure) | EventKind::InputInvalid(failure) => {
+            cut(&mut failure.message);
         }
+        _ => {}
+    }
+    event
+}
+
+impl Kept {
+    /// Keeps this event.
+    pub(super) fn new(event: Event) -> Self {
         Self { event, line: OnceLock::new() }
     }
 
@@ -50,20 +55,20 @@ impl Kept {
             line.into_boxed_str()
         })
     }
+}
 
-    /// About how many bytes it takes.
-    pub(super) fn weight(&self) -> usize {
-        let texts = match &self.event.kind {
-            EventKind::OutputDelta { text } => text.len(),
-            EventKind::ConfirmationRequested(request) => request.input_summary.len(),
-            EventKind::Failed(failure) | EventKind::Denied(failure) | EventKind::InputInvalid(failure) => {
-                failure.message.len() + failure.details.as_deref().map_or(0, details)
-            }
-            EventKind::Completed { details: Some(told), .. } => details(told),
-            _ => 0,
-        };
-        EVENT_BYTES + 2 * texts
-    }
+/// About how many bytes an event takes.
+pub(super) fn weight(event: &Event) -> usize {
+    let texts = match &event.kind {
+        EventKind::OutputDelta { text } => text.len(),
+        EventKind::ConfirmationRequested(request) => request.input_summary.len(),
+        EventKind::Failed(failure) | EventKind::Denied(failure) | EventKind::InputInvalid(failure) => {
+            failure.message.len() + failure.details.as_deref().map_or(0, details)
+        }
+        EventKind::Completed { details: Some(told), .. } => details(told),
+        _ => 0,
+    };
+    EVENT_BYTES + 2 * texts
 }
 
 fn details(told: &toolyard::event::CallDetails) -> usize {
@@ -89,7 +94,7 @@ mod tests {
 
     fn kept(text: String) -> String {
         let event = Event::new(SessionId::from("a"), AgentPath::root(), EventKind::OutputDelta { text });
-        let line: serde_json::Value = serde_json::from_str(Kept::new(&event).line()).unwrap();
+        let line: serde_json::Value = serde_json::from_str(Kept::new(copy(&event)).line()).unwrap();
         line["text"].as_str().unwrap().to_owned()
     }
 

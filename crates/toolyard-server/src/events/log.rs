@@ -1,12 +1,11 @@
-//! The events of one stream that are still there, in the order of their positions.
+//! Which events of a session are still there, in the order of their positions.
 
-use super::Kept;
-use std::{collections::VecDeque, sync::Arc};
+use std::collections::VecDeque;
 
-/// The latest events of a session, or of all of them.
+/// The positions of the latest events of a session.
 #[derive(Debug, Default)]
 pub(super) struct Log {
-    kept: VecDeque<Arc<Kept>>,
+    kept: VecDeque<u64>,
     /// The position of the last event that is kept no longer.
     gone_to: u64,
 }
@@ -17,8 +16,8 @@ pub(super) struct Lost(pub(super) u64);
 
 impl Log {
     /// Adds an event, whose position is the highest so far.
-    pub(super) fn push(&mut self, event: Arc<Kept>) {
-        self.kept.push_back(event);
+    pub(super) fn push(&mut self, position: u64) {
+        self.kept.push_back(position);
     }
 
     pub(super) fn len(&self) -> usize {
@@ -26,28 +25,32 @@ impl Log {
     }
 
     /// Forgets the oldest event.
-    pub(super) fn pop(&mut self) -> Option<Arc<Kept>> {
-        let oldest = self.kept.pop_front()?;
-        self.gone_to = oldest.position();
-        Some(oldest)
+    pub(super) fn pop(&mut self) {
+        if let Some(oldest) = self.kept.pop_front() {
+            self.gone_to = oldest;
+        }
     }
 
     /// Forgets the oldest event if it has this position.
     pub(super) fn pop_if(&mut self, position: u64) {
-        if self.kept.front().is_some_and(|oldest| oldest.position() == position) {
+        if self.kept.front() == Some(&position) {
             self.pop();
         }
     }
 
-    /// The first events after a position, as many as that.
+    /// The positions of the first events after this one, as many as that.
     ///
     /// # Errors
     /// [`Lost`] if some of them are kept no longer.
-    pub(super) fn after(&self, position: u64, most: usize) -> Result<Vec<Arc<Kept>>, Lost> {
+    pub(super) fn after(
+        &self,
+        position: u64,
+        most: usize,
+    ) -> Result<impl Iterator<Item = u64> + use<'_>, Lost> {
         if position < self.gone_to {
             return Err(Lost(self.gone_to));
         }
-        let from = self.kept.partition_point(|event| event.position() <= position);
-        Ok(self.kept.range(from..).take(most).cloned().collect())
+        let from = self.kept.partition_point(|kept| *kept <= position);
+        Ok(self.kept.range(from..).take(most).copied())
     }
 }
