@@ -2,16 +2,18 @@
 
 mod answered;
 mod bodies;
+mod entrance;
 mod extract;
 mod guard;
 mod held;
 mod places;
 mod request_id;
 
-pub(crate) use answered::{Answered, once};
+pub(crate) use answered::Answered;
 pub(crate) use bodies::Bodies;
+pub(crate) use entrance::Entrance;
 pub(crate) use extract::{Json, PathOf, QueryOf, admit, expect_type, pointer};
 pub(crate) use guard::Hosts;
 pub(crate) use held::Held;
 pub(crate) use places::{Place, Places};
-pub(crate) use request_id::{HEADER as REQUEST_ID, Number};
+use request_id::Number;

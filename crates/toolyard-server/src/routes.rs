@@ -21,8 +21,8 @@ mod tickets;
 pub(crate) mod tools;
 pub(crate) mod turns;
 
-use crate::{app::App, http, problem::Problem};
-use axum::{Router, http::StatusCode, middleware};
+use crate::{app::App, problem::Problem};
+use axum::{Router, http::StatusCode};
 pub(crate) use mcp::Gateways;
 
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -74,6 +74,5 @@ pub(crate) fn router(app: &App) -> Router {
                 "this resource has no such method: see /openapi.json",
             )
         })
-        .layer(middleware::from_fn_with_state(app.clone(), http::once))
         .with_state(app.clone())
 }

@@ -6,15 +6,12 @@ use crate::{
     access::{Access, Link, PARENT, SelfApproval, Token},
     app::{App, Begun},
     front::Front,
-    http::{self, Hosts, Number},
+    http::{Entrance, Hosts},
     notify::{Counts, Teller},
     options::ServerOptions,
     reload::{ReloadError, Reloaded},
     routes,
 };
-use axum::http::{HeaderValue, header};
-use connection::Serves;
-use hyper_util::service::TowerToHyperService;
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{
     net::TcpListener,
@@ -25,12 +22,6 @@ use toolyard::Engine;
 
 use toolyard_egress::SetupError;
 use toolyard_mcp::Connections;
-use tower::ServiceBuilder;
-use tower_http::{
-    request_id::{PropagateRequestIdLayer, SetRequestIdLayer},
-    set_header::SetResponseHeaderLayer,
-    validate_request::ValidateRequestHeaderLayer,
-};
 
 /// How often idle sessions are looked for.
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
@@ -195,7 +186,7 @@ impl Server {
         if self.app.options.anybody.is_some() && !address.ip().is_loopback() {
             return Err(ServeError::Public(address));
         }
-        let service = TowerToHyperService::new(self.service(address));
+        let entrance = self.entrance(address);
         let bounds = &self.app.options.bounds;
         let connections = Connections::new(bounds.strangers_max, bounds.connections_max);
         let open = TaskTracker::new();
@@ -213,7 +204,7 @@ impl Server {
                 Ok((stream, _)) => {
                     let (seat, tls) = (connections.accept(), self.app.options.tls.clone());
                     let (stop, held) = (stop.clone(), open.token());
-                    tokio::spawn(connection::serve(stream, seat, tls, service.clone(), stop, held));
+                    tokio::spawn(connection::serve(stream, seat, tls, entrance.clone(), stop, held));
                 }
                 // Too many open files, for example, which passes when others are closed.
                 Err(error) => {
@@ -238,22 +229,11 @@ impl Server {
         format!("{}{path}", self.url(address))
     }
 
-    /// What answers every request. The layers surround the router as a whole: around each of its routes they would be
-    /// boxed, each in a box of its own, which takes more time than what they do.
-    fn service(&self, address: SocketAddr) -> impl Serves<Future: Send> {
+    /// What answers every request.
+    fn entrance(&self, address: SocketAddr) -> Entrance {
         let options = &self.app.options;
         let hosts = Hosts::new(address, options.tls.is_some(), &options.hosts, &options.origins);
-        let fixed = |name: header::HeaderName, value: &'static str| {
-            SetResponseHeaderLayer::if_not_present(name, HeaderValue::from_static(value))
-        };
-        ServiceBuilder::new()
-            .layer(SetRequestIdLayer::new(http::REQUEST_ID, Number::new(self.app.engine.epoch())))
-            .layer(PropagateRequestIdLayer::new(http::REQUEST_ID))
-            .layer(fixed(header::CACHE_CONTROL, "no-store"))
-            .layer(fixed(header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
-            .layer(fixed(header::REFERRER_POLICY, "no-referrer"))
-            .layer(ValidateRequestHeaderLayer::custom(hosts))
-            .service(routes::router(&self.app))
+        Entrance::new(self.app.clone(), hosts, routes::router(&self.app))
     }
 }
 

@@ -9,10 +9,10 @@
 use super::extract::admit;
 use crate::{app::App, problem::Problem};
 use axum::{
+    Router,
     body::{Body, Bytes},
-    extract::{Request, State},
+    extract::Request,
     http::{HeaderMap, HeaderValue, Method, StatusCode, header, response},
-    middleware::Next,
     response::{IntoResponse, Response},
 };
 use parking_lot::Mutex;
@@ -22,6 +22,7 @@ use std::{
     sync::Arc,
 };
 use tokio::sync::watch;
+use tower::Service as _;
 
 /// How many answers are kept.
 const ANSWERS_MAX: usize = 10_000;
@@ -133,15 +134,17 @@ impl Answers {
     }
 }
 
-/// Does a request with a key once.
-pub(crate) async fn once(State(app): State<App>, request: Request, next: Next) -> Response {
-    if request.method() != Method::POST || !request.headers().contains_key(HEADER) {
-        return next.run(request).await;
-    }
-    remembered(app, request, next).await.unwrap_or_else(Problem::into_response)
+/// Whether a request has a key that counts.
+pub(super) fn has_key(request: &Request) -> bool {
+    request.method() == Method::POST && request.headers().contains_key(HEADER)
 }
 
-async fn remembered(app: App, request: Request, next: Next) -> Result<Response, Problem> {
+/// Does a request with a key once.
+pub(super) async fn once(app: App, request: Request, routes: Router) -> Response {
+    remembered(app, request, routes).await.unwrap_or_else(Problem::into_response)
+}
+
+async fn remembered(app: App, request: Request, mut routes: Router) -> Result<Response, Problem> {
     let key = key(request.headers())?.to_owned();
     let caller = app.access.caller(request.headers())?;
     admit(request.extensions(), &app, &caller)?;
@@ -170,8 +173,10 @@ async fn remembered(app: App, request: Request, next: Next) -> Result<Response, 
             let request = Request::from_parts(parts, Body::from(body));
             // In a task of its own: who asked may go, and come back for the answer (HT-2).
             let keeping = app.clone();
-            let doing =
-                tokio::spawn(async move { keep(&keeping, place, tell, next.run(request).await).await });
+            let doing = tokio::spawn(async move {
+                let response = routes.call(request).await.unwrap_or_else(|never| match never {});
+                keep(&keeping, place, tell, response).await
+            });
             doing.await.map_err(|_| {
                 app.answered.forget(&place);
                 not_answered()

@@ -2,13 +2,8 @@
 //! two programs could read differently.
 
 use crate::problem::Problem;
-use axum::{
-    body::Body,
-    http::{HeaderMap, Request, StatusCode, Uri, header, uri::Authority},
-    response::{IntoResponse as _, Response},
-};
+use axum::http::{HeaderMap, StatusCode, Uri, header, uri::Authority};
 use std::{net::SocketAddr, sync::Arc};
-use tower_http::validate_request::ValidateRequest;
 
 /// The names under which a server is reached, and the origins of its pages.
 #[derive(Debug, Clone)]
@@ -73,7 +68,8 @@ impl Hosts {
         own.is_some_and(|host| self.is_host(host))
     }
 
-    fn check(&self, target: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+    /// Passes if a request is meant for this server, and comes from no page elsewhere.
+    pub(super) fn check(&self, target: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
         let refused = |code, detail: &str| Err(Problem::new(StatusCode::FORBIDDEN, code, detail));
         let single = [header::HOST, header::ORIGIN, header::AUTHORIZATION, header::CONTENT_TYPE];
         if single.iter().any(|name| headers.get_all(name).iter().nth(1).is_some()) {
@@ -99,15 +95,6 @@ impl Hosts {
             ),
             _ => Ok(()),
         }
-    }
-}
-
-/// Refuses requests from elsewhere.
-impl<B> ValidateRequest<B> for Hosts {
-    type ResponseBody = Body;
-
-    fn validate(&mut self, request: &mut Request<B>) -> Result<(), Response> {
-        self.check(request.uri(), request.headers()).map_err(Problem::into_response)
     }
 }
 

@@ -1,15 +1,14 @@
 //! `X-Request-Id`: by what a request is found again in logs.
 
-use axum::http::{HeaderName, HeaderValue, Request};
+use axum::http::{HeaderName, HeaderValue};
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
 };
 use toolyard::event::Epoch;
-use tower_http::request_id::{MakeRequestId, RequestId};
 
 /// The header.
-pub(crate) const HEADER: HeaderName = HeaderName::from_static("x-request-id");
+pub(super) const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Numbers the requests of one life of the server that bring no id.
 #[derive(Debug, Clone)]
@@ -19,14 +18,13 @@ pub(crate) struct Number {
 }
 
 impl Number {
-    pub(crate) fn new(epoch: Epoch) -> Self {
+    pub(super) fn new(epoch: Epoch) -> Self {
         Self { epoch, last: Arc::default() }
     }
-}
 
-impl MakeRequestId for Number {
-    fn make_request_id<B>(&mut self, _: &Request<B>) -> Option<RequestId> {
+    /// The next id.
+    pub(super) fn next(&self) -> Option<HeaderValue> {
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
-        HeaderValue::from_str(&format!("{}.{number}", self.epoch)).ok().map(RequestId::new)
+        HeaderValue::try_from(format!("{}.{number}", self.epoch)).ok()
     }
 }

@@ -29,6 +29,26 @@ use utoipa::{IntoParams, ToSchema};
 /// How many turns a list has at most.
 const LIST_MAX: usize = 1000;
 
+/// All parameters of a request that starts a turn, or goes on with one.
+#[derive(Debug, Deserialize)]
+pub(super) struct Asked {
+    agent: Option<String>,
+    from: Option<String>,
+    after: Option<u64>,
+    cancel_on_disconnect: Option<bool>,
+    to: Option<String>,
+    partial: Option<bool>,
+    wait: Option<u32>,
+}
+
+impl Asked {
+    /// What they are about, one by one.
+    fn parts(self) -> (OfAgent, Start, As) {
+        let Self { agent, from, after, cancel_on_disconnect, to, partial, wait } = self;
+        (OfAgent { agent }, Start { from, after, cancel_on_disconnect }, As { to, partial, wait })
+    }
+}
+
 /// A turn to start.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 pub(super) struct Start {
@@ -71,11 +91,10 @@ pub(super) async fn start(
     State(app): State<App>,
     caller: Caller,
     PathOf(id): PathOf<String>,
-    QueryOf(of): QueryOf<OfAgent>,
-    QueryOf(start): QueryOf<Start>,
-    QueryOf(shown): QueryOf<As>,
+    QueryOf(asked): QueryOf<Asked>,
     request: Request,
 ) -> Result<Response, Problem> {
+    let (of, start, shown) = asked.parts();
     caller.needs(&[Scope::Call])?;
     app.starts()?;
     let served = app.own_session(&caller, &id)?;
@@ -234,10 +253,10 @@ pub(super) async fn resend(
     State(app): State<App>,
     caller: Caller,
     PathOf((id, number)): PathOf<(String, u64)>,
-    QueryOf(start): QueryOf<Start>,
-    QueryOf(shown): QueryOf<As>,
+    QueryOf(asked): QueryOf<Asked>,
     request: Request,
 ) -> Result<Response, Problem> {
+    let (_, start, shown) = asked.parts();
     caller.needs(&[Scope::Call])?;
     app.starts()?;
     let served = app.own_session(&caller, &id)?;

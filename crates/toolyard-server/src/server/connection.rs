@@ -1,16 +1,12 @@
 //! One connection, from its handshake to its end (HT-10).
 
-use crate::{http::Held, tls::Tls};
-use axum::{http::Request, response::Response};
-use hyper::{
-    body::Incoming,
-    server::conn::http1,
-    service::{Service as _, service_fn},
+use crate::{
+    http::{Entrance, Held},
+    tls::Tls,
 };
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    service::TowerToHyperService,
-};
+use axum::http::Request;
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use std::{convert::Infallible, time::Duration};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -32,23 +28,12 @@ const BUFFER_MAX: usize = 64 << 10;
 /// How long encryption may take to be agreed on.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What answers the requests of all connections.
-pub(super) trait Serves:
-    tower::Service<Request<Incoming>, Response = Response, Error = Infallible> + Clone + Send + 'static
-{
-}
-
-impl<S> Serves for S where
-    S: tower::Service<Request<Incoming>, Response = Response, Error = Infallible> + Clone + Send + 'static
-{
-}
-
 /// Serves a connection until its end, or until it makes room for another one.
 pub(super) async fn serve(
     stream: TcpStream,
     seat: Seat,
     tls: Option<Tls>,
-    service: TowerToHyperService<impl Serves<Future: Send>>,
+    entrance: Entrance,
     stop: CancellationToken,
     open: TaskTrackerToken,
 ) {
@@ -56,7 +41,7 @@ pub(super) async fn serve(
     tokio::select! {
         biased;
         () = seat.closed() => {}
-        () = encrypted(stream, &held, tls, service, stop) => {}
+        () = encrypted(stream, &held, tls, entrance, stop) => {}
     }
 }
 
@@ -65,18 +50,18 @@ async fn encrypted(
     stream: TcpStream,
     held: &Held,
     tls: Option<Tls>,
-    service: TowerToHyperService<impl Serves<Future: Send>>,
+    entrance: Entrance,
     stop: CancellationToken,
 ) {
     // Answers are short, and events are to arrive when they happen.
     let _ = stream.set_nodelay(true);
-    let Some(tls) = tls else { return answer(stream, held, service, stop).await };
+    let Some(tls) = tls else { return answer(stream, held, entrance, stop).await };
     let encrypted = tokio::select! {
         () = stop.cancelled() => return,
         encrypted = timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)) => encrypted,
     };
     match encrypted {
-        Ok(Ok(stream)) => answer(stream, held, service, stop).await,
+        Ok(Ok(stream)) => answer(stream, held, entrance, stop).await,
         Ok(Err(error)) => tracing::debug!(%error, "a connection was not encrypted"),
         Err(_) => tracing::debug!("a connection was not encrypted in time"),
     }
@@ -86,7 +71,7 @@ async fn encrypted(
 async fn answer(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     held: &Held,
-    service: TowerToHyperService<impl Serves<Future: Send>>,
+    entrance: Entrance,
     stop: CancellationToken,
 ) {
     let mut server = http1::Builder::new();
@@ -94,7 +79,8 @@ async fn answer(
     server.max_header_size(HEAD_MAX).max_buf_size(BUFFER_MAX);
     let seated = service_fn(|mut request: Request<Incoming>| {
         request.extensions_mut().insert(held.clone());
-        service.call(request)
+        let entrance = &entrance;
+        async move { Ok::<_, Infallible>(entrance.answer(request).await) }
     });
     let serving = server.serve_connection(TokioIo::new(stream), seated).with_upgrades();
     let mut serving = std::pin::pin!(serving);
