@@ -71,6 +71,8 @@ impl Message {
     pub(crate) fn of(format: Format, found: Found) -> Self {
         let mut message = Self::empty(format);
         found.texts.into_iter().for_each(|text| message.push_text(text));
+        message.calls.reserve_exact(found.drafts.len());
+        message.origins.reserve_exact(found.drafts.len());
         if found.drafts.iter().all(|draft| draft.own_id().is_some()) {
             // No id has to be found, so none is remembered.
             for draft in found.drafts {

@@ -12,6 +12,8 @@ pub(crate) struct Hosts(Arc<Names>);
 #[derive(Debug)]
 struct Names {
     port: u16,
+    /// How a client names it that was given its address.
+    own: String,
     /// Whether connections are encrypted, so that its own origin is.
     is_encrypted: bool,
     /// Whether only this machine reaches it, so that only its own names are right.
@@ -27,6 +29,7 @@ impl Hosts {
         let lower = |names: &[String]| names.iter().map(|name| name.to_ascii_lowercase()).collect();
         Self(Arc::new(Names {
             port: address.port(),
+            own: address.to_string(),
             is_encrypted,
             is_loopback: address.ip().is_loopback(),
             address,
@@ -37,6 +40,9 @@ impl Hosts {
 
     /// Whether a request to this host is meant for this server.
     fn is_host(&self, host: &str) -> bool {
+        if host == self.0.own {
+            return true; // as most do
+        }
         let host = host.to_ascii_lowercase();
         let Names { port, is_encrypted, address, hosts, .. } = &*self.0;
         if hosts.contains(&host) {

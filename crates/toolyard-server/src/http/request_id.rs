@@ -1,30 +1,39 @@
 //! `X-Request-Id`: by what a request is found again in logs.
 
 use axum::http::{HeaderName, HeaderValue};
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    fmt::Write as _,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 use toolyard::event::Epoch;
 
 /// The header.
 pub(super) const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
+/// How many digits a number has at most.
+const NUMBER_DIGITS_MAX: usize = 20;
+
 /// Numbers the requests of one life of the server that bring no id.
 #[derive(Debug, Clone)]
 pub(crate) struct Number {
-    epoch: Epoch,
+    prefix: Arc<str>,
     last: Arc<AtomicU64>,
 }
 
 impl Number {
     pub(super) fn new(epoch: Epoch) -> Self {
-        Self { epoch, last: Arc::default() }
+        Self { prefix: format!("{epoch}.").into(), last: Arc::default() }
     }
 
     /// The next id.
     pub(super) fn next(&self) -> Option<HeaderValue> {
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
-        HeaderValue::try_from(format!("{}.{number}", self.epoch)).ok()
+        let mut id = String::with_capacity(self.prefix.len() + NUMBER_DIGITS_MAX);
+        id.push_str(&self.prefix);
+        write!(id, "{number}").ok()?;
+        HeaderValue::try_from(id).ok()
     }
 }

@@ -15,16 +15,26 @@ use crate::{
     problem::Problem,
 };
 use axum::{
+    body::Body,
     extract::{Request, State},
     http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts},
-    response::{IntoResponse, Response},
+    response::Response,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tokio::time::timeout;
 use toolyard::Session;
-use toolyard_wire::{DecodeError, Dialect, Format, Message, NameMap, decode};
+use toolyard_wire::{DecodeError, Dialect, Format, Message, NameMap, NameRule, decode};
 use utoipa::{IntoParams, ToSchema};
+
+/// The type of a body that is a stream.
+const STREAM: &[u8] = b"text/event-stream";
+
+/// How many bytes an answer with one short result has, about.
+const BODY_BYTES: usize = 512;
+
+/// How many headers an answer has, about.
+const HEADERS: usize = 8;
 
 /// How many turns a list has at most.
 const LIST_MAX: usize = 1000;
@@ -135,12 +145,24 @@ fn answer(app: &App, served: &Served, turn: &ServedTurn, to: Option<Format>) -> 
     let shown = Shown::of(app, served, turn, to, false);
     let location = format!("/sessions/{}/turns/{}", served.id(), turn.number);
     let status = if shown.has_ended() { StatusCode::OK } else { StatusCode::ACCEPTED };
-    (status, [(header::LOCATION, location)], axum::Json(shown)).into_response()
+    let mut body = Vec::with_capacity(BODY_BYTES);
+    serde_json::to_writer(&mut body, &shown).expect("a turn can be written as JSON");
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    // With room for those that every answer has.
+    headers.reserve(HEADERS);
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Ok(location) = location.try_into() {
+        headers.insert(header::LOCATION, location);
+    }
+    response
 }
 
 fn is_stream(headers: &HeaderMap) -> bool {
     let given = headers.get(header::CONTENT_TYPE).and_then(|given| given.to_str().ok()).unwrap_or_default();
-    given.trim_start().to_ascii_lowercase().starts_with("text/event-stream")
+    let given = given.trim_start().as_bytes();
+    given.get(..STREAM.len()).is_some_and(|start| start.eq_ignore_ascii_case(STREAM))
 }
 
 /// Reads a response, with the tools' own names.
@@ -159,6 +181,9 @@ pub(crate) fn undecodable(error: &DecodeError) -> Problem {
 /// Gives calls the names that their tools have, where a format knows them by others.
 pub(crate) fn with_own_names(message: Message, agent: &Session) -> Message {
     let rule = Dialect::from(message.format()).name_rule();
+    if rule == NameRule::Any {
+        return message; // whatever tools there are
+    }
     let entries = agent.definitions();
     if entries.iter().all(|entry| rule.allows(entry.name())) {
         return message; // all are known by their own

@@ -5,7 +5,10 @@
 //!   anything else, and whatever is wrong ───────────────────────────► None: read by the neutral form's own reader
 //! ```
 
-use crate::draft::{Draft, arguments};
+use crate::{
+    draft::{Draft, arguments},
+    json::Fields,
+};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use std::fmt;
 
@@ -22,12 +25,12 @@ struct Plain(Draft);
 struct Object<T>(fn() -> T);
 
 /// What is read field by field.
-trait Fields: Sized {
+trait ByField: Sized {
     /// Takes the value of this field, which it has not taken before.
     fn take<'de, M: MapAccess<'de>>(&mut self, key: &str, map: &mut M) -> Result<(), M::Error>;
 }
 
-impl<'de, T: Fields> Visitor<'de> for Object<T> {
+impl<'de, T: ByField> Visitor<'de> for Object<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -48,7 +51,7 @@ impl<'de, T: Fields> Visitor<'de> for Object<T> {
 #[derive(Default)]
 struct OfBatch(Option<Vec<Plain>>);
 
-impl Fields for OfBatch {
+impl ByField for OfBatch {
     fn take<'de, M: MapAccess<'de>>(&mut self, key: &str, map: &mut M) -> Result<(), M::Error> {
         if key != "calls" || self.0.is_some() {
             return Err(unusual());
@@ -67,7 +70,7 @@ struct OfCall {
     idempotency_key: Option<String>,
 }
 
-impl Fields for OfCall {
+impl ByField for OfCall {
     fn take<'de, M: MapAccess<'de>>(&mut self, key: &str, map: &mut M) -> Result<(), M::Error> {
         let text = match key {
             "arguments" if self.arguments.is_none() => {
@@ -103,7 +106,10 @@ impl<'de> Deserialize<'de> for Plain {
             name: read.name.unwrap_or_default(),
             arguments: arguments(read.arguments),
             idempotency_key: read.idempotency_key,
-            ..Draft::default()
+            provider_id: None,
+            custom: false,
+            timeout: None,
+            passthrough: Fields::new(),
         }))
     }
 }
