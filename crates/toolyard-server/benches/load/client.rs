@@ -10,6 +10,13 @@ use tokio::{
 /// The body of a turn of one call.
 const TURN: &str = r#"{"calls":[{"call_id":"a","name":"nothing","arguments":null}]}"#;
 
+/// An answer, without what every server says of its own accord.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
+}
+
 /// A client with a session of its own.
 pub(crate) struct Client {
     wire: BufStream<TcpStream>,
@@ -29,25 +36,29 @@ impl Client {
         Ok(client)
     }
 
-    /// Makes a turn of one call, and returns the body of its answer.
-    pub(crate) async fn turn(&mut self) -> Result<String, Failed> {
+    /// Makes a turn of one call, and returns its answer.
+    pub(crate) async fn turn(&mut self) -> Result<Answer, Failed> {
         self.wire.write_all(self.turn.as_bytes()).await?;
         self.answer(200).await
     }
 
-    async fn answer(&mut self, wanted: u16) -> Result<String, Failed> {
+    async fn answer(&mut self, wanted: u16) -> Result<Answer, Failed> {
         self.wire.flush().await?;
-        let mut length = 0;
-        let status = head(&mut self.wire, |name, value| {
-            if name.eq_ignore_ascii_case("content-length") {
-                length = value.parse().unwrap_or(0);
-            }
+        let (mut length, mut headers) = (0, Vec::new());
+        let status = head(&mut self.wire, |name, value| match name {
+            "content-length" => length = value.parse().unwrap_or(0),
+            "date" => {} // every server says it itself
+            name => headers.push((name.to_owned(), value.to_owned())),
         })
         .await?;
         let mut body = vec![0; length];
         self.wire.read_exact(&mut body).await?;
         let body = String::from_utf8(body)?;
-        if status == wanted { Ok(body) } else { Err(format!("status {status}: {body}").into()) }
+        if status == wanted {
+            Ok(Answer { headers, body })
+        } else {
+            Err(format!("status {status}: {body}").into())
+        }
     }
 }
 

@@ -1,12 +1,19 @@
 //! This program again, as a server whose processor time and memory are its own.
 
-use crate::{linux::Failed, used::Used};
-use axum::{Router, body::Bytes, http::header, routing::post};
+use crate::{client::Answer, linux::Failed, used::Used};
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    http::{HeaderName, HeaderValue},
+    response::Response,
+    routing::post,
+};
 use std::{
     env,
     io::{BufRead as _, BufReader, Write as _},
     net::SocketAddr,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    sync::Arc,
 };
 use tokio::{net::TcpListener, runtime::Builder};
 use toolyard::{Engine, ToolContext, ToolSpec, tool_fn};
@@ -21,7 +28,7 @@ pub(crate) enum What {
     /// An engine with one tool.
     Toolyard,
     /// This answer to every turn.
-    Constant(String),
+    Constant(Answer),
 }
 
 impl What {
@@ -29,14 +36,23 @@ impl What {
     pub(crate) fn named(argument: &str) -> Option<Self> {
         match argument.strip_prefix("--serve=")? {
             "" => Some(Self::Toolyard),
-            answer => Some(Self::Constant(answer.to_owned())),
+            answer => {
+                let (headers, body) = answer.split_once("\n\n")?;
+                let headers = headers.lines().filter_map(|line| line.split_once(": "));
+                let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+                Some(Self::Constant(Answer { headers, body: body.to_owned() }))
+            }
         }
     }
 
     fn argument(&self) -> String {
         match self {
             Self::Toolyard => "--serve=".to_owned(),
-            Self::Constant(answer) => format!("--serve={answer}"),
+            Self::Constant(Answer { headers, body }) => {
+                let headers: Vec<_> =
+                    headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+                format!("--serve={}\n\n{body}", headers.join("\n"))
+            }
         }
     }
 }
@@ -92,10 +108,17 @@ pub(crate) fn serve(what: What) -> Result<(), Failed> {
             runtime.spawn(async move { server.serve(listener, Default::default()).await });
         }
         What::Constant(answer) => {
-            let answer = Bytes::from(answer);
+            let header = |(name, value): &(String, String)| Ok((name.parse()?, value.parse()?));
+            let headers: Result<Arc<[_]>, Failed> = answer.headers.iter().map(header).collect();
+            let (headers, answer): (Arc<[(HeaderName, HeaderValue)]>, _) =
+                (headers?, Bytes::from(answer.body));
             let turn = move |body: Bytes| async move {
                 drop(body);
-                ([(header::CONTENT_TYPE, "application/json")], answer)
+                let mut response = Response::new(Body::from(answer));
+                // One allocation for all of them, as ours has.
+                response.headers_mut().reserve(headers.len() + 1);
+                response.headers_mut().extend(headers.iter().cloned());
+                response
             };
             let opened = || async { axum::http::StatusCode::CREATED };
             let app =
