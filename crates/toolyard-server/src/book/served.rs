@@ -98,9 +98,11 @@ impl Served {
         &self.opened
     }
 
-    /// Notes that somebody does something in it.
-    pub(crate) fn touch(&self) {
-        *self.active.lock() = Active::now();
+    /// Notes that something happens in it, and returns when, in milliseconds since 1970.
+    pub(crate) fn touch(&self) -> u64 {
+        let now = Active::now();
+        *self.active.lock() = now;
+        now.wall_ms
     }
 
     pub(crate) fn active_ms(&self) -> u64 {

@@ -127,10 +127,10 @@ impl ServedTurn {
         may
     }
 
-    /// Its results are known.
-    pub(crate) fn end(&self, message: Message, outcomes: Vec<Outcome>) {
+    /// Its results are known, since then.
+    pub(crate) fn end(&self, message: Message, outcomes: Vec<Outcome>, ended_ms: u64) {
         let bytes = outcomes.iter().map(weight).sum();
-        let ended = Ended { message, outcomes, ended_ms: wall::now_ms(), bytes };
+        let ended = Ended { message, outcomes, ended_ms, bytes };
         let turn = {
             let mut state = self.state.lock();
             state.calls = ended.outcomes.len();

@@ -11,6 +11,7 @@
 
 use super::{
     Kept,
+    kept::weight,
     log::{Log, Lost},
     shelf::{Shelf, Slot},
 };
@@ -67,11 +68,10 @@ pub(crate) enum Source {
 impl History {
     /// Keeps an event.
     pub(crate) fn add(&self, event: &Event) {
-        let slot = Slot::new(event);
         let (of_session, has_more, forgotten) = {
             let mut state = self.state.lock();
             let of_session = state.add_to_session(event);
-            let has_more = state.add(slot);
+            let has_more = state.add(event);
             (of_session, has_more, state.forget_oldest())
         };
         drop(forgotten); // outside of the lock
@@ -137,18 +137,19 @@ impl State {
     }
 
     /// Returns whether readers of everything have more to read.
-    fn add(&mut self, event: Slot) -> bool {
-        self.bytes += event.weight();
-        let (before, position) = (self.complete_to, event.event().position);
+    fn add(&mut self, event: &Event) -> bool {
+        self.bytes += weight(event);
+        let (before, position) = (self.complete_to, event.position);
         if position == before + 1 {
             self.complete_to += 1;
-            self.all.push(event);
+            // Copied to where it stays: an event is large.
+            self.all.push_with(|| Slot::new(event));
         } else {
-            self.early.insert(position, event);
+            self.early.insert(position, Slot::new(event));
         }
         while let Some(next) = self.early.remove(&(self.complete_to + 1)) {
             self.complete_to += 1;
-            self.all.push(next);
+            self.all.push_with(|| next);
         }
         self.complete_to > before
     }

@@ -18,6 +18,7 @@ pub(crate) struct Kept {
 
 /// A copy, with a long text cut. The other texts of events are short: those of what a tool tells of its call are cut where
 /// they are made.
+#[inline]
 pub(super) fn copy(event: &Event) -> Event {
     let mut event = event.clone();
     match &mut event.kind {

@@ -29,6 +29,7 @@ pub(super) enum Slot {
 }
 
 impl Slot {
+    #[inline]
     pub(super) fn new(event: &Event) -> Self {
         Self::Unread(kept::copy(event))
     }
@@ -81,13 +82,14 @@ impl Shelf {
     }
 
     /// Adds the next event.
-    pub(super) fn push(&mut self, event: Slot) {
+    #[inline]
+    pub(super) fn push_with(&mut self, event: impl FnOnce() -> Slot) {
         let (_, place) = place(self.gone_to + self.len as u64 + 1);
         match self.blocks.back_mut().filter(|_| place > 0) {
-            Some(block) => block.push_back(event),
+            Some(block) => block.push_back(event()),
             None => {
                 let mut block = VecDeque::with_capacity(BLOCK as usize);
-                block.push_back(event);
+                block.push_back(event());
                 self.blocks.push_back(block);
             }
         }
@@ -150,7 +152,7 @@ mod tests {
     #[test]
     fn events_are_found_by_their_positions() {
         let mut shelf = Shelf::default();
-        (1..=1000).for_each(|position| shelf.push(slot(position)));
+        (1..=1000).for_each(|position| shelf.push_with(|| slot(position)));
         for gone in 0..=1000 {
             assert_eq!(shelf.len(), 1000 - gone as usize);
             for position in [gone, gone + 1, gone + 127, gone + 128, gone + 129, 1000, 1001] {
@@ -159,7 +161,7 @@ mod tests {
             }
             assert_eq!(shelf.pop().map(|slot| slot.event().position), (gone < 1000).then_some(gone + 1));
         }
-        (1001..=1300).for_each(|position| shelf.push(slot(position)));
+        (1001..=1300).for_each(|position| shelf.push_with(|| slot(position)));
         assert_eq!(shelf.after(999, 1).unwrap_err(), Lost(1000));
         let read = shelf.after(1100, 256).unwrap();
         assert_eq!((read[0].position(), read.len()), (1101, 200));

@@ -6,7 +6,7 @@ use axum::{
     http::StatusCode,
 };
 use futures::StreamExt as _;
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, task::Poll, time::Duration};
 use tokio::{
     sync::{Semaphore, SemaphorePermit},
     time::timeout,
@@ -37,11 +37,16 @@ impl Bodies {
     pub(crate) async fn read(&self, body: Body) -> Result<Bytes, Problem> {
         let too_late =
             |_| Problem::new(StatusCode::REQUEST_TIMEOUT, "body_timeout", "the body took too long to arrive");
-        timeout(BODY_TIMEOUT, self.arriving(body)).await.map_err(too_late)?
+        let mut arriving = pin!(self.arriving(body));
+        // Most have arrived with their heads, and need no timer.
+        match futures::poll!(&mut arriving) {
+            Poll::Ready(read) => read,
+            Poll::Pending => timeout(BODY_TIMEOUT, arriving).await.map_err(too_late)?,
+        }
     }
 
     async fn arriving(&self, body: Body) -> Result<Bytes, Problem> {
-        let (mut chunks, mut read) = (body.into_data_stream(), Vec::new());
+        let (mut chunks, mut read) = (body.into_data_stream(), Read::Nothing);
         let mut room: Option<SemaphorePermit<'_>> = None;
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk.map_err(|_| Problem::malformed("the body broke off"))?;
@@ -53,9 +58,9 @@ impl Bodies {
                 Some(room) => room.merge(taken),
                 None => room = Some(taken),
             }
-            read.extend_from_slice(&chunk);
+            read = read.and(chunk);
         }
-        Ok(read.into())
+        Ok(read.whole())
     }
 
     fn take(&self, bytes: usize) -> Result<SemaphorePermit<'_>, Problem> {
@@ -66,6 +71,43 @@ impl Bodies {
     fn too_large(&self) -> Problem {
         let detail = format!("a body has at most {} bytes", self.most);
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
+    }
+}
+
+/// What has arrived of a body.
+enum Read {
+    Nothing,
+    /// One piece, as most bodies are: it is not copied.
+    Piece(Bytes),
+    Pieces(Vec<u8>),
+}
+
+impl Read {
+    fn len(&self) -> usize {
+        match self {
+            Self::Nothing => 0,
+            Self::Piece(piece) => piece.len(),
+            Self::Pieces(all) => all.len(),
+        }
+    }
+
+    /// With the next piece.
+    fn and(self, next: Bytes) -> Self {
+        let mut all = match self {
+            Self::Nothing => return Self::Piece(next),
+            Self::Piece(first) => first.to_vec(),
+            Self::Pieces(all) => all,
+        };
+        all.extend_from_slice(&next);
+        Self::Pieces(all)
+    }
+
+    fn whole(self) -> Bytes {
+        match self {
+            Self::Nothing => Bytes::new(),
+            Self::Piece(piece) => piece,
+            Self::Pieces(all) => all.into(),
+        }
     }
 }
 

@@ -218,9 +218,8 @@ fn run(
 
 /// Notes the results of a turn.
 pub(crate) fn finish(served: &Served, turn: &ServedTurn, message: Message, outcomes: Vec<toolyard::Outcome>) {
-    turn.end(message, outcomes);
+    turn.end(message, outcomes, served.touch());
     served.turns.ended(turn);
-    served.touch();
 }
 
 /// Cancels a turn that nobody waits for any more.
