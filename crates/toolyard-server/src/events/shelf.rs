@@ -21,6 +21,10 @@ const BLOCK: u64 = 128;
 
 /// An event as it is kept.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all are of the large one, which is to have no memory of its own"
+)]
 pub(super) enum Slot {
     /// Nobody has read it.
     Unread(Event),
