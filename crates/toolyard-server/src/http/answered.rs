@@ -12,7 +12,7 @@ use axum::{
     Router,
     body::{Body, Bytes},
     extract::Request,
-    http::{HeaderMap, HeaderValue, Method, StatusCode, header, response},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, response},
     response::{IntoResponse, Response},
 };
 use parking_lot::Mutex;
@@ -33,7 +33,7 @@ const BYTES_MAX: usize = 64 << 20;
 /// The longest key, in characters.
 const KEY_CHARS_MAX: usize = 255;
 
-const HEADER: &str = "idempotency-key";
+const HEADER: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Whose request it is, at which path, under which key.
 type Place = [u8; 32];
@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn a_key_is_quoted_or_bare() {
         let read = |text: &str| {
-            let headers: HeaderMap = [(HEADER.parse().unwrap(), text.parse().unwrap())].into_iter().collect();
+            let headers: HeaderMap = [(HEADER, text.parse().unwrap())].into_iter().collect();
             key(&headers).map(str::to_owned).ok()
         };
         assert_eq!((read("\"a-1\""), read("a-1")), (Some("a-1".into()), Some("a-1".into())));

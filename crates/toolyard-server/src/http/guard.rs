@@ -2,7 +2,7 @@
 //! two programs could read differently.
 
 use crate::problem::Problem;
-use axum::http::{HeaderMap, StatusCode, Uri, header, uri::Authority};
+use axum::http::{HeaderMap, HeaderName, StatusCode, Uri, header, uri::Authority};
 use std::{net::SocketAddr, sync::Arc};
 
 /// The names under which a server is reached, and the origins of its pages.
@@ -77,14 +77,8 @@ impl Hosts {
     /// Passes if a request is meant for this server, and comes from no page elsewhere.
     pub(super) fn check(&self, target: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
         let refused = |code, detail: &str| Err(Problem::new(StatusCode::FORBIDDEN, code, detail));
-        let single = [header::HOST, header::ORIGIN, header::AUTHORIZATION, header::CONTENT_TYPE];
-        if single.iter().any(|name| headers.get_all(name).iter().nth(1).is_some()) {
-            return Err(Problem::malformed("a header that decides about the request is there twice"));
-        }
-        let text = |name| {
-            headers.get(name).map(|value: &axum::http::HeaderValue| value.to_str().unwrap_or_default())
-        };
-        let Some(host) = text(header::HOST) else {
+        let [host, origin, ..] = deciding(headers)?;
+        let Some(host) = host else {
             return Err(Problem::malformed("the request has no Host"));
         };
         let named = target.authority().map_or(host, |named| named.as_str());
@@ -94,7 +88,7 @@ impl Hosts {
         if !self.is_host(host) {
             return refused("host", "this Host is not the server's: name it in [server] hosts if it is");
         }
-        match text(header::ORIGIN) {
+        match origin {
             Some(origin) if !self.is_origin(origin) => refused(
                 "origin",
                 "pages of this Origin may not use the server: name it in [server] origins if they may",
@@ -102,6 +96,26 @@ impl Hosts {
             _ => Ok(()),
         }
     }
+}
+
+/// How many headers decide about a request.
+const DECIDING_COUNT: usize = 4;
+
+/// The headers that decide about a request.
+static DECIDING: [HeaderName; DECIDING_COUNT] =
+    [header::HOST, header::ORIGIN, header::AUTHORIZATION, header::CONTENT_TYPE];
+
+/// The texts of these, each of which may be there once.
+fn deciding(headers: &HeaderMap) -> Result<[Option<&str>; DECIDING_COUNT], Problem> {
+    let mut texts = [None; DECIDING_COUNT];
+    // In one pass: there are few headers, and finding one of them by its name takes longer.
+    for (name, value) in headers {
+        let Some(at) = DECIDING.iter().position(|deciding| deciding == name) else { continue };
+        if texts[at].replace(value.to_str().unwrap_or_default()).is_some() {
+            return Err(Problem::malformed("a header that decides about the request is there twice"));
+        }
+    }
+    Ok(texts)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::{
     book::{Ended, Phase, Served, ServedTurn},
     problem::Problem,
 };
+use axum::http::HeaderName;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
@@ -104,9 +105,11 @@ pub(super) async fn wait(turn: &ServedTurn, within: Duration) {
     let _ = timeout(within, turn.until_ended()).await;
 }
 
+const PREFER: HeaderName = HeaderName::from_static("prefer");
+
 /// How long a `Prefer: wait=…` waits (RFC 7240).
 pub(super) fn preferred(headers: &axum::http::HeaderMap) -> Option<Duration> {
-    let texts = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
+    let texts = headers.get_all(PREFER).iter().filter_map(|value| value.to_str().ok());
     let mut each =
         texts.flat_map(|text| text.split([',', ';'])).filter_map(|part| part.trim().strip_prefix("wait="));
     let seconds: u64 = each.next()?.trim().parse().ok()?;

@@ -85,6 +85,7 @@ async fn answer(
     let serving = server.serve_connection(TokioIo::new(stream), seated).with_upgrades();
     let mut serving = std::pin::pin!(serving);
     let served = tokio::select! {
+        biased;
         served = &mut serving => served,
         () = stop.cancelled() => {
             serving.as_mut().graceful_shutdown();
