@@ -1,0 +1,133 @@
+"""One invocation of a function: from its ``tool_invoke`` to the one line that answers it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from concurrent.futures import Future
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+from ..errors import CallError, Disconnected, ToolError
+from .content import fields_of
+from .context import Context
+from .loops import Loop
+from .shape import Misfit
+from .tool import Tool
+from .workers import Workers
+
+if TYPE_CHECKING:
+    from ..calls import BatchEntry
+    from ..outcome import Outcome
+    from .runner import Host
+
+_LOG = logging.getLogger("toolyard")
+
+
+class Invocation:
+    """Runs a function once. The first of its end and its ``tool_cancel`` decides; what comes later is ignored."""
+
+    def __init__(self, message: Mapping[str, Any], tool: Tool[Any], host: Host, ended: Callable[[str], None]) -> None:
+        self.id: str = message["call_id"]
+        self._args = message.get("args")
+        self._tool = tool
+        self._host = host
+        self._ended = ended
+        self._context = Context(message, self)
+        self._lock = threading.Lock()
+        self._over = False
+        self._task: Future[Any] | None = None
+        self._workers: Workers | None = None
+
+    def start(self, workers: Workers, loop: Loop) -> None:
+        """Runs it on a thread or on the loop; never waits."""
+        if self._tool.is_async:
+            self._task = loop.run(self._run_async())
+        else:
+            workers.submit(lambda: self._run(workers))
+
+    def cancel(self) -> None:
+        """It is to stop, and is not listened to any more."""
+        if not self._end():
+            return
+        self._context.cancelled.set()
+        if self._task is not None:
+            self._task.cancel()
+        if self._workers is not None:
+            self._workers.release()
+
+    def emit(self, text: str) -> None:
+        if not self._over:
+            self._send({"op": "tool_delta", "call_id": self.id, "text": text})
+
+    def dispatch(self, calls: Iterable[BatchEntry]) -> Future[list[Outcome]]:
+        return self._host.dispatch_within(self.id, calls)
+
+    def waiting(self) -> AbstractContextManager[None]:
+        if self._tool.is_async:
+            raise RuntimeError("this would stop the event loop; in a coroutine, await `adispatch` or `acall`")
+        return contextlib.nullcontext() if self._workers is None else self._workers.waiting()
+
+    def _run(self, workers: Workers) -> None:
+        with self._lock:
+            if self._over:
+                return
+            self._workers = workers
+        try:
+            answer = self._answer(fields_of(self._tool.bind(self._args, self._context)()))
+        except BaseException as error:
+            answer = self._failure(error)
+        if self._end():
+            self._send(answer)
+        else:
+            # The thread was given up when it was cancelled, and is counted again by who runs it.
+            workers.retake()
+
+    async def _run_async(self) -> None:
+        try:
+            coroutine: Coroutine[Any, Any, Any] = self._tool.bind(self._args, self._context)()
+            answer = self._answer(fields_of(await coroutine))
+        except (Exception, asyncio.CancelledError) as error:
+            if self._over:
+                raise
+            answer = self._failure(error)
+        if self._end():
+            self._send(answer)
+
+    def _end(self) -> bool:
+        """Whether this is its end, and not one that comes after it."""
+        with self._lock:
+            if self._over:
+                return False
+            self._over = True
+        self._ended(self.id)
+        return True
+
+    def _answer(self, fields: dict[str, Any]) -> dict[str, Any]:
+        return {"op": "tool_result", "call_id": self.id, **fields}
+
+    def _failure(self, error: BaseException) -> dict[str, Any]:
+        failed: dict[str, Any] = {"op": "tool_failed", "call_id": self.id, "message": str(error)}
+        if isinstance(error, ToolError):
+            wait = None if error.retry_after is None else round(error.retry_after * 1000)
+            return {**failed, "kind": error.kind, "retry_after_ms": wait, "outcome": error.outcome}
+        if isinstance(error, Misfit):
+            return {**failed, "kind": "invalid_input", "outcome": "failed"}
+        if isinstance(error, CallError):
+            return {**failed, "kind": "execution_error"}
+        if isinstance(error, asyncio.CancelledError):
+            return {**failed, "message": "the tool was cancelled", "kind": "cancelled"}
+        _LOG.error("the tool %s has failed", self._tool.name, exc_info=error)
+        return {**failed, "message": f"{type(error).__name__}: {error}", "kind": "internal"}
+
+    def _send(self, line: dict[str, Any]) -> None:
+        try:
+            try:
+                self._host.answer(line)
+            except ValueError as reason:
+                self._host.answer(self._failure(ToolError(f"the result cannot be sent: {reason}", kind="output_invalid")))
+        except Disconnected:
+            _LOG.debug("nobody is told what came of %s", self.id)

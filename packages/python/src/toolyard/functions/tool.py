@@ -1,0 +1,149 @@
+"""``@tool``: a function that a model may call."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, Literal, TypeVar, cast, overload
+
+from .context import Context
+from .signature import read_signature
+
+SideEffects = Literal["none", "read", "write", "execute", "network"]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Tool(Generic[F]):
+    """A function with what the engine has to know of it. It can still be called as the function that it is."""
+
+    name: str
+    is_async: bool
+    definition: dict[str, Any]
+    """What is registered, as in the line protocol."""
+
+    def __init__(
+        self, function: F, *, name: str | None, schema: Mapping[str, Any] | None, description: str | None, **options: Any
+    ) -> None:
+        self.function = function
+        functools.update_wrapper(cast(Any, self), function, updated=())
+        self._signature = read_signature(function, schema)
+        self.name = name or str(getattr(function, "__name__", type(function).__name__))
+        self.is_async = _is_async(function)
+        self.definition = {
+            "name": self.name,
+            "description": description if description is not None else self._signature.description,
+            "input_schema": self._signature.schema,
+            **{option: value for option, value in options.items() if value is not None},
+        }
+
+    @property
+    def __call__(self) -> F:
+        return self.function
+
+    def __repr__(self) -> str:
+        return f"<tool {self.name}>"
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        raise TypeError(f"{self.name} is a method: make a tool of a bound one, tool({self.name})(owner.{self.name})")
+
+    def bind(self, args: Any, context: Context) -> Callable[[], Any]:
+        """The invocation of the function with these arguments; raises ``Misfit`` if they are not what it takes."""
+        placed, named = self._signature.bind(args, context)
+        return functools.partial(self.function, *placed, **named)
+
+
+@overload
+def tool(function: F, /) -> Tool[F]: ...
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    schema: Mapping[str, Any] | None = None,
+    side_effects: SideEffects | None = None,
+    concurrency: Literal["read", "serial", "concurrent"] | None = None,
+    recursive: bool | None = None,
+    idempotent: bool | None = None,
+    timeout: float | None = None,
+    grace: float | None = None,
+    attempts: int | None = None,
+    max_concurrency: int | None = None,
+    cost: int | None = None,
+    version: str | None = None,
+) -> Callable[[F], Tool[F]]: ...
+def tool(
+    function: F | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    schema: Mapping[str, Any] | None = None,
+    side_effects: SideEffects | None = None,
+    concurrency: Literal["read", "serial", "concurrent"] | None = None,
+    recursive: bool | None = None,
+    idempotent: bool | None = None,
+    timeout: float | None = None,
+    grace: float | None = None,
+    attempts: int | None = None,
+    max_concurrency: int | None = None,
+    cost: int | None = None,
+    version: str | None = None,
+) -> Any:
+    """Makes a tool of a function or a coroutine function.
+
+    ::
+
+        @tool
+        def add(a: int, b: int = 0) -> int:
+            "Adds two numbers."
+            return a + b
+
+        @tool(side_effects="write", timeout=30)
+        async def charge(amount: Annotated[float, "in euros"], context: Context) -> Receipt:
+            return await bank.charge(amount, key=context.key)
+
+    The schema is made of the type hints, the description is the docstring; ``schema`` takes the place of both hints and
+    conversion. ``side_effects`` is the worst that the tool can do, and decides whether calls overlap and whether
+    somebody is asked. A tool that does not say is taken to read, and is never tried twice.
+
+    ``timeout`` and ``grace`` are in seconds: of each attempt, and how long it may go on after its timeout. The rest is
+    as in the line protocol, ``concurrency`` being its ``class``.
+    """
+    if side_effects is None:
+        side_effects, attempts = "read", attempts or 1
+    options = {
+        "side_effects": side_effects,
+        "class": concurrency,
+        "recursive": recursive,
+        "idempotent": idempotent,
+        "timeout_ms": _milliseconds(timeout),
+        "grace_ms": _milliseconds(grace),
+        "attempts": attempts,
+        "max_concurrency": max_concurrency,
+        "cost": cost,
+        "version": version,
+    }
+
+    def make(function: F) -> Tool[F]:
+        return Tool(function, name=name, schema=schema, description=description, **options)
+
+    return make if function is None else make(function)
+
+
+def as_tool(one: Any) -> Tool[Any]:
+    """A function as it is, or what ``@tool`` has made of it."""
+    if isinstance(one, Tool):
+        return one
+    if not callable(one):
+        raise TypeError(f"{one!r} is no function, and nothing that @tool has made")
+    return tool(one)
+
+
+def _milliseconds(seconds: float | None) -> int | None:
+    return None if seconds is None else max(1, round(seconds * 1000))
+
+
+def _is_async(function: Any) -> bool:
+    function = function.func if isinstance(function, functools.partial) else function
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))
