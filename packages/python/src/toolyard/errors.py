@@ -7,11 +7,9 @@
     ├── CallError            a call has failed
     │   ├── ToolNotFound  PermissionDenied  FsDenied  InvalidArgs  ToolFailed
     ├── Refused              the engine has refused a request that is no call
-    ├── ProtocolError        what came is none of the protocol
     ├── ProgramNotFound      there is no program `toolyard`
     └── Disconnected         nothing can be sent any more
-        ├── ProgramDied
-        └── Closed
+        ├── ProgramDied  ProtocolError  Closed
 """
 
 from __future__ import annotations
@@ -148,10 +146,6 @@ class Refused(ToolyardError):
         """Each field that is wrong: ``pointer`` and ``detail``."""
 
 
-class ProtocolError(ToolyardError):
-    """What came from the other side is none of the protocol."""
-
-
 class ProgramNotFound(ToolyardError):
     """There is no program ``toolyard`` to be started."""
 
@@ -168,6 +162,10 @@ class ProgramDied(Disconnected):
         self.returncode = returncode
         self.stderr = stderr
         """The last lines that it wrote to standard error."""
+
+
+class ProtocolError(Disconnected):
+    """What came from the other side is none of the protocol; nothing more of it is read."""
 
 
 class Closed(Disconnected):

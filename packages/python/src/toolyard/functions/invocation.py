@@ -28,7 +28,9 @@ _LOG = logging.getLogger("toolyard")
 
 
 class Invocation:
-    """Runs a function once. The first of its end and its ``tool_cancel`` decides; what comes later is ignored."""
+    """Runs a function once. It is answered when the function has ended, also after its ``tool_cancel``: what has to come
+    after it waits for that.
+    """
 
     def __init__(self, message: Mapping[str, Any], tool: Tool[Any], host: Host, ended: Callable[[str], None]) -> None:
         self.id: str = message["call_id"]
@@ -38,6 +40,7 @@ class Invocation:
         self._ended = ended
         self._context = Context(message, self)
         self._lock = threading.Lock()
+        self._cut = False
         self._over = False
         self._task: Future[Any] | None = None
         self._workers: Workers | None = None
@@ -46,21 +49,26 @@ class Invocation:
         """Runs it on a thread or on the loop; never waits."""
         if self._tool.is_async:
             self._task = loop.run(self._run_async())
+            self._task.add_done_callback(lambda _: self._end_unstarted())
         else:
             workers.submit(lambda: self._run(workers))
 
     def cancel(self) -> None:
-        """It is to stop, and is not listened to any more."""
-        if not self._end():
-            return
+        """It is to stop. Its thread is not counted any more, since it may never do so."""
+        with self._lock:
+            if self._cut or self._over:
+                return
+            self._cut = True
         self._context.cancelled.set()
         if self._task is not None:
             self._task.cancel()
-        if self._workers is not None:
+        elif self._workers is not None:
             self._workers.release()
+        else:
+            self._end_unstarted()
 
     def emit(self, text: str) -> None:
-        if not self._over:
+        if not self._cut:
             self._send({"op": "tool_delta", "call_id": self.id, "text": text})
 
     def dispatch(self, calls: Iterable[BatchEntry]) -> Future[list[Outcome]]:
@@ -73,17 +81,15 @@ class Invocation:
 
     def _run(self, workers: Workers) -> None:
         with self._lock:
-            if self._over:
+            if self._cut:
                 return
             self._workers = workers
         try:
             answer = self._answer(fields_of(self._tool.bind(self._args, self._context)()))
         except BaseException as error:
             answer = self._failure(error)
-        if self._end():
-            self._send(answer)
-        else:
-            # The thread was given up when it was cancelled, and is counted again by who runs it.
+        self._end(answer)
+        if self._cut:
             workers.retake()
 
     async def _run_async(self) -> None:
@@ -91,20 +97,19 @@ class Invocation:
             coroutine: Coroutine[Any, Any, Any] = self._tool.bind(self._args, self._context)()
             answer = self._answer(fields_of(await coroutine))
         except (Exception, asyncio.CancelledError) as error:
-            if self._over:
-                raise
             answer = self._failure(error)
-        if self._end():
-            self._send(answer)
+        self._end(answer)
 
-    def _end(self) -> bool:
-        """Whether this is its end, and not one that comes after it."""
+    def _end_unstarted(self) -> None:
+        """It was cancelled before it has begun."""
+        if not self._over:
+            self._end({**self._failure(asyncio.CancelledError()), "outcome": "failed"})
+
+    def _end(self, answer: dict[str, Any]) -> None:
         with self._lock:
-            if self._over:
-                return False
             self._over = True
         self._ended(self.id)
-        return True
+        self._send(answer)
 
     def _answer(self, fields: dict[str, Any]) -> dict[str, Any]:
         return {"op": "tool_result", "call_id": self.id, **fields}

@@ -62,12 +62,13 @@ class Client:
         request = Request(url, data, {**self._headers, **content, **(headers or {})}, method=method)
         try:
             with self._opener.open(request, timeout=TIMEOUT_S) as answer:
-                return _read(answer.read())
+                received = answer.read()
         except HTTPError as error:
             with error:
                 raise _problem(error.code, error.read()) from None
         except (URLError, HTTPException, OSError) as error:
             raise Disconnected(f"{self._url} does not answer: {getattr(error, 'reason', error)}") from error
+        return _read(received)
 
 
 def _read(data: bytes) -> Any:

@@ -65,8 +65,14 @@ class RemoteTurn(RunningTurn):
         entries = (neutral or {}).get("results", [])
         ids = self._ids or [entry["call_id"] for entry in entries]
         outcomes = [_outcome(entry, call_id) for entry, call_id in zip(entries, ids)]
-        messages = results if isinstance(results, list) else []
-        return Turn(messages, outcomes, self._state["turn"])
+        return Turn(_messages(results), outcomes, self._state["turn"])
+
+
+def _messages(results: Any) -> list[Any]:
+    """Some formats have one message, and the neutral one an object around its list."""
+    if isinstance(results, dict):
+        return list(results["results"]) if "results" in results else [results]
+    return list(results or [])
 
 
 def _outcome(entry: Mapping[str, Any], call_id: str) -> Outcome:

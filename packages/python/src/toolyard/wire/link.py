@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import logging
-import os
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -97,7 +97,7 @@ class Link:
     def _read(self) -> None:
         reason: str | None = None
         try:
-            with os.fdopen(os.dup(self._process.reads.fileno()), "rb", 1024 * 1024) as lines:
+            with io.BufferedReader(self._process.reads, 1024 * 1024) as lines:
                 for line in lines:
                     message = decode(line)
                     if message is not None:
@@ -131,18 +131,18 @@ class Link:
     def _end(self, reason: str | None) -> None:
         """Nothing comes any more: finds out why, and tells everybody."""
         self._outbox.close()
-        code = self._process.wait(EXIT_S)
-        tail = "" if self._closing else self._process.tail()
-        self._gone = _gone(self._closing, reason, code, tail)
+        if self._closing:
+            self._gone = lambda: Closed("the engine was closed")
+        elif reason is not None:
+            self._gone = lambda: ProtocolError(reason)
+        else:
+            code = self._process.wait(EXIT_S)
+            self._gone = _died(code, self._process.tail())
         self._requests.end(self._gone)
         self._told_end(self._gone)
 
 
-def _gone(closing: bool, reason: str | None, code: int | None, tail: str) -> Callable[[], Disconnected]:
-    if closing:
-        return lambda: Closed("the engine was closed")
-    about = reason or (
-        "the program has closed its output" if code is None else f"the program has ended with the exit code {code}"
-    )
-    text = f"{about}\n{tail}".rstrip()
+def _died(code: int | None, tail: str) -> Callable[[], Disconnected]:
+    about = "has closed its output" if code is None else f"has ended with the exit code {code}"
+    text = f"the program {about}\n{tail}".rstrip()
     return lambda: ProgramDied(text, returncode=code, stderr=tail)

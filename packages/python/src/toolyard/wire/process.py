@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import subprocess
@@ -9,7 +10,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import IO
+from typing import IO, cast
 
 from ..errors import ProgramNotFound
 
@@ -48,9 +49,9 @@ class Process:
         return self._popen.stdin
 
     @property
-    def reads(self) -> IO[bytes]:
-        assert self._popen.stdout is not None
-        return self._popen.stdout
+    def reads(self) -> io.RawIOBase:
+        """Closed by whoever reads it to its end."""
+        return cast(io.RawIOBase, self._popen.stdout)
 
     @property
     def is_ours(self) -> bool:
@@ -76,13 +77,9 @@ class Process:
         if self.wait(patience) is None:
             self._popen.kill()
             self._popen.wait()
-        for pipe in (self._popen.stdout, self._popen.stderr):
-            if pipe is not None and not self._logger.is_alive():
-                pipe.close()
 
     def _read_log(self) -> None:
-        assert self._popen.stderr is not None
-        with os.fdopen(os.dup(self._popen.stderr.fileno()), "rb") as pipe:
+        with io.BufferedReader(cast(io.RawIOBase, self._popen.stderr)) as pipe:
             # Bounded, so that what is no line does not fill the memory.
             for line in iter(lambda: pipe.readline(LOG_LINE_MAX), b""):
                 text = line.decode("utf-8", "replace").rstrip("\r\n")
