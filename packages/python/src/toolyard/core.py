@@ -19,6 +19,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any
 
 from .calls import BatchEntry, Call, as_calls, as_message
@@ -86,10 +87,18 @@ class Core:
         return turn
 
     def begin(
-        self, place: Place, calls: Iterable[BatchEntry], *, more: bool, deltas: bool
+        self,
+        place: Place,
+        calls: Iterable[BatchEntry],
+        *,
+        more: bool,
+        deltas: bool,
+        named: Callable[[str], None] | None = None,
     ) -> tuple[TurnState, list[Sent]]:
-        """Sends calls as a turn, to which more may be added."""
+        """Sends calls as a turn, to which more may be added; ``named`` is told its name before anything runs."""
         turn = self._open(deltas)
+        if named is not None:
+            named(turn.name)
         return turn, self._send_calls(turn, as_calls(calls), {**place.fields(), "more": more or None})
 
     def add(self, turn: TurnState, calls: Iterable[BatchEntry]) -> list[Sent]:
@@ -115,7 +124,9 @@ class Core:
 
     def dispatch_within(self, call_id: str, calls: Iterable[BatchEntry]) -> Future[list[Outcome]]:
         turn = self._open(False)
-        self._send_calls(turn, as_calls(calls), {"within": call_id})
+        # Elsewhere they belong to the turn of the function's own call, whose ids are not to be theirs.
+        made = [replace(call, id=call.id or f"{turn.name}.{number}") for number, call in enumerate(as_calls(calls), 1)]
+        self._send_calls(turn, made, {"within": call_id})
         outcomes: Future[list[Outcome]] = Future()
         outcomes.set_running_or_notify_cancel()
 
