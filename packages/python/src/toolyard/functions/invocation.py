@@ -126,7 +126,9 @@ class Invocation:
         if isinstance(error, asyncio.CancelledError):
             return {**failed, "message": "the tool was cancelled", "kind": "cancelled"}
         _LOG.error("the tool %s has failed", self._tool.name, exc_info=error)
-        return {**failed, "message": f"{type(error).__name__}: {error}", "kind": "internal"}
+        # Nobody has said that nothing was changed before it failed.
+        text = f"{type(error).__name__}: {error}"
+        return {**failed, "message": text, "kind": "internal", "outcome": "unknown"}
 
     def _send(self, line: dict[str, Any]) -> None:
         try:
