@@ -85,6 +85,9 @@ export class Runner {
 
   cancel(id) {
     this.#running.get(id)?._cancel();
+    // It may never end, and this program need not stay alive for it.
+    this.#running.delete(id);
+    this.#host.held();
   }
 
   /** Nobody waits for any of them. */
