@@ -125,10 +125,10 @@ export class Core {
     return this.request("bye");
   }
 
-  async end() {
+  async end(patienceMs = PATIENCE_MS) {
     this.#process.hold(true);
     this.#link.endInput();
-    await this.#process.end(PATIENCE_MS);
+    await this.#process.end(patienceMs);
   }
 
   /** This program stays alive while something of it waits. */

@@ -38,15 +38,18 @@ export class Engine {
     return this.#running().events(kinds);
   }
 
-  /** Ends the program: waits so long for turns that are open, then cancels them. Does nothing a second time. */
-  close({ timeoutMs = 30_000 } = {}) {
-    this.#closing ??= this.#close(timeoutMs);
+  /**
+   * Ends the program: waits so long for turns that are open, then cancels them, for which it has `graceMs` before it is
+   * made to end. Does nothing a second time.
+   */
+  close({ timeoutMs = 30_000, graceMs } = {}) {
+    this.#closing ??= this.#close(timeoutMs, graceMs);
     return this.#closing;
   }
 
-  async #close(timeoutMs) {
+  async #close(timeoutMs, graceMs) {
     if (timeoutMs > 0) await within(this.#core.bye(), timeoutMs);
-    await this.#core.end();
+    await this.#core.end(graceMs);
   }
 
   #running() {

@@ -296,8 +296,8 @@ export class Engine {
   unregister(name: string): Promise<void>;
   /** Events of the engine from now on, of these kinds or of all. */
   events(kinds?: Iterable<string>): AsyncIterableIterator<EngineEvent>;
-  /** Ends the program: waits so long (30 s) for turns that are open, then cancels them. */
-  close(options?: { timeoutMs?: number }): Promise<void>;
+  /** Ends the program: waits so long (30 s) for turns that are open, then cancels them, and makes it end if it does not. */
+  close(options?: { timeoutMs?: number; graceMs?: number }): Promise<void>;
 }
 
 /** Starts the program, and resolves when it has taken the tools. */
@@ -331,7 +331,7 @@ export class ToolError extends ToolyardError {
 
 /** A call has failed. Its message is written for a model to read. */
 export class CallError extends ToolyardError {
-  private constructor();
+  protected constructor();
   /** One of five words; each has a subclass. */
   readonly slug: string;
   readonly tool: string;

@@ -185,7 +185,7 @@ test("the end waits for turns but not for ever", { skip: process.platform === "w
   await scripted("Deaf", { tools: [hang] }, async (engine, session) => {
     const turn = session.start(answer(["t1", "hang", {}]));
     await begun;
-    await engine.close({ timeoutMs: 1 });
+    await engine.close({ timeoutMs: 1, graceMs: 100 });
     await assert.rejects(turn.then(), Closed);
   });
 });
