@@ -15,8 +15,10 @@ use std::{
 
 /// Commands that are not run here, by page and block: those that install or name what is not there, and those that start a
 /// server, which `program/serve.rs` does.
-const NOT_RUN: [(&str, &str); 4] = [
+const NOT_RUN: [(&str, &str); 6] = [
     ("docs/guide/agents.md", "toolyard supervise "),
+    ("docs/guide/packages.md", "npm install "),
+    ("docs/guide/packages.md", "pip install "),
     ("docs/guide/program.md", "cargo install "),
     ("docs/guide/server.md", "toolyard serve"),
     ("docs/guide/server.md", "toolyard serve "),
@@ -27,6 +29,9 @@ const AGENT: &str = "\"\"\"Sends a model's response to `toolyard serve`";
 
 /// How the agent in Python begins that the page about agents runs from its file.
 const SUPERVISED: &str = "\"\"\"An agent in twenty lines";
+
+/// The page about the packages, whose examples their own tests run (`.ci/packages`).
+const PACKAGES: &str = "docs/guide/packages.md";
 
 fn supervised() -> String {
     fs::read_to_string(root().join("examples/agents/notes.py")).unwrap()
@@ -47,7 +52,7 @@ fn run(path: &str) {
             "text" => assert_said(&said, &code),
             "toml" => configuration(&checkout, &code),
             "json" => client(&checkout, &code),
-            "python" if code.starts_with(AGENT) => {}
+            "python" if path == PACKAGES || code.starts_with(AGENT) => {}
             "python" if code.starts_with(SUPERVISED) => assert_eq!(code, supervised()),
             "python" => receiver(&code),
             // `served` runs those of a server.
@@ -184,6 +189,21 @@ fn the_page_about_resilience_does_what_it_shows() {
 }
 
 #[test]
+fn the_page_about_packages_shows_their_examples() {
+    run("docs/guide/packages.md");
+    let page = Page::open(PACKAGES);
+    let shown: Vec<String> = page.blocks().iter().map(|block| block.code.clone()).collect();
+    for example in [
+        "python/examples/twenty_lines.py",
+        "python/examples/langgraph_agent.py",
+        "node/examples/twenty-lines.mjs",
+    ] {
+        let text = fs::read_to_string(root().join("packages").join(example)).unwrap();
+        assert!(shown.contains(&text), "{example} is not shown");
+    }
+}
+
+#[test]
 fn the_page_about_testing_does_what_it_shows() {
     run("docs/guide/testing.md");
 }
@@ -203,6 +223,7 @@ fn every_block_is_run_or_says_that_it_is_not() {
             match tag.as_str() {
                 "sh" | "toml" | "json" | "python" => {}
                 "sh served" => assert_eq!(page.path, served::PAGE, "{code}"),
+                "js" => assert_eq!(page.path, PACKAGES, "{code}"),
                 "rust" => assert!(included, "{}: no doc test", page.path),
                 "text" => assert!(at > 0 && !code.contains("toolyard "), "{}: output\n{code}", page.path),
                 "sh install" => {
