@@ -174,6 +174,12 @@ class Calls(unittest.IsolatedAsyncioTestCase):
 
 
 class Ends(unittest.IsolatedAsyncioTestCase):
+    async def test_who_sends_waits_while_too_much_has_not_been_written(self) -> None:
+        with mock.patch("toolyard.wire.outbox.ROOM", 1):
+            async with ascripted("Slow", aadd) as engine, engine.session() as session:
+                sums = await asyncio.gather(*(session.call("aadd", a=n) for n in range(200)))
+        self.assertEqual(sums, [n + 2 for n in range(200)])
+
     async def test_a_program_that_dies_says_why(self) -> None:
         with self.assertRaisesRegex(ProgramDied, "there is no such key"):
             await ascripted("DiesAtOnce", add).start()

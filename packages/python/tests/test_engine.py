@@ -254,6 +254,16 @@ class Calls(unittest.TestCase):
                 session.call("echo", text="\ud800")
             self.assertEqual(session.call("echo", text="still there"), "still there")
 
+    def test_who_sends_waits_while_too_much_has_not_been_written(self) -> None:
+        with mock.patch("toolyard.wire.outbox.ROOM", 1), scripted("Slow", add) as engine, engine.session() as session:
+            turns = [session.start(answer(("t1", "add", {"a": n, "b": 10**9}))) for n in range(200)]
+            self.assertEqual([turn.result().outcomes[0].value for turn in turns], [n + 10**9 for n in range(200)])
+
+    def test_a_program_that_dies_in_the_block_of_a_turn(self) -> None:
+        with self.assertRaises(ProgramDied), scripted("DiesInTheMiddle", add) as engine:
+            with engine.session() as session, session.turn() as turn:
+                turn.call("add", a=1).result()
+
     def test_definitions_forks_and_bounds(self) -> None:
         with scripted("Plain") as engine:
             session = engine.session("s", capabilities={"tools": ["Read"]}, limits={"session_calls": 1})

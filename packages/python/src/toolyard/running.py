@@ -5,11 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
 from .calls import BatchEntry, Call, make_call
 from .core import Core
+from .errors import Disconnected
 from .outcome import Delta, Outcome, Turn
 from .wire.turn import TurnState
 
@@ -127,7 +129,8 @@ class GrowingTurn(LocalTurn):
         """Nothing more is added."""
         if not self._ended:
             self._ended = True
-            self._core.end_turn(self._state)
+            if not self.done():
+                self._core.end_turn(self._state)
 
     def __enter__(self) -> GrowingTurn:
         return self
@@ -135,12 +138,13 @@ class GrowingTurn(LocalTurn):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None:
-            self.cancel()
-        if not self.done():
-            self.end()
         if error is None:
+            self.end()
             self.result()
+        elif not self.done():
+            self.cancel()
+            with suppress(Disconnected):
+                self.end()
 
 
 def _wait(future: Future[Any], timeout: float | None) -> Any:

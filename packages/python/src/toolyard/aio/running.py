@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Generator, Iterable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
 from ..calls import BatchEntry, Call, make_call
 from ..core import Core
+from ..errors import Disconnected
 from ..outcome import Delta, Outcome, Turn
 from ..wire.turn import TurnState
 from .waiting import each, result_of, room
@@ -104,7 +106,8 @@ class AsyncGrowingTurn(AsyncRunningTurn):
         """Nothing more is added."""
         if not self._ended:
             self._ended = True
-            self._core.end_turn(self._state)
+            if not self.done():
+                self._core.end_turn(self._state)
 
     async def __aenter__(self) -> AsyncGrowingTurn:
         return self
@@ -112,9 +115,10 @@ class AsyncGrowingTurn(AsyncRunningTurn):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None:
-            self.cancel()
-        if not self.done():
-            self.end()
         if error is None:
+            self.end()
             await result_of(self._state.ended, self.cancel)
+        elif not self.done():
+            self.cancel()
+            with suppress(Disconnected):
+                self.end()
