@@ -20,13 +20,13 @@ from typing import Any
 # Else this file would be taken for the framework.
 sys.path.pop(0)
 
-from langchain_core.messages import AIMessage  # noqa: E402
-from langchain_core.tools import tool  # noqa: E402
-from langgraph.graph import START, MessagesState, StateGraph  # noqa: E402
-from langgraph.prebuilt import ToolNode as OwnToolNode  # noqa: E402
+from langchain_core.messages import AIMessage
+from langchain_core.tools import tool
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode as OwnToolNode
 
-from toolyard import Engine  # noqa: E402
-from toolyard.langgraph import ToolNode  # noqa: E402
+from toolyard import Engine
+from toolyard.langgraph import ToolNode
 
 SIZES = (1, 10, 100)
 RELEASE = threading.Event()
@@ -138,7 +138,7 @@ def main() -> None:
     options = {"hang": {"timeout": 0.2}, "charge": {"side_effects": "write"}}
     with tempfile.TemporaryDirectory() as workspace:
         with Engine(workspace=workspace, approve=lambda question: True) as engine:
-            key = lambda call: "order-17" if call["name"] == "charge" else None  # noqa: E731
+            key = lambda call: "order-17" if call["name"] == "charge" else None
             ours = graph_of(ToolNode(tools, engine=engine, options=options, key=key))
             own, handled = (graph_of(OwnToolNode(tools, **more)) for more in ({}, {"handle_tool_errors": True}))
             costs(own, ours, rounds)

@@ -54,7 +54,10 @@ def scripted(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         print("the model reads:", part.content)
     if returned:
         return ModelResponse([TextPart("It is 3, and saved.")])
-    calls = [ToolCallPart("add", {"a": 1, "b": 2}, tool_call_id="1"), ToolCallPart("save", {"text": "3"}, tool_call_id="2")]
+    calls = [
+        ToolCallPart("add", {"a": 1, "b": 2}, tool_call_id="1"),
+        ToolCallPart("save", {"text": "3"}, tool_call_id="2"),
+    ]
     return ModelResponse(calls)
 
 

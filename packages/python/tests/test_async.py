@@ -8,7 +8,7 @@ import unittest
 from typing import Any
 from unittest import mock
 
-from support import WAIT_MAX_S, answer, ascripted, scripted, setUpModule, tearDownModule  # noqa: F401
+from support import WAIT_MAX_S, answer, ascripted, scripted, setUpModule, tearDownModule
 
 from toolyard import AsyncEngine, Call, CallError, Closed, Context, Deny, ProgramDied, Question, Refused, tool
 

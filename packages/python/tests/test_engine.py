@@ -9,7 +9,7 @@ import unittest
 from typing import Any
 from unittest import mock
 
-from support import WAIT_MAX_S, answer, scripted, setUpModule, tearDownModule  # noqa: F401
+from support import WAIT_MAX_S, answer, scripted, setUpModule, tearDownModule
 
 import toolyard
 from toolyard import (
@@ -29,7 +29,6 @@ from toolyard import (
     ToolError,
     tool,
 )
-
 
 KEPT = {"toolyard-tool", "toolyard-approve"}
 """Threads that wait a while for the next function, and end then."""

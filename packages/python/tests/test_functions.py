@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, NewType, Optional, TypedDict, Union
 
-from support import setUpModule, tearDownModule  # noqa: F401
+from support import setUpModule, tearDownModule
 
 from toolyard import Context, Image, ToolError, tool
 from toolyard.functions.content import fields_of, value_of
@@ -266,7 +266,9 @@ class Results(unittest.TestCase):
         self.assertEqual(fields_of(3), three)
         image = {"type": "image", "media_type": "image/png", "data": "AAE="}
         self.assertEqual(fields_of(Image(b"\0\1", "image/png")), {"content": [image]})
-        self.assertEqual(fields_of(["a", Image(b"\0\1", "image/png")]), {"content": [{"type": "text", "text": "a"}, image]})
+        self.assertEqual(
+            fields_of(["a", Image(b"\0\1", "image/png")]), {"content": [{"type": "text", "text": "a"}, image]}
+        )
 
     def test_types_with_a_form_in_json(self) -> None:
         self.assertEqual(self.there_and_back(Point(1)), {"x": 1, "y": 0.0, "tags": []})

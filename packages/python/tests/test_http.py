@@ -10,7 +10,7 @@ import unittest
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
-from support import RealProgram, setUpModule, tearDownModule  # noqa: F401
+from support import RealProgram, setUpModule, tearDownModule
 
 import toolyard
 from toolyard import Call, CallError, Deny, Disconnected, ProtocolError, Refused
@@ -84,7 +84,9 @@ class Served(RealProgram):
         ada = toolyard.connect(self.url, self.tokens["ada"])
         with caller.session() as session:
             for answer, kind in ((Deny("not on a Friday"), toolyard.PermissionDenied), (True, None)):
-                turn = session._backend.run(session._place, [("write_file", {"path": "b", "content": "x"})], deltas=False)
+                turn = session._backend.run(
+                    session._place, [("write_file", {"path": "b", "content": "x"})], deltas=False
+                )
                 with self.assertRaises(TimeoutError):
                     turn.result(1)
                 self.assertFalse(turn.done())
@@ -155,7 +157,9 @@ class Scripted(unittest.TestCase):
 
     def test_a_lost_answer_is_asked_for_again_under_its_key(self) -> None:
         opened = (201, {}, b'{"id": "s"}')
-        results = {"results": [{"call_id": "c", "name": "echo", "status": "ok", "content": [{"type": "text", "text": "a"}]}]}
+        results = {
+            "results": [{"call_id": "c", "name": "echo", "status": "ok", "content": [{"type": "text", "text": "a"}]}]
+        }
         ended = {"turn": 1, "state": "ended", "format": "neutral", "results": results}
         engine, seen = self.serve(opened, None, (200, {}, json.dumps(ended).encode()))
         self.assertEqual(engine.session().call("echo", text="a"), "a")
@@ -164,7 +168,9 @@ class Scripted(unittest.TestCase):
         self.assertTrue(first[2])
 
     def test_answers_that_are_none(self) -> None:
-        engine, _ = self.serve((200, {}, b"<html>"), (502, {}, b"<html>"), (307, {"Location": "http://127.0.0.1:1/"}, b""), None)
+        engine, _ = self.serve(
+            (200, {}, b"<html>"), (502, {}, b"<html>"), (307, {"Location": "http://127.0.0.1:1/"}, b""), None
+        )
         with self.assertRaisesRegex(ProtocolError, "no JSON"):
             engine.session()
         for status in (502, 307):

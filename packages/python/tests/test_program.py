@@ -11,7 +11,7 @@ import unittest
 from dataclasses import dataclass
 from typing import Any, Optional, Union
 
-from support import WAIT_MAX_S, RealProgram, answer, setUpModule, tearDownModule  # noqa: F401
+from support import WAIT_MAX_S, RealProgram, answer, setUpModule, tearDownModule
 
 import toolyard
 from toolyard import Call, CallError, Context, Deny, Edit, Image, ProgramDied, Question, Refused, ToolError, tool
@@ -267,7 +267,9 @@ class Calls(RealProgram):
             return {"text": "ä" * size}
 
         with self.engine(large) as engine, engine.session() as session:
-            self.assertEqual([len(one["text"]) for one in session.batch([("large", {"size": 200_000})] * 20)], [200_000] * 20)
+            self.assertEqual(
+                [len(one["text"]) for one in session.batch([("large", {"size": 200_000})] * 20)], [200_000] * 20
+            )
 
 
 class Approvals(RealProgram):
@@ -285,7 +287,9 @@ class Approvals(RealProgram):
     def test_answers(self) -> None:
         results, (question, *_) = self.ask(True, Edit({"text": "b"}), False, Deny("not on a Friday"))
         self.assertEqual(results[:2], ["saved a", "saved b"])
-        self.assertEqual([(type(one), one.code) for one in results[2:]], [(toolyard.PermissionDenied, "user_denied")] * 2)
+        self.assertEqual(
+            [(type(one), one.code) for one in results[2:]], [(toolyard.PermissionDenied, "user_denied")] * 2
+        )
         self.assertIn("not on a Friday", results[3].message)
         self.assertEqual((question.tool, question.side_effects, question.arguments), ("save", "write", {"text": "a"}))
         self.assertIn("save", str(question))
@@ -404,7 +408,9 @@ class Async(RealProgram, unittest.IsolatedAsyncioTestCase):
         async with self.aengine(aadd, save, approve=approve) as engine, engine.session() as session:
             turn = await session.dispatch(answer(("t1", "aadd", {"a": 1}), ("t2", "save", {"text": "x"})))
             self.assertEqual([one.value for one in turn.outcomes], [3, "saved x"])
-            self.assertEqual(await asyncio.gather(*(session.call("aadd", a=n) for n in range(50))), [n + 2 for n in range(50)])
+            self.assertEqual(
+                await asyncio.gather(*(session.call("aadd", a=n) for n in range(50))), [n + 2 for n in range(50)]
+            )
             async with session.turn() as growing:
                 self.assertEqual(await (await growing.call("aadd", a=1)), 3)
 

@@ -9,7 +9,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from support import HERE, WAIT_MAX_S, RealProgram, setUpModule, tearDownModule  # noqa: F401
+from support import HERE, WAIT_MAX_S, RealProgram, setUpModule, tearDownModule
 
 PACKAGE = HERE.parent
 GUIDE = PACKAGE.parent.parent / "docs" / "guide" / "packages.md"

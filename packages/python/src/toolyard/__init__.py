@@ -13,8 +13,8 @@
         turn = session.dispatch(response)   # what a provider's API has returned
         messages += turn.messages           # for the next request
 
-:class:`AsyncEngine` is the same for asyncio; :func:`connect` gives the same sessions on a server; ``toolyard.langgraph``
-has a node for LangGraph.
+:class:`AsyncEngine` is the same for asyncio; :func:`connect` gives the same sessions on a server;
+``toolyard.langgraph`` has a node for LangGraph.
 """
 
 from .aio.engine import AsyncEngine

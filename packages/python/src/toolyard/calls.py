@@ -63,7 +63,9 @@ def as_message(response: Any) -> Any:
         if hasattr(response, dump):
             # Some have names of their own in Python; JSON mode has the provider's.
             return _dumped(response) if dump == "model_dump" else response.to_dict()
-    raise TypeError(f"a provider's answer is an object, or has `model_dump()` or `to_dict()`; this is {type(response)!r}")
+    raise TypeError(
+        f"a provider's answer is an object, or has `model_dump()` or `to_dict()`; this is {type(response)!r}"
+    )
 
 
 def _dumped(response: Any) -> Any:

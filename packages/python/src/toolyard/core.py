@@ -76,9 +76,7 @@ class Core:
     def request(self, op: str, **fields: Any) -> Answer:
         return self._link.request(op, **fields)
 
-    def respond(
-        self, place: Place, response: Any, *, format: str | None, to: str | None, deltas: bool
-    ) -> TurnState:
+    def respond(self, place: Place, response: Any, *, format: str | None, to: str | None, deltas: bool) -> TurnState:
         """Sends a model's answer."""
         turn = self._open(deltas)
         line = turn.line_of_response()
@@ -225,4 +223,3 @@ class Core:
     def _take_error(self, message: dict[str, Any]) -> None:
         if not self._turns.take_error(message):
             _LOG.warning("line %s was refused: %s", message.get("line"), message.get("message"))
-

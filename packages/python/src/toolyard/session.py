@@ -77,8 +77,8 @@ class Session:
         """Runs the calls of a model's answer in the order that the model meant, and waits for all of them.
 
         ``response`` is what the provider's API has returned, whole or its message alone: an object, or an SDK's object.
-        ``format`` is detected if it is left out; ``to`` is that of ``turn.messages``. A failed call is a message for the
-        model and an outcome, and never an exception.
+        ``format`` is detected if it is left out; ``to`` is that of ``turn.messages``. A failed call is a message for
+        the model and an outcome, and never an exception.
         """
         return self._finish(self.start(response, format=format, to=to, deltas=on_delta is not None), on_delta)
 

@@ -19,7 +19,7 @@ from langgraph.prebuilt import ToolNode as OwnToolNode
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, interrupt
-from support import WAIT_MAX_S, RealProgram, setUpModule, tearDownModule  # noqa: F401
+from support import WAIT_MAX_S, RealProgram, setUpModule, tearDownModule
 from typing_extensions import TypedDict
 
 import toolyard
@@ -75,7 +75,11 @@ class Node(RealProgram):
     def test_the_same_messages_as_langgraphs_own_node(self) -> None:
         calls = [("add", {"a": 1}), ("multiply", {"a": 2, "b": 3}), ("multiply", {"a": 2}), ("add", {"a": 5, "b": 5})]
         tools = [add, multiply]
-        for given in ({"messages": [HumanMessage("hi"), message(*calls)]}, [message(*calls)], message(*calls).tool_calls):
+        for given in (
+            {"messages": [HumanMessage("hi"), message(*calls)]},
+            [message(*calls)],
+            message(*calls).tool_calls,
+        ):
             results = []
             for node in (ToolNode(tools, engine=self.running), OwnToolNode(tools)):
                 results.append(self.graph(node).invoke({"messages": given} if isinstance(given, list) else given)
@@ -131,7 +135,9 @@ class Node(RealProgram):
             "Is broken."
             raise KeyError("secret")
 
-        no, too, fault = self.run_one([says_no, says_no_too, broken], *((n, {}) for n in ("says_no", "says_no_too", "broken")))
+        no, too, fault = self.run_one(
+            [says_no, says_no_too, broken], *((n, {}) for n in ("says_no", "says_no_too", "broken"))
+        )
         self.assertIn("not today", no.content)
         self.assertIn("not today either", too.content)
         self.assertNotIn("secret", fault.content)

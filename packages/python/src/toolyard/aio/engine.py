@@ -109,7 +109,7 @@ class AsyncEngine:
         confirmations: Mapping[str, Any] | None = None,
         limits: Mapping[str, Any] | None = None,
     ) -> Opening:
-        """Opens a session: ``session = await engine.session("s1")``, or ``async with engine.session("s1") as session``."""
+        """Opens a session: ``await engine.session("s1")``, or ``async with engine.session("s1") as session``."""
         bounds = {"capabilities": capabilities, "confirmations": confirmations, "limits": limits}
         return Opening(self._running(), Place(name or f"session-{next(self._numbers)}"), bounds)
 
@@ -149,5 +149,7 @@ class AsyncEngine:
 
     def _running(self) -> Core:
         if self._core is None:
-            raise Closed("the engine was closed" if self._closed else "the engine is not started: use it in `async with`")
+            raise Closed(
+                "the engine was closed" if self._closed else "the engine is not started: use it in `async with`"
+            )
         return self._core

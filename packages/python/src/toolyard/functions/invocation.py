@@ -28,8 +28,8 @@ _LOG = logging.getLogger("toolyard")
 
 
 class Invocation:
-    """Runs a function once. It is answered when the function has ended, also after its ``tool_cancel``: what has to come
-    after it waits for that.
+    """Runs a function once. It is answered when the function has ended, also after its ``tool_cancel``: what has to
+    come after it waits for that.
     """
 
     def __init__(self, message: Mapping[str, Any], tool: Tool[Any], host: Host, ended: Callable[[str], None]) -> None:
@@ -135,6 +135,8 @@ class Invocation:
             try:
                 self._host.answer(line)
             except ValueError as reason:
-                self._host.answer(self._failure(ToolError(f"the result cannot be sent: {reason}", kind="output_invalid")))
+                self._host.answer(
+                    self._failure(ToolError(f"the result cannot be sent: {reason}", kind="output_invalid"))
+                )
         except Disconnected:
             _LOG.debug("nobody is told what came of %s", self.id)

@@ -219,7 +219,9 @@ def _typed_dict(annotation: Any, within: tuple[Any, ...]) -> Shape:
         # Texts of annotations hide these from `__required_keys__`.
         while getattr(get_origin(hint), "_name", None) in ("Required", "NotRequired", "ReadOnly"):
             kind, (hint, *_) = get_origin(hint)._name, get_args(hint)
-            required = required | {name} if kind == "Required" else required - {name} if kind == "NotRequired" else required
+            required = (
+                required | {name} if kind == "Required" else required - {name} if kind == "NotRequired" else required
+            )
         shapes[name] = shape_of(hint, within)
     return fields_shape(shapes, required, dict)
 

@@ -23,7 +23,13 @@ class Tool(Generic[F]):
     """What is registered, as in the line protocol."""
 
     def __init__(
-        self, function: F, *, name: str | None, schema: Mapping[str, Any] | None, description: str | None, **options: Any
+        self,
+        function: F,
+        *,
+        name: str | None,
+        schema: Mapping[str, Any] | None,
+        description: str | None,
+        **options: Any,
     ) -> None:
         self.function = function
         functools.update_wrapper(cast(Any, self), function, updated=())

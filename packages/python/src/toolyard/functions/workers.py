@@ -16,7 +16,7 @@ IDLE_S = 10.0
 
 
 class Workers:
-    """Runs jobs on at most ``limit`` threads. A thread whose job waits for other jobs, or was given up, is not counted."""
+    """Runs jobs on at most ``limit`` threads; one whose job waits for other jobs, or was given up, is not counted."""
 
     def __init__(self, name: str, limit: int) -> None:
         self._name = name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,7 +17,6 @@ from ..functions.context import Context
 from ..functions.tool import Tool, tool
 from .content import content_of
 from .requests import Request, Requests
-
 
 
 def as_function(one: BaseTool, options: Mapping[str, Any], requests: Requests, *, raises: bool) -> Tool[Any]:

@@ -37,8 +37,8 @@ Key = Callable[[ToolCall], Union[str, None]]
 class ToolNode(OwnToolNode):
     """A drop-in for ``langgraph.prebuilt.ToolNode``: LangChain tools and functions, run by the engine.
 
-    ``engine`` is one that runs; each thread of the graph (``thread_id``) has a session of its own in it, which may call
-    these tools alone. With ``session`` in its place all threads share that one, and its other tools may be called too.
+    ``engine`` is one that runs; each thread of the graph (``thread_id``) has a session of its own in it, which may
+    call these tools alone. With ``session`` in its place all threads share that one, and its other tools may be called too.
 
     ``options`` has for each tool what ``@toolyard.tool`` takes: ``{"send": {"side_effects": "write", "timeout": 30}}``.
     A tool of which nothing is said is taken to read, overlaps others, and is never tried twice. ``key`` gives a call its
@@ -136,9 +136,7 @@ class ToolNode(OwnToolNode):
         )
 
     @staticmethod
-    def _run_with(
-        run: Callable[..., Any], call: ToolCall, input_type: Any, runtime: Any, args: dict[str, Any]
-    ) -> Any:
+    def _run_with(run: Callable[..., Any], call: ToolCall, input_type: Any, runtime: Any, args: dict[str, Any]) -> Any:
         # The arguments as they came to the function: who approves may have changed them.
         return run({**call, "args": args}, input_type, runtime)
 

@@ -38,7 +38,7 @@ class Deltas:
             return self._pieces.popleft() if self._pieces else None
 
     def poll(self, woken: Callable[[], object]) -> tuple[Delta | None, bool]:
-        """A piece, or None and whether the end has come; without either, ``woken`` is called once there is something."""
+        """A piece, or None and whether the end has come; without either, ``woken`` is called when there is one."""
         with self._changed:
             if self._pieces:
                 return self._pieces.popleft(), False

@@ -111,7 +111,11 @@ class TurnState:
 
     def _entry(self, call: Call) -> dict[str, Any]:
         self._calls += 1
-        entry = {"tool_call_id": call.id or str(self._calls), "tool": call.tool, "args": {} if call.args is None else call.args}
+        entry = {
+            "tool_call_id": call.id or str(self._calls),
+            "tool": call.tool,
+            "args": {} if call.args is None else call.args,
+        }
         meta = call.meta()
         return entry if meta is None else {**entry, "meta": meta}
 
