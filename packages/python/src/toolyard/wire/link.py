@@ -40,7 +40,7 @@ class Link:
         self._requests = Requests()
         self._gone: Callable[[], Disconnected] | None = None
         self._closing = False
-        self._outbox = Outbox(process.writes, lambda: None)
+        self._outbox = Outbox(process.writes)
         self._reader = threading.Thread(target=self._read, name="toolyard-reader", daemon=True)
         self._reader.start()
 

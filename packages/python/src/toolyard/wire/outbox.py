@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
 from typing import IO
 
 ROOM = 64 * 1024 * 1024
@@ -14,9 +13,8 @@ ROOM = 64 * 1024 * 1024
 class Outbox:
     """Writes lines in the order in which they were put, many at once if many wait."""
 
-    def __init__(self, pipe: IO[bytes], lost: Callable[[], None]) -> None:
+    def __init__(self, pipe: IO[bytes]) -> None:
         self._pipe = pipe
-        self._lost = lost
         self._changed = threading.Condition()
         self._lines: deque[bytes] = deque()
         self._bytes = 0
@@ -58,7 +56,8 @@ class Outbox:
                         return
                     self._write(lines)
         except (OSError, ValueError):
-            self._lost()
+            # The program reads no more. Who reads what it writes hears of its end.
+            pass
         finally:
             with self._changed:
                 self._gone = True
