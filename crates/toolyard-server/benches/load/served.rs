@@ -22,11 +22,14 @@ use toolyard_server::{Front, Scope, SecretHash, Server, ServerOptions, Token};
 /// The secret of the only token.
 pub(crate) const SECRET: &str = "a secret for a bench";
 
+/// The word for a tool whose calls run in place.
+const INLINE: &str = "inline";
+
 /// What is served.
 #[derive(Debug, Clone)]
 pub(crate) enum What {
-    /// An engine with one tool.
-    Toolyard,
+    /// An engine with one tool, whose calls run in tasks or, if it says so, in place.
+    Toolyard { inline: bool },
     /// This answer to every turn.
     Constant(Answer),
 }
@@ -35,7 +38,8 @@ impl What {
     /// What this argument of the program names, if it does.
     pub(crate) fn named(argument: &str) -> Option<Self> {
         match argument.strip_prefix("--serve=")? {
-            "" => Some(Self::Toolyard),
+            "" => Some(Self::Toolyard { inline: false }),
+            INLINE => Some(Self::Toolyard { inline: true }),
             answer => {
                 let (headers, body) = answer.split_once("\n\n")?;
                 let headers = headers.lines().filter_map(|line| line.split_once(": "));
@@ -47,7 +51,7 @@ impl What {
 
     fn argument(&self) -> String {
         match self {
-            Self::Toolyard => "--serve=".to_owned(),
+            Self::Toolyard { inline } => format!("--serve={}", if *inline { INLINE } else { "" }),
             Self::Constant(Answer { headers, body }) => {
                 let headers: Vec<_> =
                     headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
@@ -103,8 +107,8 @@ pub(crate) fn serve(what: What) -> Result<(), Failed> {
     let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
     println!("{}", listener.local_addr()?);
     match what {
-        What::Toolyard => {
-            let server = runtime.block_on(server())?;
+        What::Toolyard { inline } => {
+            let server = runtime.block_on(server(inline))?;
             runtime.spawn(async move { server.serve(listener, Default::default()).await });
         }
         What::Constant(answer) => {
@@ -133,8 +137,10 @@ pub(crate) fn serve(what: What) -> Result<(), Failed> {
     Ok(())
 }
 
-async fn server() -> Result<Server, Failed> {
-    let nothing = tool_fn(ToolSpec::pure("nothing"), |(): (), _: ToolContext| async { Ok("") });
+async fn server(inline: bool) -> Result<Server, Failed> {
+    let spec = ToolSpec::pure("nothing");
+    let spec = if inline { spec.inline() } else { spec };
+    let nothing = tool_fn(spec, |(): (), _: ToolContext| async { Ok("") });
     let front = Front::default();
     let engine =
         Engine::builder().tool(nothing).approver(front.clone()).events(front.clone()).build().await?;
