@@ -8,6 +8,7 @@ mod observe;
 mod process;
 mod profile;
 pub mod protocol;
+mod room;
 mod stderr;
 mod supervisor;
 mod talk;

@@ -7,7 +7,10 @@
 
 #[cfg(target_os = "linux")]
 use crate::profile::Model;
-use crate::profile::{Channel, Place, Profile};
+use crate::{
+    profile::{Channel, Place, Profile},
+    room::Room,
+};
 use futures::future::BoxFuture;
 #[cfg(target_os = "linux")]
 use rustix::fs::{Mode, OFlags, open};
@@ -60,7 +63,7 @@ impl Means {
         self
     }
 
-    /// Each agent gets a group in this one.
+    /// Each agent gets a group in this one, those that an agent starts within its own (AG-10).
     #[cfg(target_os = "linux")]
     #[must_use]
     pub fn cgroup(mut self, cgroup: Cgroup) -> Self {
@@ -115,6 +118,7 @@ pub(crate) fn start(
     agent: &AgentPath,
     input: Option<&Value>,
     means: &Means,
+    room: &Room,
 ) -> io::Result<Launched> {
     let own = profile.env.iter();
     let program = command(profile)?
@@ -127,7 +131,7 @@ pub(crate) fn start(
         .helper_name("toolyard-agent");
     let (program, proxy) = match profile.place {
         Place::Host => (on_host(program, profile)?, None),
-        Place::Process => confined(program, profile, means)?,
+        Place::Process => confined(program, profile, means, room)?,
     };
     #[cfg_attr(not(target_os = "linux"), expect(unused_mut, reason = "only a confined program has a door"))]
     let mut started = program.start(&means.containment())?;
@@ -191,14 +195,24 @@ fn models(agent: AgentPath, proxy: Proxy, door: Door) -> Models {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn confined(_: Program, _: &Profile, _: &Means) -> io::Result<(Program, Option<std::convert::Infallible>)> {
+fn confined(
+    _: Program,
+    _: &Profile,
+    _: &Means,
+    _: &Room,
+) -> io::Result<(Program, Option<std::convert::Infallible>)> {
     let why = "agents are confined on Linux alone; with sandbox = \"host\" they run with the rights of this program";
     Err(io::Error::new(io::ErrorKind::Unsupported, why))
 }
 
 /// Confines a program to what its profile says.
 #[cfg(target_os = "linux")]
-fn confined(program: Program, profile: &Profile, means: &Means) -> io::Result<(Program, Option<Proxy>)> {
+fn confined(
+    program: Program,
+    profile: &Profile,
+    means: &Means,
+    room: &Room,
+) -> io::Result<(Program, Option<Proxy>)> {
     use toolyard_process::{SYSTEM, SYSTEM_FILES};
     let system = SYSTEM.iter().chain(SYSTEM_FILES).map(PathBuf::from);
     let system: Vec<PathBuf> = system.chain(means.system.iter().cloned()).collect();
@@ -211,7 +225,7 @@ fn confined(program: Program, profile: &Profile, means: &Means) -> io::Result<(P
     }
     let directory = files.directory()?;
     let confinement = files.granted.tmp_bytes(SCRATCH_BYTES);
-    let confinement = confinement.lasting(profile.limits.process, means.cgroup.as_ref())?;
+    let confinement = confinement.lasting(profile.limits.process, room.cgroup())?;
     let program = program.env("HOME", SCRATCH).env("TMPDIR", SCRATCH).directory(directory);
     if profile.models.is_empty() {
         return Ok((program.confined(confinement), None));

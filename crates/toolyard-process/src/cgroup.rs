@@ -4,6 +4,7 @@
 //!   a delegated group, without processes       memory, pids: enabled for the groups in it
 //!     ├─ toolyard-PID-NUMBER    one for each confined program, made and locked by its helper
 //!     │    └─ init, the program, and all that it starts; ended by cgroup.kill
+//!     ├─ toolyard-PID-NUMBER    shared: without processes, with groups of programs in it that keep its limits together
 //!     └─ toolyard-PID-NUMBER    not locked: its helper has died, and whoever comes next removes it
 //! ```
 //!
@@ -14,9 +15,11 @@ mod files;
 mod left;
 mod limits;
 mod own;
+mod shared;
 
 pub use limits::GroupLimits;
 pub(crate) use own::{Own, enter, hide_others};
+pub use shared::SharedGroup;
 
 use crate::Limit;
 use files::Directory;

@@ -70,7 +70,7 @@ mod start;
 pub mod utf8;
 
 #[cfg(target_os = "linux")]
-pub use cgroup::{Cgroup, GroupLimits};
+pub use cgroup::{Cgroup, GroupLimits, SharedGroup};
 #[cfg(target_os = "linux")]
 pub use confine::{
     Confinement, GRANTS_MAX, ProcessLimits, SYSTEM, SYSTEM_FILES, TMP_BYTES, landlock_alone_lacks,

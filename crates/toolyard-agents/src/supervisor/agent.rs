@@ -12,6 +12,7 @@ use crate::{
     end::{AgentReport, Cause, judge},
     observe::Observer,
     process::{self, Launched},
+    room::Room,
     stderr,
     talk::{Order, Talk, TalkEnd, TalkParts, Talked},
 };
@@ -248,14 +249,17 @@ impl Actor for AgentActor {
         seed: Box<AgentSeed>,
     ) -> Result<Running, ActorProcessingErr> {
         let AgentSeed { shared, order: StartAgent { session, name, profile, input }, tell } = *seed;
-        let launched = process::start(&profile, session.agent(), input.as_deref(), &shared.options.means)?;
+        let means = &shared.options.means;
+        let within = shared.kinship.parent(&session).map_or_else(|| Room::of_all(means), |kin| kin.room);
+        let room = within.of(&profile)?;
+        let launched = process::start(&profile, session.agent(), input.as_deref(), means, &room)?;
         let Launched { started, models } = launched;
         let observer = Observer::new(session.id(), session.agent(), shared.options.audit.as_ref());
         if let Some(pid) = started.processes.id() {
             observer.runs_as(pid);
         }
         let wall_time = profile.limits.wall_time;
-        let number = shared.remember(&session, profile);
+        let number = shared.remember(&session, profile, room);
         let (orders, ordered) = watch::channel(Order::Talk);
         let mut running = Running {
             session: session.clone(),

@@ -1,6 +1,6 @@
 //! Which agents run, what each may do, and whose children they are.
 
-use crate::profile::Profile;
+use crate::{profile::Profile, room::Room};
 use dashmap::DashMap;
 use std::sync::Arc;
 use toolyard::{AgentPath, Capabilities, Session, SessionId};
@@ -12,6 +12,8 @@ pub(crate) struct Kin {
     pub(crate) profile: Arc<Profile>,
     /// What its calls may touch, with that of its parents.
     pub(crate) capabilities: Capabilities,
+    /// Where the groups of its processes are, and of those that it starts.
+    pub(crate) room: Room,
     /// Which of the agents it is that have had its name.
     number: u64,
 }
@@ -22,16 +24,20 @@ pub(crate) struct Kinship(Arc<DashMap<(SessionId, AgentPath), Kin>>);
 
 impl Kinship {
     /// An agent runs.
-    pub(crate) fn add(&self, session: &Session, profile: Profile, number: u64) -> Kin {
+    pub(crate) fn add(&self, session: &Session, profile: Profile, room: Room, number: u64) -> Kin {
         let own = profile.capabilities();
-        let parent = parent_of(session.agent()).and_then(|parent| self.find(session.id(), &parent));
-        let capabilities = match parent {
+        let capabilities = match self.parent(session) {
             Some(parent) => parent.capabilities.both(own),
             None => own,
         };
-        let kin = Kin { profile: Arc::new(profile), capabilities, number };
+        let kin = Kin { profile: Arc::new(profile), capabilities, room, number };
         self.0.insert(place(session), kin.clone());
         kin
+    }
+
+    /// The agent that has started this one, if one has.
+    pub(crate) fn parent(&self, session: &Session) -> Option<Kin> {
+        parent_of(session.agent()).and_then(|parent| self.find(session.id(), &parent))
     }
 
     /// It has ended. Another one may have its name by now.

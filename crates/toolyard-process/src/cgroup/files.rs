@@ -1,7 +1,7 @@
 //! The files of a group.
 
 use rustix::{
-    fs::{FlockOperation, Mode, OFlags, StatFs, flock, fstat, fstatfs, open, openat, statat},
+    fs::{Dir, FlockOperation, Mode, OFlags, StatFs, flock, fstat, fstatfs, open, openat, statat},
     io::Errno,
 };
 use std::{
@@ -36,6 +36,12 @@ impl Directory {
     /// The directory of this name in it.
     pub(super) fn at(&self, name: &str) -> io::Result<Self> {
         Ok(Self(openat(&self.0, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?))
+    }
+
+    /// The names of what is in it.
+    pub(super) fn names(&self) -> io::Result<Vec<String>> {
+        let entries = Dir::read_from(&self.0)?.filter_map(Result::ok);
+        Ok(entries.filter_map(|entry| Some(entry.file_name().to_str().ok()?.to_owned())).collect())
     }
 
     pub(super) fn handle(&self) -> &OwnedFd {

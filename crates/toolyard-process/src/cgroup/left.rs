@@ -17,7 +17,16 @@ pub(super) fn remove(parent: &Directory, path: &Path) {
         let Ok(group) = parent.at(&name) else { continue };
         if group.lock() {
             let _ = group.write("cgroup.kill", "1");
-            let _ = unlinkat(parent.handle(), &name, AtFlags::REMOVEDIR);
+            unlink(parent, &name);
         }
     }
+}
+
+/// Removes a group with those in it, as far as they are empty.
+pub(super) fn unlink(parent: &Directory, name: &str) {
+    let within = parent.at(name).and_then(|group| Ok((group.names()?, group)));
+    if let Ok((names, group)) = within {
+        names.iter().filter(|name| name.starts_with(PREFIX)).for_each(|name| unlink(&group, name));
+    }
+    let _ = unlinkat(parent.handle(), name, AtFlags::REMOVEDIR);
 }

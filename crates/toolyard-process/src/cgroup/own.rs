@@ -9,7 +9,7 @@ use crate::{Limit, Used};
 use nix::sched::{CloneFlags, unshare};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    fs::{AtFlags, Mode, OFlags, mkdirat, unlinkat},
+    fs::{Mode, OFlags, mkdirat},
     io::Errno,
     process::getpid,
 };
@@ -48,6 +48,26 @@ impl Own {
         let own = Self::new(parent)?;
         own.apply(limits, beside)?;
         Ok(own)
+    }
+
+    /// The same for a group in which there are others. At its limit of memory one of those ends, and not all.
+    ///
+    /// # Errors
+    /// Also when a limit cannot be kept.
+    pub(super) fn shared(path: &Path, limits: &GroupLimits, beside: u64) -> io::Result<Self> {
+        let own = Self::make(path, limits, beside)?;
+        if limits.memory.is_some() {
+            own.directory.write("memory.oom.group", "0")?;
+        }
+        Ok(own)
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn directory(&self) -> &Directory {
+        &self.directory
     }
 
     fn new(parent: Directory) -> io::Result<Self> {
@@ -141,7 +161,7 @@ impl Drop for Own {
         self.kill();
         // The group of one that does not end is left to whoever comes next.
         let _ = self.wait_until_empty();
-        let _ = unlinkat(self.parent.handle(), &self.name, AtFlags::REMOVEDIR);
+        left::unlink(&self.parent, &self.name);
     }
 }
 

@@ -16,8 +16,8 @@ use std::{
     time::Duration,
 };
 use toolyard_process::{
-    Cgroup, Confinement, End, GroupLimits, Limit, NotStarted, Program, Report, landlock_alone_lacks,
-    landlock_version,
+    Cgroup, Confinement, End, GroupLimits, LastingLimits, Limit, NotStarted, Program, Report,
+    landlock_alone_lacks, landlock_version,
 };
 
 /// A delegated group of this test's own.
@@ -149,6 +149,41 @@ async fn processes_together_are_limited() {
     let few = "for n in 1 2 3 4 5 6 7 8 9; do sleep 0.1 & done; wait; exit 3";
     let (_, report) = delegated.shell(&yard, limits, few).await;
     assert_eq!((end(&report), delegated.groups()), (Some(End::Exited(3)), 0));
+}
+
+/// AG-10: programs in a shared group keep its limits together; one that goes beyond them ends, and the other lives.
+#[tokio::test]
+async fn what_programs_share_is_limited_together() {
+    let Some(delegated) = Delegated::new("shared").await else { return };
+    let cgroup = delegated.open();
+    let limits = LastingLimits {
+        memory: cgroup.lacks(Limit::Memory).is_none().then_some(96 << 20),
+        processes: cgroup.lacks(Limit::Processes).is_none().then_some(20),
+        ..LastingLimits::default()
+    };
+    let (no_memory, no_processes) = (delegated.lacks(Limit::Memory), delegated.lacks(Limit::Processes));
+    let Some(shared) = cgroup.shared(&limits).unwrap() else { return };
+    let (yard, beside) = (Yard::new(), Yard::new());
+    let program = |yard: &Yard, command: &str| {
+        let confinement = within(&yard.path(), true).lasting(limits, Some(shared.cgroup())).unwrap();
+        yard.shell(command).confined(confinement)
+    };
+    let mut lives = program(&beside, "read line; exit 3").piped_input().start(&helper()).unwrap();
+    lives.processes.started().await.unwrap();
+    if !no_processes {
+        let (text, _) = run(program(&yard, "while :; do sleep 600 & echo one; done"), &helper()).await;
+        // Beside them: the two shells, and what supervises the second one.
+        assert_eq!(text.matches("one\n").count(), 20 - 3, "{text}");
+    }
+    if !no_memory {
+        let hog = "head -c 150m /dev/zero | tail -c 150m | sleep 2";
+        let (_, report) = run(program(&yard, hog), &helper()).await;
+        assert_eq!(end(&report), Some(End::Limit(Limit::Memory)));
+    }
+    drop(lives.stdin);
+    assert_eq!(end(&lives.processes.ended().await), Some(End::Exited(3)), "it lives");
+    drop(shared);
+    assert_eq!(delegated.groups(), 0);
 }
 
 /// SB-4, SB-8: a group keeps the same limits of a program that has no namespaces, and goes with it.
