@@ -1,6 +1,6 @@
 //! How agents end (AG-8).
 
-use crate::observe::AgentCounts;
+use crate::{models::ModelUse, observe::AgentCounts};
 use serde_json::Value;
 use std::{fmt, time::Duration};
 use toolyard::AgentPath;
@@ -113,8 +113,8 @@ pub struct AgentReport {
     pub result: Option<Value>,
     /// What it did.
     pub counts: AgentCounts,
-    /// Its requests to models.
-    pub model_requests: u64,
+    /// What it has asked of each of its models.
+    pub models: Vec<ModelUse>,
     /// How long it lived.
     pub lived: Duration,
     /// Processor time of all its processes, and the most memory of the largest one in bytes, where that is known.
@@ -122,6 +122,11 @@ pub struct AgentReport {
 }
 
 impl AgentReport {
+    /// How many requests its models have answered.
+    pub fn model_requests(&self) -> u64 {
+        self.models.iter().map(|model| model.requests).sum()
+    }
+
     /// Of an agent whose actor has failed.
     pub(crate) fn lost(agent: AgentPath) -> Self {
         Self {
@@ -131,7 +136,7 @@ impl AgentReport {
             end: AgentEnd::Stopped,
             result: None,
             counts: AgentCounts::default(),
-            model_requests: 0,
+            models: Vec::new(),
             lived: Duration::ZERO,
             used: None,
         }

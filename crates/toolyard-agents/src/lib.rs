@@ -4,6 +4,7 @@ mod audit;
 mod deltas;
 mod end;
 mod lines;
+mod models;
 mod observe;
 mod process;
 mod profile;
@@ -16,6 +17,7 @@ mod tools;
 
 pub use audit::Audit;
 pub use end::{AgentEnd, AgentReport};
+pub use models::ModelUse;
 pub use observe::AgentCounts;
 pub use process::Means;
 pub use profile::{AgentLimits, Channel, Model, Place, Profile};

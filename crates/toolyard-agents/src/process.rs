@@ -9,7 +9,7 @@
 use crate::profile::Model;
 use crate::{
     profile::{Channel, Place, Profile},
-    room::Room,
+    room::Kept,
 };
 use futures::future::BoxFuture;
 #[cfg(target_os = "linux")]
@@ -21,9 +21,9 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 use toolyard::AgentPath;
+use toolyard_egress::Egress;
 #[cfg(target_os = "linux")]
 use toolyard_egress::Proxy;
-use toolyard_egress::{Egress, Traffic};
 #[cfg(target_os = "linux")]
 use toolyard_process::{Cgroup, Confinement, Door, Helper};
 use toolyard_process::{Containment, Program, Started};
@@ -95,18 +95,11 @@ impl Means {
     }
 }
 
-/// An agent that was started, and the way to its models.
+/// An agent that was started.
 pub(crate) struct Launched {
     pub(crate) started: Started,
-    pub(crate) models: Option<Models>,
-}
-
-/// The way of an agent to its models.
-pub(crate) struct Models {
-    /// What passes on it.
-    pub(crate) traffic: Traffic,
-    /// Serves it, until it is dropped.
-    pub(crate) serve: BoxFuture<'static, ()>,
+    /// Serves the way to its models, until it is dropped.
+    pub(crate) models: Option<BoxFuture<'static, ()>>,
 }
 
 /// Starts the program of an agent.
@@ -118,7 +111,7 @@ pub(crate) fn start(
     agent: &AgentPath,
     input: Option<&Value>,
     means: &Means,
-    room: &Room,
+    kept: &Kept,
 ) -> io::Result<Launched> {
     let own = profile.env.iter();
     let program = command(profile)?
@@ -131,7 +124,7 @@ pub(crate) fn start(
         .helper_name("toolyard-agent");
     let (program, proxy) = match profile.place {
         Place::Host => (on_host(program, profile)?, None),
-        Place::Process => confined(program, profile, means, room)?,
+        Place::Process => confined(program, profile, means, kept)?,
     };
     #[cfg_attr(not(target_os = "linux"), expect(unused_mut, reason = "only a confined program has a door"))]
     let mut started = program.start(&means.containment())?;
@@ -181,17 +174,15 @@ fn invalid(why: impl Into<String>) -> io::Error {
 
 /// The way of an agent to its models, through this door.
 #[cfg(target_os = "linux")]
-fn models(agent: AgentPath, proxy: Proxy, door: Door) -> Models {
-    let traffic = proxy.traffic();
-    let serve = async move {
+fn models(agent: AgentPath, proxy: Proxy, door: Door) -> BoxFuture<'static, ()> {
+    Box::pin(async move {
         match door.opened().await {
             Ok(listener) => match proxy.serve(listener).await {},
             Err(error) => {
                 tracing::warn!(agent = agent.as_str(), %error, "an agent's way to its models did not open");
             }
         }
-    };
-    Models { traffic, serve: Box::pin(serve) }
+    })
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -199,7 +190,7 @@ fn confined(
     _: Program,
     _: &Profile,
     _: &Means,
-    _: &Room,
+    _: &Kept,
 ) -> io::Result<(Program, Option<std::convert::Infallible>)> {
     let why = "agents are confined on Linux alone; with sandbox = \"host\" they run with the rights of this program";
     Err(io::Error::new(io::ErrorKind::Unsupported, why))
@@ -211,7 +202,7 @@ fn confined(
     program: Program,
     profile: &Profile,
     means: &Means,
-    room: &Room,
+    kept: &Kept,
 ) -> io::Result<(Program, Option<Proxy>)> {
     use toolyard_process::{SYSTEM, SYSTEM_FILES};
     let system = SYSTEM.iter().chain(SYSTEM_FILES).map(PathBuf::from);
@@ -225,7 +216,7 @@ fn confined(
     }
     let directory = files.directory()?;
     let confinement = files.granted.tmp_bytes(SCRATCH_BYTES);
-    let confinement = confinement.lasting(profile.limits.process, room.cgroup())?;
+    let confinement = confinement.lasting(profile.limits.process, kept.room.cgroup())?;
     let program = program.env("HOME", SCRATCH).env("TMPDIR", SCRATCH).directory(directory);
     if profile.models.is_empty() {
         return Ok((program.confined(confinement), None));
@@ -233,10 +224,8 @@ fn confined(
     let url = |model: &Model| format!("http://127.0.0.1:{}/{}{}", Door::PORT, model.name, model.path);
     let program = program.envs(profile.models.iter().map(|model| (model.env.clone(), url(model))));
     let egress = means.egress.clone().unwrap_or_default();
-    let proxy = profile
-        .models
-        .iter()
-        .fold(Proxy::new(&egress), |proxy, model| proxy.upstream(model.upstream.clone()));
+    let upstream = |model: &Model| model.upstream.clone().quota(kept.quotas.get(&model.name));
+    let proxy = profile.models.iter().map(upstream).fold(Proxy::new(&egress), Proxy::upstream);
     Ok((program.confined(confinement.door()), Some(proxy)))
 }
 

@@ -93,6 +93,10 @@ pub struct Model {
     pub path: String,
     /// The variable that tells the agent the URL.
     pub env: String,
+    /// How many of its requests may be answered, for each agent.
+    pub requests_max: Option<u64>,
+    /// After how many bytes, of requests and answers, there is no further request, for each agent.
+    pub bytes_max: Option<u64>,
 }
 
 impl Profile {

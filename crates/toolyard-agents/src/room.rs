@@ -11,7 +11,7 @@
 
 #[cfg(target_os = "linux")]
 use crate::profile::Place;
-use crate::{Means, Profile};
+use crate::{Means, Profile, models::Quotas};
 use std::io;
 #[cfg(target_os = "linux")]
 use std::sync::Arc;
@@ -19,6 +19,29 @@ use std::sync::Arc;
 use tokio::{runtime::Handle, task::spawn_blocking};
 #[cfg(target_os = "linux")]
 use toolyard_process::{Cgroup, SharedGroup};
+
+/// What an agent uses is counted in, and what those that it starts use.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Kept {
+    /// What its processes use.
+    pub(crate) room: Room,
+    /// What its models answer.
+    pub(crate) quotas: Quotas,
+}
+
+impl Kept {
+    /// That of an agent of this profile, which the agent of `parent` has started.
+    ///
+    /// # Errors
+    /// A group cannot be made, or cannot keep a limit.
+    pub(crate) fn of(profile: &Profile, parent: Option<&Self>, means: &Means) -> io::Result<Self> {
+        let room = match parent {
+            Some(parent) => parent.room.of(profile)?,
+            None => Room::of_all(means).of(profile)?,
+        };
+        Ok(Self { room, quotas: Quotas::of(profile, parent.map(|parent| &parent.quotas)) })
+    }
+}
 
 /// Where the groups of an agent's processes, and of those that it starts, are made.
 #[derive(Debug, Clone, Default)]
@@ -33,7 +56,7 @@ pub(crate) struct Room {
 impl Room {
     /// That of agents which no other one has started.
     #[cfg_attr(not(target_os = "linux"), expect(unused_variables, reason = "there are no groups"))]
-    pub(crate) fn of_all(means: &Means) -> Self {
+    fn of_all(means: &Means) -> Self {
         Self {
             #[cfg(target_os = "linux")]
             cgroup: means.cgroup.clone(),
@@ -47,7 +70,7 @@ impl Room {
     /// # Errors
     /// The group cannot be made, or cannot keep a limit.
     #[cfg(target_os = "linux")]
-    pub(crate) fn of(&self, profile: &Profile) -> io::Result<Self> {
+    fn of(&self, profile: &Profile) -> io::Result<Self> {
         let shares = profile.place == Place::Process && !profile.may_spawn.is_empty();
         let Some(cgroup) = self.cgroup.as_ref().filter(|_| shares) else { return Ok(self.clone()) };
         Ok(match cgroup.shared(&profile.limits.process)? {
@@ -60,7 +83,7 @@ impl Room {
 
     /// There are no groups here.
     #[cfg(not(target_os = "linux"))]
-    pub(crate) fn of(&self, _: &Profile) -> io::Result<Self> {
+    fn of(&self, _: &Profile) -> io::Result<Self> {
         Ok(self.clone())
     }
 

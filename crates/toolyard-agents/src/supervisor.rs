@@ -24,7 +24,7 @@ use crate::{
     lines::LongLines,
     process::{Means, scripts},
     profile::Profile,
-    room::Room,
+    room::Kept,
     tools::{Kinship, files::HostFiles},
 };
 use actor::{StartAgent, SupervisorActor, SupervisorMessage};
@@ -258,9 +258,9 @@ impl fmt::Debug for Supervisor {
 impl Shared {
     /// An agent runs: what it may do can be looked up.
     /// Returns the number by which it is forgotten.
-    fn remember(&self, session: &Session, profile: Profile, room: Room) -> u64 {
+    fn remember(&self, session: &Session, profile: Profile, kept: Kept) -> u64 {
         let number = self.launched.fetch_add(1, Ordering::Relaxed);
-        let kin = self.kinship.add(session, profile, room, number);
+        let kin = self.kinship.add(session, profile, kept, number);
         let grants = kin.capabilities.fs_grants().unwrap_or_default();
         self.files.add(
             (session.id().clone(), session.agent().clone()),

@@ -58,7 +58,7 @@ pub use egress::Egress;
 pub use not_sent::NotSent;
 pub use origin::OriginError;
 pub use proxy::{
-    Door, Listener, Observer, PROXY_VARIABLES, Proxy, ProxyLimits, Traffic, Upstream, Verdict, Visit,
+    Door, Listener, Observer, PROXY_VARIABLES, Proxy, ProxyLimits, Quota, Traffic, Upstream, Verdict, Visit,
 };
 pub use resolve::{Resolver, SystemResolver};
 pub use service::{CallFailed, RemoteService};

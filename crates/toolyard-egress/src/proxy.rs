@@ -9,7 +9,7 @@
 //!   Listener ─► Connection ─► Wish ─► granted? ─► judged and dialled by Egress ─► origin
 //!               one request    │       │ no        │ may not be dialled
 //!               metered        ▼       ▼           ▼
-//!               │           400, 403 with a sentence, 404, 502
+//!               │           400, 403 with a sentence, 404, 429, 502
 //!               └─► Visit ─► Observer, when it has ended
 //! ```
 
@@ -22,6 +22,7 @@ mod limits;
 mod listen;
 mod mask;
 mod meter;
+mod quota;
 mod refusal;
 mod traffic;
 mod upstream;
@@ -30,6 +31,7 @@ mod wish;
 
 pub use limits::ProxyLimits;
 pub use listen::Listener;
+pub use quota::Quota;
 pub use traffic::Traffic;
 pub use upstream::Upstream;
 pub use visit::{Door, Observer, Verdict, Visit};

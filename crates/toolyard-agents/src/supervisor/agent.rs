@@ -10,9 +10,10 @@
 use super::{AgentPhase, AgentStatus, Shared, actor::StartAgent};
 use crate::{
     end::{AgentReport, Cause, judge},
+    models::Quotas,
     observe::Observer,
     process::{self, Launched},
-    room::Room,
+    room::Kept,
     stderr,
     talk::{Order, Talk, TalkEnd, TalkParts, Talked},
 };
@@ -27,7 +28,6 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use toolyard::{AgentPath, Session};
-use toolyard_egress::Traffic;
 use toolyard_process::{Input, Output, Processes, Report};
 
 /// How long an agent may take to exit that has nothing more to ask.
@@ -77,7 +77,7 @@ pub(super) struct Running {
     cause: Option<Cause>,
     talked: Option<Talked>,
     report: Option<Report>,
-    traffic: Option<Traffic>,
+    quotas: Quotas,
     wall_time: Option<Duration>,
     tell: watch::Sender<Option<AgentReport>>,
     /// Whether its end has been told.
@@ -155,7 +155,7 @@ impl Running {
             end: judge(self.cause.take(), report),
             result: talked.result.take(),
             counts: self.observer.counts(),
-            model_requests: self.model_requests(),
+            models: self.quotas.used(),
             lived: self.since.elapsed(),
             used,
         };
@@ -173,10 +173,6 @@ impl Running {
         self.tell.send_replace(Some(report));
     }
 
-    fn model_requests(&self) -> u64 {
-        self.traffic.as_ref().map_or(0, |traffic| traffic.connections())
-    }
-
     fn status(&self) -> AgentStatus {
         AgentStatus {
             agent: self.session.agent().clone(),
@@ -184,7 +180,7 @@ impl Running {
             pid: self.observer.pid(),
             phase: self.phase,
             counts: self.observer.counts(),
-            model_requests: self.model_requests(),
+            models: self.quotas.used(),
             lived: self.since.elapsed(),
         }
     }
@@ -250,16 +246,17 @@ impl Actor for AgentActor {
     ) -> Result<Running, ActorProcessingErr> {
         let AgentSeed { shared, order: StartAgent { session, name, profile, input }, tell } = *seed;
         let means = &shared.options.means;
-        let within = shared.kinship.parent(&session).map_or_else(|| Room::of_all(means), |kin| kin.room);
-        let room = within.of(&profile)?;
-        let launched = process::start(&profile, session.agent(), input.as_deref(), means, &room)?;
+        let parent = shared.kinship.parent(&session);
+        let kept = Kept::of(&profile, parent.as_ref().map(|kin| &kin.kept), means)?;
+        let launched = process::start(&profile, session.agent(), input.as_deref(), means, &kept)?;
         let Launched { started, models } = launched;
         let observer = Observer::new(session.id(), session.agent(), shared.options.audit.as_ref());
         if let Some(pid) = started.processes.id() {
             observer.runs_as(pid);
         }
         let wall_time = profile.limits.wall_time;
-        let number = shared.remember(&session, profile, room);
+        let quotas = kept.quotas.clone();
+        let number = shared.remember(&session, profile, kept);
         let (orders, ordered) = watch::channel(Order::Talk);
         let mut running = Running {
             session: session.clone(),
@@ -273,7 +270,7 @@ impl Actor for AgentActor {
             cause: None,
             talked: None,
             report: None,
-            traffic: models.as_ref().map(|models| models.traffic.clone()),
+            quotas,
             wall_time,
             tell,
             is_told: false,
@@ -312,7 +309,7 @@ impl Actor for AgentActor {
             tokio::spawn(stderr::log(agent, errors)); // until its end, which is soon after that of the program
         }
         if let Some(models) = models {
-            running.task(models.serve);
+            running.task(models);
         }
         running.task(follow(started.processes, me.clone(), running.terminate.clone()));
         if let Some(limit) = wall_time {

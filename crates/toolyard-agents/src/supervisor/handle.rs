@@ -1,7 +1,7 @@
 //! What is held of an agent that runs.
 
 use super::agent::AgentMessage;
-use crate::{AgentCounts, AgentReport};
+use crate::{AgentCounts, AgentReport, ModelUse};
 use ractor::ActorRef;
 use std::{fmt, time::Duration};
 use tokio::sync::watch;
@@ -46,10 +46,17 @@ pub struct AgentStatus {
     pub phase: AgentPhase,
     /// What it has done so far.
     pub counts: AgentCounts,
-    /// Its requests to models.
-    pub model_requests: u64,
+    /// What it has asked of each of its models.
+    pub models: Vec<ModelUse>,
     /// How long it has lived.
     pub lived: Duration,
+}
+
+impl AgentStatus {
+    /// How many requests its models have answered.
+    pub fn model_requests(&self) -> u64 {
+        self.models.iter().map(|model| model.requests).sum()
+    }
 }
 
 /// An agent that was started. Dropping it ends the agent at once.

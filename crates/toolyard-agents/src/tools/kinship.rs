@@ -1,6 +1,6 @@
 //! Which agents run, what each may do, and whose children they are.
 
-use crate::{profile::Profile, room::Room};
+use crate::{profile::Profile, room::Kept};
 use dashmap::DashMap;
 use std::sync::Arc;
 use toolyard::{AgentPath, Capabilities, Session, SessionId};
@@ -12,8 +12,8 @@ pub(crate) struct Kin {
     pub(crate) profile: Arc<Profile>,
     /// What its calls may touch, with that of its parents.
     pub(crate) capabilities: Capabilities,
-    /// Where the groups of its processes are, and of those that it starts.
-    pub(crate) room: Room,
+    /// What it uses is counted in.
+    pub(crate) kept: Kept,
     /// Which of the agents it is that have had its name.
     number: u64,
 }
@@ -24,13 +24,13 @@ pub(crate) struct Kinship(Arc<DashMap<(SessionId, AgentPath), Kin>>);
 
 impl Kinship {
     /// An agent runs.
-    pub(crate) fn add(&self, session: &Session, profile: Profile, room: Room, number: u64) -> Kin {
+    pub(crate) fn add(&self, session: &Session, profile: Profile, kept: Kept, number: u64) -> Kin {
         let own = profile.capabilities();
         let capabilities = match self.parent(session) {
             Some(parent) => parent.capabilities.both(own),
             None => own,
         };
-        let kin = Kin { profile: Arc::new(profile), capabilities, room, number };
+        let kin = Kin { profile: Arc::new(profile), capabilities, kept, number };
         self.0.insert(place(session), kin.clone());
         kin
     }

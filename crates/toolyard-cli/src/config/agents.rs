@@ -199,6 +199,8 @@ fn model(name: &str, at: &Range<usize>, mut section: Section<'_>) -> Option<(Mod
         let value = value.trim().replace("{secret}", secret.as_deref().unwrap_or_default());
         Some((name.trim().to_owned(), value))
     });
+    let requests_max = section.integer("requests_max", 1, u64::from(u32::MAX));
+    let bytes_max = section.size("bytes_max");
     let is_valid = section.is_valid();
     let upstream = origin.filter(|_| is_valid).and_then(|(origin, at)| {
         let headers = headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -206,7 +208,8 @@ fn model(name: &str, at: &Range<usize>, mut section: Section<'_>) -> Option<(Mod
         section.parsed("origin", &at, upstream)
     });
     section.finish();
-    let model = Model { upstream: upstream?, name: name.to_owned(), path, env: env?.0 };
+    let model =
+        Model { upstream: upstream?, name: name.to_owned(), path, env: env?.0, requests_max, bytes_max };
     Some((model, secret))
 }
 

@@ -1,9 +1,9 @@
 //! What is said of agents that have ended.
 
 use crate::{logging::redacted, table::Table};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use toolyard::{Redactor, is_plain};
-use toolyard_agents::AgentReport;
+use toolyard_agents::{AgentReport, ModelUse};
 
 /// A table of agents, and why some did not end well.
 pub(super) fn text(reports: &[AgentReport]) -> String {
@@ -18,7 +18,7 @@ pub(super) fn text(reports: &[AgentReport]) -> String {
             report.counts.calls.to_string(),
             report.counts.failed.to_string(),
             report.counts.refused_lines.to_string(),
-            report.model_requests.to_string(),
+            report.model_requests().to_string(),
             format!("{:.1} s", report.lived.as_secs_f64()),
         ]);
     }
@@ -38,6 +38,12 @@ fn escaped(text: &str) -> String {
     text.chars().map(each).collect()
 }
 
+/// What an agent has asked of a model.
+fn model(used: &ModelUse) -> (String, Value) {
+    let ModelUse { name, requests, requests_max, bytes, .. } = used;
+    (name.clone(), json!({"requests": requests, "requests_max": requests_max, "bytes": bytes}))
+}
+
 /// The same as one JSON document.
 pub(super) fn json(reports: &[AgentReport], redactor: &Redactor) -> Value {
     let agent = |report: &AgentReport| {
@@ -52,7 +58,8 @@ pub(super) fn json(reports: &[AgentReport], redactor: &Redactor) -> Value {
             "answered": report.counts.answered,
             "failed": report.counts.failed,
             "refused_lines": report.counts.refused_lines,
-            "model_requests": report.model_requests,
+            "model_requests": report.model_requests(),
+            "models": report.models.iter().map(model).collect::<Map<String, Value>>(),
             "lived_ms": u64::try_from(report.lived.as_millis()).unwrap_or(u64::MAX),
             "cpu_ms": report.used.map(|used| u64::try_from(used.cpu.as_millis()).unwrap_or(u64::MAX)),
             "memory_peak": report.used.map(|used| used.memory_peak),

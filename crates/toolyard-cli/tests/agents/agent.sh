@@ -2,6 +2,13 @@
 
 say() { printf '%s\n' "$1"; }
 hear() { IFS= read -r heard; }
+# Asks its model, and says what it said.
+ask() {
+    exec 4<>/dev/tcp/127.0.0.1/3128
+    printf 'GET %s/chat HTTP/1.1\r\nHost: model\r\n\r\n' "${MODEL_URL#http://127.0.0.1:3128}" >&4
+    tr -d '\r\n"\\' <&4
+    exec 4>&-
+}
 # Makes one call and ends with its answer.
 call() {
     say "$1"
@@ -59,11 +66,17 @@ append)
     say "{\"op\":\"bye\",\"result\":$heard}"
     ;;
 # Asks its model, and tells what it said.
-model)
-    exec 4<>/dev/tcp/127.0.0.1/3128
-    printf 'GET %s/chat HTTP/1.1\r\nHost: model\r\n\r\n' "${MODEL_URL#http://127.0.0.1:3128}" >&4
-    said=$(tr -d '\r\n"\\' <&4)
-    say "{\"op\":\"bye\",\"result\":\"$said\"}"
+model) said=$(ask); say "{\"op\":\"bye\",\"result\":\"$said\"}" ;;
+# Asks it so many times; then starts an agent of the profile CHILD, if there is one. Ends with all that was said.
+models=*)
+    all=
+    for _ in $(seq "${CC_RUNNER_BEHAVIOR#models=}"); do all="$all${all:+,}\"$(ask)\""; done
+    heard=null
+    if [ -n "$CHILD" ]; then
+        say "{\"op\":\"tool_call\",\"tool_call_id\":\"c\",\"tool\":\"Agent\",\"args\":{\"profile\":\"$CHILD\"}}"
+        hear
+    fi
+    say "{\"op\":\"bye\",\"result\":{\"said\":[$all],\"child\":$heard}}"
     ;;
 *) echo "no behaviour '$CC_RUNNER_BEHAVIOR'" >&2; exit 64 ;;
 esac

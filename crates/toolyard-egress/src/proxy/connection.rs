@@ -4,6 +4,7 @@ use super::{
     Doors,
     hand_on::{HandedBack, To, hand_on},
     meter::{Meter, Metered},
+    quota::Begun,
     refusal::{Kind, Refusal},
     visit::{Door, Verdict, Visit},
     wish::Wish,
@@ -44,12 +45,17 @@ pub(super) struct Connection {
     meter: Arc<Meter>,
     visit: Mutex<Visit>,
     tunnel: Mutex<Option<Tunnel>>,
+    /// Its request to an upstream, until it has ended.
+    begun: Mutex<Option<Begun>>,
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
         let visit = self.visit.get_mut();
         (visit.bytes_up, visit.bytes_down) = self.meter.bytes();
+        if let Some(begun) = self.begun.get_mut().take() {
+            begun.ended(visit.bytes_up + visit.bytes_down);
+        }
         self.doors.observer.visited(visit);
     }
 }
@@ -60,7 +66,7 @@ impl Connection {
         doors.traffic.connected();
         let meter = Arc::new(Meter::new(up, down, doors.traffic.clone()));
         let visit = Visit { door: None, to: None, verdict: Verdict::Served, bytes_up: 0, bytes_down: 0 };
-        Self { doors, meter, visit: Mutex::new(visit), tunnel: Mutex::new(None) }
+        Self { doors, meter, visit: Mutex::new(visit), tunnel: Mutex::new(None), begun: Mutex::new(None) }
     }
 
     /// Serves the connection up to its end.
@@ -187,7 +193,16 @@ impl Connection {
 
     async fn hand_on(&self, request: Request<Incoming>, to: To<'_>) -> Result<Answer, Refusal> {
         self.admit()?;
+        let begun = to.upstream.map(|upstream| {
+            let name = &upstream.name;
+            upstream.quota.begin().map_err(|spent| Refusal::too_many(format!("'{name}': {spent}")))
+        });
+        let begun = begun.transpose()?;
         let back: HandedBack = hand_on(&self.doors.egress, request, to).await?;
+        *self.begun.lock() = begun.map(|mut begun| {
+            begun.served();
+            begun
+        });
         Ok(back.map(|body| body.boxed_unsync()))
     }
 }

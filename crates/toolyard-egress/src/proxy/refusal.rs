@@ -10,6 +10,9 @@ use hyper::body::Bytes;
 /// Tells an answer of the proxy from one of an origin (RFC 9209).
 const PROXY_STATUS: HeaderName = HeaderName::from_static("proxy-status");
 
+/// Tells clients of models, which send a request again that was answered by 429, that it does not help.
+const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+
 /// Why a request is not carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
@@ -25,6 +28,8 @@ pub(super) enum Kind {
     Invalid,
     /// It is not allowed.
     Denied,
+    /// It is one too many.
+    TooMany,
     /// Nothing is under the name that it begins with.
     NotFound,
     /// The origin cannot be reached, or has not answered.
@@ -38,6 +43,10 @@ impl Refusal {
 
     pub(super) fn denied(why: impl Into<String>) -> Self {
         Self { kind: Kind::Denied, why: why.into() }
+    }
+
+    pub(super) fn too_many(why: impl Into<String>) -> Self {
+        Self { kind: Kind::TooMany, why: why.into() }
     }
 
     pub(super) fn not_found(why: impl Into<String>) -> Self {
@@ -54,6 +63,7 @@ impl Refusal {
         let (status, proxy_status) = match self.kind {
             Kind::Invalid => (StatusCode::BAD_REQUEST, "toolyard; error=http_request_error"),
             Kind::Denied => (StatusCode::FORBIDDEN, "toolyard; error=http_request_denied"),
+            Kind::TooMany => (StatusCode::TOO_MANY_REQUESTS, "toolyard; error=http_request_denied"),
             Kind::NotFound => (StatusCode::NOT_FOUND, "toolyard; error=http_request_error"),
             Kind::Failed => (StatusCode::BAD_GATEWAY, "toolyard; error=destination_unavailable"),
         };
@@ -61,6 +71,9 @@ impl Refusal {
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
         headers.insert(PROXY_STATUS, HeaderValue::from_static(proxy_status));
+        if self.kind == Kind::TooMany {
+            headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
+        }
         response
     }
 }

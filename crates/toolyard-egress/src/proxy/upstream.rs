@@ -1,6 +1,6 @@
 //! Origins that the proxy speaks to itself, with a secret that the program does not see.
 
-use super::mask::Mask;
+use super::{mask::Mask, quota::Quota};
 use crate::{
     address::Addresses,
     egress::Egress,
@@ -37,6 +37,7 @@ pub struct Upstream {
     pub(super) may: Addresses,
     pub(super) secrets: Arc<HeaderMap>,
     pub(super) mask: Option<Arc<Mask>>,
+    pub(super) quota: Quota,
 }
 
 impl Upstream {
@@ -60,7 +61,14 @@ impl Upstream {
         egress.check(&origin)?;
         let secrets = Arc::new(secret_headers(secrets)?);
         let mask = Mask::new(&secrets).map(Arc::new);
-        Ok(Self { name: name.into(), origin, may, secrets, mask })
+        Ok(Self { name: name.into(), origin, may, secrets, mask, quota: Quota::default() })
+    }
+
+    /// Counts its requests here, and bounds them. Without this they are counted, and not bounded.
+    #[must_use]
+    pub fn quota(mut self, quota: Quota) -> Self {
+        self.quota = quota;
+        self
     }
 }
 
