@@ -78,14 +78,46 @@ pub(crate) fn has_living(group: Pid) -> bool {
     all().map_or(true, |mut all| all.any(|(_, stat)| is_living(stat)))
 }
 
-/// Asks all processes under `root` to end, stopped ones too. Returns how many there were.
-pub(crate) fn terminate_all(root: Pid) -> usize {
-    let found = descendants(root).unwrap_or_default();
-    for process in &found {
-        process.signal(Signal::TERM);
-        process.signal(Signal::CONT);
+/// Processes that have been asked to end, each once: a second signal would cut short what a first one lets them do.
+#[derive(Debug, Default)]
+pub(crate) struct Asked(HashSet<Process>);
+
+impl Asked {
+    /// Asks all processes under `root` to end, stopped ones too.
+    pub(crate) fn all(root: Pid) -> Self {
+        let mut asked = Self::default();
+        for process in descendants(root).unwrap_or_default() {
+            asked.ask(process);
+        }
+        asked
     }
-    found.len()
+
+    /// How many were asked.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Asks those, too, that were started while others were asked, and were left by whoever started them: they are
+    /// children of `root` now. What a process starts that lives, for example to clean up, is its own affair.
+    pub(crate) fn orphans(&mut self, root: Pid) {
+        for process in orphans(root).unwrap_or_default() {
+            self.ask(process);
+        }
+    }
+
+    fn ask(&mut self, process: Process) {
+        if self.0.insert(process) {
+            process.signal(Signal::TERM);
+            process.signal(Signal::CONT);
+        }
+    }
+}
+
+/// The living children of a process.
+fn orphans(parent: Pid) -> io::Result<Vec<Process>> {
+    let is_its = |stat: &Stat| !stat.is_dead && stat.parent == parent.as_raw_pid();
+    let children = all()?.filter(|(_, stat)| is_its(stat));
+    Ok(children.map(|(pid, stat)| Process { pid, started: stat.started }).collect())
 }
 
 /// Kills all processes under `root`. They are stopped first, because a stopped process starts no other: once a round

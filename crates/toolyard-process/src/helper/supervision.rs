@@ -3,7 +3,7 @@
 use super::control::{Control, Order};
 use crate::{
     End, Rest, TERM_GRACE, Used,
-    descendants::{descendants, kill_all, terminate_all},
+    descendants::{Asked, descendants, kill_all},
     message::Message,
 };
 use nix::sys::{
@@ -32,6 +32,9 @@ const KILL_GRACE: Duration = Duration::from_secs(5);
 
 /// The pause after a round of killing before the next one.
 const KILL_ROUND: Duration = Duration::from_millis(20);
+
+/// When processes that were asked to end are looked at first; each further look is after twice the time.
+const FIRST_LOOK: Duration = Duration::from_millis(10);
 
 /// How long the program that started the helper may take to take up a message.
 const SEND_TIMEOUT: Duration = Duration::from_secs(1);
@@ -114,12 +117,16 @@ impl Supervision {
             return Rest::NONE;
         }
         let left = match order {
-            Order::Terminate => terminate_all(getpid()),
+            Order::Terminate => {
+                let asked = Asked::all(getpid());
+                let left = asked.len();
+                if self.end_in_grace(asked).await {
+                    return Rest { left, surviving: 0 };
+                }
+                left
+            }
             Order::Kill => descendants(getpid()).map_or(0, |left| left.len()),
         };
-        if order == Order::Terminate && self.end_in_grace().await {
-            return Rest { left, surviving: 0 };
-        }
         let deadline = Instant::now() + KILL_GRACE;
         while Instant::now() < deadline {
             kill_all(getpid());
@@ -131,17 +138,27 @@ impl Supervision {
     }
 
     /// Waits until none is left, the grace is over, or they are to be killed. Returns whether none is left.
-    async fn end_in_grace(&mut self) -> bool {
-        let deadline = Instant::now() + TERM_GRACE;
+    async fn end_in_grace(&mut self, mut asked: Asked) -> bool {
+        let begin = Instant::now();
+        let deadline = begin + TERM_GRACE;
+        let mut look = FIRST_LOOK;
         loop {
             if matches!(reap(None), Reaped::All) {
                 return true;
             }
+            // A process that is started while those around it are asked would be left, and would not end by itself.
+            asked.orphans(getpid());
             tokio::select! {
                 biased;
                 () = self.control.killed() => return false,
                 _ = self.children.recv() => {}
-                () = sleep_until(deadline) => return matches!(reap(None), Reaped::All),
+                // The end of one that has another parent is not told here.
+                () = sleep_until(deadline.min(begin + look)) => {
+                    if Instant::now() >= deadline {
+                        return matches!(reap(None), Reaped::All);
+                    }
+                    look *= 2;
+                }
             }
         }
     }

@@ -46,6 +46,34 @@ async fn a_program_is_asked_before_it_is_killed() {
     }
 }
 
+/// SC-6: what is started while a program is asked to end, and left by it, is asked too.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_is_left_while_others_are_asked_is_asked_too() {
+    let left = "(trap 'echo > asked; exit' TERM; echo > up; while :; do sleep 0.05; done)";
+    let leaves =
+        format!("trap '{} & until [ -e up ]; do sleep 0.01; done; exit 0' TERM", left.replace('\'', "\""));
+    let yard = Yard::new();
+    let command = format!("{leaves}; echo ready; while :; do sleep 0.05; done");
+    let mut running = yard.ready(&command, &containments::helper()).await;
+    running.processes.terminate();
+    let ran = ran(running.processes.ended().await);
+    assert!(yard.has("asked"), "{ran:?}");
+}
+
+/// SC-6: what a program starts to clean up is left alone.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_cleans_up_is_not_asked() {
+    let cleans = "trap 'sh -c \"trap \\\"echo > asked\\\" TERM; sleep 0.3; echo > cleaned\"; exit 0' TERM";
+    let yard = Yard::new();
+    let command = format!("{cleans}; echo ready; while :; do sleep 0.05; done");
+    let mut running = yard.ready(&command, &containments::helper()).await;
+    running.processes.terminate();
+    running.processes.ended().await;
+    assert!(yard.has("cleaned") && !yard.has("asked"));
+}
+
 /// SC-6: a program that is deaf to SIGTERM is killed.
 #[tokio::test]
 async fn a_deaf_program_is_killed() {
