@@ -15,7 +15,7 @@ import { Link } from "./link.js";
 import { Process } from "./process.js";
 import { Queue } from "./queue.js";
 import { asTool } from "./tool.js";
-import { OpenTurns } from "./turn-state.js";
+import { endsWhatHasEnded, OpenTurns } from "./turn-state.js";
 
 /** A program whose input has ended has 5 s for what it runs. */
 const PATIENCE_MS = 8_000;
@@ -72,7 +72,7 @@ export class Core {
   }
 
   add(turn, calls) {
-    return this.#sendCalls(turn, calls, { more: true });
+    return this.#sendCalls(turn, calls, { more: true, continues: true });
   }
 
   endTurn(turn) {
@@ -208,7 +208,8 @@ export class Core {
       event_reset: ({ cursor }) => told({ event: "reset", cursor }, "reset"),
       shutdown: ({ grace_ms: ms }) => this.log(`the program ends in ${ms} ms`, "warn"),
       error: (message) => {
-        if (!this.#turns.takeError(message)) this.log(`line ${message.line} was refused: ${message.message}`, "warn");
+        const level = endsWhatHasEnded(message) ? "info" : "warn";
+        if (!this.#turns.takeError(message)) this.log(`line ${message.line} was refused: ${message.message}`, level);
         this.held();
       },
     };

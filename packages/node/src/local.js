@@ -1,6 +1,6 @@
 // Sessions in a program that this one has started.
 
-import { Closed } from "./errors.js";
+import { Disconnected } from "./errors.js";
 import { GrowingTurn, RunningTurn } from "./running.js";
 
 export class LocalBackend {
@@ -38,8 +38,8 @@ export class LocalBackend {
     try {
       await this.#core.request("close", { session });
     } catch (error) {
-      // It went with the engine.
-      if (!(error instanceof Closed)) throw error;
+      // It is closed already, or went with the engine.
+      if (!(error instanceof Disconnected) && error.code !== "not_found") throw error;
     }
   }
 }

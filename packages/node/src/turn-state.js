@@ -1,7 +1,7 @@
 // A turn that is open, as the link knows it.
 
 import { entryOf } from "./calls.js";
-import { ProtocolError, refused } from "./errors.js";
+import { Refused, refused } from "./errors.js";
 import { readOutcome } from "./outcome.js";
 import { Queue } from "./queue.js";
 
@@ -15,6 +15,7 @@ export class TurnState {
   #byLine = new Map();
   #outcomes = [];
   #settle;
+  #over;
 
   constructor(name, isOurs, { deltas = false } = {}) {
     this.name = name;
@@ -26,8 +27,12 @@ export class TurnState {
     this.ended.catch(() => {});
   }
 
-  /** The id of a line with these calls, the calls as it has them, and who waits for each. */
+  /**
+   * The id of a line with these calls, the calls as it has them, and who waits for each. Throws what has ended the turn,
+   * if it has ended: nobody would answer.
+   */
   lineOf(calls, prefix = "") {
+    if (this.#over) throw this.#over();
     const entries = calls.map((call) => entryOf(call, `${prefix}${(this.#numbers += 1)}`));
     const ids = new Set(entries.map((entry) => entry.tool_call_id));
     if (ids.size < entries.length || entries.some((entry) => this.#tools.has(entry.tool_call_id))) {
@@ -72,9 +77,7 @@ export class TurnState {
   }
 
   end({ results, number = 0 }) {
-    for (const { reject } of this.#waiting.values()) reject(new ProtocolError("the turn has ended without an answer to a call"));
-    this.done = true;
-    this.deltas?.end();
+    this.#end(tooLate);
     const outcomes = this.#outcomes.sort((a, b) => a.place - b.place).map(({ outcome }) => outcome);
     this.#settle.resolve({ messages: results ?? [], outcomes, number });
   }
@@ -82,11 +85,17 @@ export class TurnState {
   /** Nothing more comes of it. */
   fail(error) {
     if (this.done) return;
+    this.#end(error);
+    this.#settle.reject(error());
+  }
+
+  /** Calls that were not answered never will be: the turn had ended before they were added, or nothing comes any more. */
+  #end(error) {
     this.done = true;
+    this.#over = error;
     for (const { reject } of this.#waiting.values()) reject(error());
     this.#waiting.clear();
     this.deltas?.end();
-    this.#settle.reject(error());
   }
 
   #take(id) {
@@ -94,6 +103,16 @@ export class TurnState {
     this.#waiting.delete(id);
     return waiting;
   }
+}
+
+function tooLate() {
+  const text = "the turn had ended before the call was added, which did not run: begin another one";
+  return new Refused(text, { code: "turn_closed" });
+}
+
+/** Whether an `error` says of a turn no more than that it had ended by itself meanwhile. */
+export function endsWhatHasEnded({ turn, code }) {
+  return turn != null && (code === "turn_closed" || code === "not_found");
 }
 
 /** The turns that have not ended, by name. */
@@ -121,9 +140,12 @@ export class OpenTurns {
     turn?.end(message);
   }
 
-  /** Whether it is about a line of a turn; the turn goes on unless that was its first one. */
+  /**
+   * Whether it is about calls of a turn that is open; it goes on unless that was its first line. Only lines with calls
+   * have an id that is the turn's.
+   */
   takeError(message) {
-    const line = message.id ?? message.turn;
+    const line = message.id;
     const turn = typeof line === "string" ? this.#open.get(line.split(".")[0]) : undefined;
     if (!turn) return false;
     turn.forget(line, refused(message));

@@ -69,6 +69,35 @@ test("a turn that grows", () =>
     assert.throws(() => turn.call("add", { a: 1 }), TypeError);
   }));
 
+test("what comes too late for a turn that grows", async () => {
+  await scripted("EndsMeanwhile", { tools: [add] }, async (_, session) => {
+    const turn = session.turn();
+    const late = turn.add([["add", { a: 1 }], ["add", { a: 2 }]]);
+    for (const call of late) await assert.rejects(call.then(), (error) => error instanceof Refused && error.code === "turn_closed");
+    assert.deepEqual((await turn.end()).outcomes, []);
+    assert.throws(() => turn.add([["add", { a: 1 }]]), TypeError);
+    const ended = session.turn();
+    await assert.rejects(ended.call("add", { a: 1 }).then(), Refused);
+    assert.throws(() => ended.call("add", { a: 1 }), Refused);
+  });
+  await scripted("Plain", { tools: [add] }, async (_, session) => {
+    const turn = session.turn();
+    assert.equal(await turn.call("add", { a: 1 }), 3);
+    turn.cancel();
+    assert.equal((await turn.end()).outcomes.length, 1);
+  });
+});
+
+test("a session that somebody else has closed", () =>
+  scripted("IsClosed", { tools: [add] }, async (_, session) => {
+    const isClosed = ({ code }) => code === "session_closed";
+    await assert.rejects(session.call("add", { a: 1 }), isClosed);
+    await assert.rejects(session.dispatch(answer(["t1", "add", { a: 1 }])), isClosed);
+    await assert.rejects(session.turn().end(), isClosed);
+    await assert.rejects(session.definitions(), isClosed);
+    await session.close();
+  }));
+
 test("cancel", async () => {
   for (const act of [
     async (session) => {

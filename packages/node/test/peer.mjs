@@ -70,20 +70,29 @@ class Peer {
   }
 
   tool_calls(message) {
-    if (message.more) this.more.add(message.turn);
+    const { turn, more, continues = false } = message;
+    if (continues !== this.more.has(turn)) return this.refuse(message, continues ? "not_found" : "turn_open");
+    if (more) this.more.add(turn);
+    else this.more.delete(turn);
     this.begin(message);
   }
 
-  turn_end({ turn }) {
-    this.more.delete(turn);
-    this.endIfOver(turn);
+  turn_end(message) {
+    if (!this.more.delete(message.turn)) return this.refuse(message, "turn_closed");
+    this.endIfOver(message.turn);
+  }
+
+  refuse({ id, turn, op }, code, more) {
+    this.send({ op: "error", id, turn, code, message: "no", refused: op, line: 1, ...more });
   }
 
   cancel({ turn, tool_call_id: callId }) {
+    if (callId === undefined) this.more.delete(turn);
     for (const [id, [of, call]] of [...this.invoked]) {
       if (of.turn !== turn || (callId !== undefined && call.tool_call_id !== callId)) continue;
       this.send({ op: "tool_cancel", call_id: id });
     }
+    this.endIfOver(turn);
   }
 
   begin(turn) {
@@ -168,16 +177,38 @@ const scripts = {
   },
 
   RefusesTheTurn: class extends Peer {
-    begin({ id, turn }) {
-      const errors = [{ pointer: "/turn", detail: "too many turns" }];
-      this.send({ op: "error", id, turn, code: "too_many", message: "no", refused: "tool_calls", line: 1, errors });
+    begin(turn) {
+      this.refuse(turn, "too_many", { errors: [{ pointer: "/turn", detail: "too many turns" }] });
     }
   },
 
   RefusesWhatIsAdded: class extends Peer {
     begin(turn) {
       if (turn.calls[0]?.tool !== "bad") return super.begin(turn);
-      this.send({ op: "error", id: turn.id, turn: turn.turn, code: "invalid", message: "no", refused: "tool_calls", line: 1 });
+      this.refuse(turn, "invalid");
+    }
+  },
+
+  // Its turn has ended when another call comes for it, as if its session had been closed.
+  EndsMeanwhile: class extends Peer {
+    tool_calls(message) {
+      if (message.continues && this.more.delete(message.turn)) this.endIfOver(message.turn);
+      super.tool_calls(message);
+    }
+  },
+
+  // Its session was closed by somebody else.
+  IsClosed: class extends Peer {
+    begin(turn) {
+      this.refuse(turn, "session_closed");
+    }
+
+    definitions(asked) {
+      this.refuse(asked, "session_closed");
+    }
+
+    close(message) {
+      this.refuse(message, "not_found");
     }
   },
 

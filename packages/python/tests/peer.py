@@ -81,20 +81,34 @@ class Peer:
         self.begin({**message, "calls": calls})
 
     def take_tool_calls(self, message: Message) -> None:
-        if message.get("more"):
+        adds, is_open = bool(message.get("continues")), message["turn"] in self.more
+        if adds != is_open:
+            return self.refuse(message, "not_found" if adds else "turn_open")
+        if not message.get("more"):
+            self.more.discard(message["turn"])
+        elif not adds:
             self.more.add(message["turn"])
         self.begin(message)
 
     def take_turn_end(self, message: Message) -> None:
+        if message["turn"] not in self.more:
+            return self.refuse(message, "turn_closed")
         self.more.discard(message["turn"])
         self.end_if_over(message)
 
+    def refuse(self, message: Message, code: str, **more: Any) -> None:
+        self.send(op="error", id=message.get("id"), turn=message.get("turn"), code=code, message="no", line=1,
+                  refused=message["op"], **more)  # fmt: skip
+
     def take_cancel(self, message: Message) -> None:
+        if "tool_call_id" not in message:
+            self.more.discard(message["turn"])
         for invoked, (turn, call) in list(self.invoked.items()):
             if turn["turn"] == message["turn"] and message.get("tool_call_id") in (None, call["tool_call_id"]):
                 self.send(op="tool_cancel", call_id=invoked)
                 del self.invoked[invoked]
                 self.respond(turn, call, ok=False, error="tool_failed", message="cancelled", meta={"code": "cancelled"})
+        self.end_if_over(message)
 
     def begin(self, turn: Message) -> None:
         self.left.setdefault(turn["turn"], []).extend(turn["calls"])
@@ -186,17 +200,47 @@ class SaysWhatIsNew(Peer):
 
 class RefusesTheTurn(Peer):
     def begin(self, turn: Message) -> None:
-        self.send(op="error", id=turn["id"], turn=turn["turn"], code="too_many", message="no", refused="tool_calls",
-                  line=1, errors=[{"pointer": "/turn", "detail": "too many turns"}])  # fmt: skip
+        self.refuse(turn, "too_many", errors=[{"pointer": "/turn", "detail": "too many turns"}])
 
 
 class RefusesWhatIsAdded(Peer):
     def begin(self, turn: Message) -> None:
         if turn["calls"] and turn["calls"][0]["tool"] == "bad":
-            self.send(op="error", id=turn["id"], turn=turn["turn"], code="invalid", message="no", refused="tool_calls",
-                      line=1)  # fmt: skip
+            self.refuse(turn, "invalid")
         else:
             super().begin(turn)
+
+
+class EndsMeanwhile(Peer):
+    """Its turn has ended when another call comes for it, as if its session had been closed."""
+
+    def take_tool_calls(self, message: Message) -> None:
+        if message.get("continues") and message["turn"] in self.more:
+            self.more.discard(message["turn"])
+            self.end_if_over(message)
+        super().take_tool_calls(message)
+
+
+class IsClosed(Peer):
+    """Its session was closed by somebody else, until it is opened again."""
+
+    opened = 0
+
+    def take_open(self, message: Message) -> None:
+        self.opened += 1
+        super().take_open(message)
+
+    def begin(self, turn: Message) -> None:
+        if self.opened == 1:
+            self.refuse(turn, "session_closed")
+        else:
+            super().begin(turn)
+
+    def take_definitions(self, message: Message) -> None:
+        self.refuse(message, "session_closed")
+
+    def take_close(self, message: Message) -> None:
+        self.refuse(message, "not_found")
 
 
 class RefusesToRegister(Peer):

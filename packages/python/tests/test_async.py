@@ -70,6 +70,21 @@ class Calls(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(outcome.error and outcome.error.code, "cancelled")
             await session.close()
 
+    async def test_what_comes_too_late_for_a_turn_that_grows(self) -> None:
+        async with ascripted("EndsMeanwhile", add) as engine, engine.session() as session, session.turn() as turn:
+            late = await turn.call("add", a=1)
+            with self.assertRaises(Refused) as raised:
+                await late
+            self.assertEqual(raised.exception.code, "turn_closed")
+            with self.assertRaises(Refused):
+                await turn.call("add", a=1)
+
+    async def test_a_session_that_somebody_else_has_closed(self) -> None:
+        async with ascripted("IsClosed", add) as engine, engine.session("s") as session:
+            with self.assertRaises(Refused) as raised:
+                await session.call("add", a=1)
+            self.assertEqual(raised.exception.code, "session_closed")
+
     async def test_a_task_that_is_cancelled_cancels_its_calls(self) -> None:
         ended = asyncio.Event()
         begun = asyncio.Event()

@@ -167,6 +167,42 @@ class Calls(unittest.TestCase):
                     turn.call("bad").result()
                 self.assertEqual((first.result(), turn.call("add", a=2).result()), (3, 4))
 
+    def test_what_comes_too_late_for_a_turn_that_grows(self) -> None:
+        with scripted("EndsMeanwhile", add) as engine, engine.session() as session, session.turn() as turn:
+            late = turn.add([("add", {"a": 1}), ("add", {"a": 2})])
+            for call in late:
+                with self.assertRaises(Refused) as raised:
+                    call.result(WAIT_MAX_S)
+                self.assertEqual(raised.exception.code, "turn_closed")
+            self.assertEqual(turn.result(WAIT_MAX_S).outcomes, [])
+            with self.assertRaises(Refused):
+                turn.call("add", a=1)
+
+    def test_a_turn_that_is_cancelled_while_it_grows_ends_with_its_calls(self) -> None:
+        with scripted("Plain", add, wait_for_cancel) as engine, engine.session() as session:
+            turn = session.turn()
+            added = turn.add([("add", {"a": 1}), ("wait_for_cancel", {})])
+            self.assertEqual(added[0].result(WAIT_MAX_S), 3)
+            turn.cancel()
+            turn.end()
+            self.assertEqual([one.ok for one in turn.result(WAIT_MAX_S).outcomes], [True, False])
+            with session.turn() as turn:
+                turn.cancel()
+
+    def test_a_session_that_somebody_else_has_closed(self) -> None:
+        with scripted("IsClosed", add) as engine, engine.session("s") as session:
+            for use in (
+                lambda: session.call("add", a=1),
+                lambda: session.dispatch(answer(("t1", "add", {"a": 1}))),
+                lambda: session.turn().result(WAIT_MAX_S),
+                session.definitions,
+            ):
+                with self.assertRaises(Refused) as raised:
+                    use()
+                self.assertEqual(raised.exception.code, "session_closed")
+            session.close()
+            self.assertEqual(engine.session("s").call("add", a=1), 3)
+
     def test_cancel(self) -> None:
         gone = threading.Event()
 

@@ -145,6 +145,19 @@ class Calls(RealProgram):
                 pass
             self.assertEqual((turn.result().outcomes, session.batch([])), ([], []))
 
+    def test_a_turn_that_has_ended_takes_no_more(self) -> None:
+        with self.engine(add) as engine, engine.session() as session:
+            for act in (lambda turn: turn.cancel(), lambda turn: session.close()):
+                turn = session.turn()
+                self.assertEqual(turn.call("add", a=1).result(WAIT_MAX_S), 3)
+                act(turn)
+                with self.assertRaises(Refused) as raised:
+                    turn.call("add", a=1).result(WAIT_MAX_S)
+                self.assertIn(raised.exception.code, ("turn_closed", "not_found"))
+                self.assertEqual(len(turn.result(WAIT_MAX_S).outcomes), 1)
+                turn.end()
+            session.close()
+
     def test_tools_that_call_tools(self) -> None:
         @tool
         def deep(n: int, context: Context) -> int:

@@ -35,7 +35,7 @@ from .place import Place
 from .wire.link import Link
 from .wire.process import Process
 from .wire.requests import Answer
-from .wire.turn import OpenTurns, Sent, TurnState
+from .wire.turn import OpenTurns, Sent, TurnState, ends_what_has_ended
 
 _LOG = logging.getLogger("toolyard")
 PATIENCE_S = 8.0
@@ -101,7 +101,7 @@ class Core:
 
     def add(self, turn: TurnState, calls: Iterable[BatchEntry]) -> list[Sent]:
         """Adds calls to a turn that was begun with ``more``."""
-        return self._send_calls(turn, as_calls(calls), {"more": True})
+        return self._send_calls(turn, as_calls(calls), {"more": True, "continues": True})
 
     def end_turn(self, turn: TurnState) -> None:
         """Nothing more is added."""
@@ -222,4 +222,5 @@ class Core:
 
     def _take_error(self, message: dict[str, Any]) -> None:
         if not self._turns.take_error(message):
-            _LOG.warning("line %s was refused: %s", message.get("line"), message.get("message"))
+            level = logging.DEBUG if ends_what_has_ended(message) else logging.WARNING
+            _LOG.log(level, "line %s was refused: %s", message.get("line"), message.get("message"))

@@ -146,6 +146,11 @@ class Refused(ToolyardError):
         """Each field that is wrong: ``pointer`` and ``detail``."""
 
 
+def is_gone(error: ToolyardError) -> bool:
+    """Whether what was to be closed is closed already, or has gone with its engine."""
+    return isinstance(error, Disconnected) or (isinstance(error, Refused) and error.code == "not_found")
+
+
 class ProgramNotFound(ToolyardError):
     """There is no program ``toolyard`` to be started."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from .calls import BatchEntry
 from .core import Core
-from .errors import Closed
+from .errors import Disconnected, Refused, is_gone
 from .place import Place
 from .running import GrowingTurn, LocalTurn
 from .session import Backend
@@ -40,6 +40,6 @@ class LocalBackend(Backend):
     def close_session(self, place: Place) -> None:
         try:
             self._core.request("close", session=place.session).result()
-        except Closed:
-            # It went with the engine.
-            return
+        except (Disconnected, Refused) as error:
+            if not is_gone(error):
+                raise

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from ..calls import BatchEntry, Call, make_call
 from ..core import Core
-from ..errors import Closed
+from ..errors import Disconnected, Refused, is_gone
 from ..outcome import Delta, Outcome, Turn
 from ..place import Place
 from ..session import Format
@@ -115,9 +115,9 @@ class AsyncSession:
             return
         try:
             await result_of(self._core.request("close", session=self.name))
-        except Closed:
-            # It went with the engine.
-            return
+        except (Disconnected, Refused) as error:
+            if not is_gone(error):
+                raise
 
     async def __aenter__(self) -> AsyncSession:
         return self

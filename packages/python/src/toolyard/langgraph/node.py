@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Union, cast
 
@@ -20,6 +22,7 @@ from ..aio.waiting import result_of
 from ..calls import Call
 from ..core import Core
 from ..engine import Engine
+from ..errors import Refused
 from ..outcome import Outcome, Turn
 from ..place import Place
 from ..session import Session
@@ -81,8 +84,7 @@ class ToolNode(OwnToolNode):
 
     def _func(self, input: Any, config: RunnableConfig, runtime: Runtime[Any]) -> Any:
         requests, input_type, thread = self._prepare(input, config, runtime, None)
-        place, opened = self._sessions.enter(thread)
-        try:
+        with self._session(thread) as (place, opened):
             for answer in [*self._registered, opened]:
                 answer.result()
             state, finish = self._begin(place, requests)
@@ -91,22 +93,30 @@ class ToolNode(OwnToolNode):
             except BaseException:
                 self._core.cancel(state)
                 raise
-        finally:
-            self._sessions.leave(thread)
         return self._combine_tool_outputs(finish(turn), input_type)
 
     async def _afunc(self, input: Any, config: RunnableConfig, runtime: Runtime[Any]) -> Any:
         loop = asyncio.get_running_loop()
         requests, input_type, thread = self._prepare(input, config, runtime, loop)
-        place, opened = self._sessions.enter(thread)
-        try:
+        with self._session(thread) as (place, opened):
             for answer in [*self._registered, opened]:
                 await result_of(answer)
             state, finish = self._begin(place, requests)
             turn = await result_of(state.ended, partial(self._core.cancel, state))
+        return self._combine_tool_outputs(finish(turn), input_type)
+
+    @contextmanager
+    def _session(self, thread: str) -> Iterator[tuple[Place, Future[Any]]]:
+        """The session of a thread of the graph, and the answer to its opening."""
+        place, opened = self._sessions.enter(thread)
+        try:
+            yield place, opened
+        except Refused as error:
+            if error.code == "session_closed":
+                self._sessions.renew(thread, place)
+            raise
         finally:
             self._sessions.leave(thread)
-        return self._combine_tool_outputs(finish(turn), input_type)
 
     def _prepare(
         self, input: Any, config: RunnableConfig, runtime: Runtime[Any], loop: asyncio.AbstractEventLoop | None

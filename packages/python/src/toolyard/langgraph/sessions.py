@@ -43,6 +43,13 @@ class Sessions:
             if opened.done() and opened.exception() is not None and users == 1:
                 del self._open[thread]
 
+    def renew(self, thread: str, place: Place) -> None:
+        """Its session was closed by somebody else: who enters next has another one."""
+        with self._lock:
+            known, _, users = self._open[thread]
+            if known == place:
+                self._open[thread] = (*self._begin(), users)
+
     def _begin(self) -> tuple[Place, Future[Any]]:
         place = Place(f"{self._prefix}-{next(_NUMBERS)}")
         return place, self._core.request("open", session=place.session, capabilities={"tools": self._tools})
@@ -66,4 +73,7 @@ class OneSession:
         return self._place, self._opened
 
     def leave(self, _thread: str) -> None:
+        return None
+
+    def renew(self, _thread: str, _place: Place) -> None:
         return None

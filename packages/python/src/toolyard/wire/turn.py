@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from ..calls import Call
-from ..errors import Disconnected, ProtocolError, ToolyardError
+from ..errors import Disconnected, Refused, ToolyardError
 from ..outcome import Delta, Outcome, Turn, read_outcome
 from .deltas import Deltas
 from .requests import refused
@@ -34,10 +34,16 @@ class TurnState:
         self._waiting: dict[str, Future[Outcome]] = {}
         self._by_line: dict[str, list[str]] = {}
         self._outcomes: list[tuple[int, Outcome]] = []
+        self._over: Callable[[], ToolyardError] | None = None
 
     def line_of(self, calls: Sequence[Call]) -> tuple[str, list[dict[str, Any]], list[Sent]]:
-        """The id of a line with these calls, the calls as it has them, and who waits for their outcomes."""
+        """The id of a line with these calls, the calls as it has them, and who waits for their outcomes.
+
+        Raises what has ended the turn, if it has ended: nobody would answer.
+        """
         with self._lock:
+            if self._over is not None:
+                raise self._over()
             entries = [self._entry(call) for call in calls]
             ids = [entry["tool_call_id"] for entry in entries]
             if len(set(ids)) < len(ids) or not self._places.keys().isdisjoint(ids):
@@ -91,8 +97,10 @@ class TurnState:
         with self._lock:
             outcomes = [outcome for _, outcome in sorted(self._outcomes, key=lambda one: one[0])]
             waiting, self._waiting = self._waiting, {}
-        for call_id, future in waiting.items():
-            future.set_exception(ProtocolError(f"the turn has ended without an answer to its call {call_id!r}"))
+            self._over = _too_late
+        # What the turn had is answered: these were added when it had ended.
+        for future in waiting.values():
+            future.set_exception(_too_late())
         if self.deltas is not None:
             self.deltas.end()
         self.ended.set_result(Turn(message.get("results") or [], outcomes, message.get("number", 0)))
@@ -100,10 +108,11 @@ class TurnState:
     def fail(self, error: Callable[[], ToolyardError]) -> None:
         """Nothing more comes of it."""
         with self._lock:
-            waiting, self._waiting = self._waiting, {}
-            if self.ended.done():
+            if self._over is not None:
                 return
-            self.ended.set_exception(error())
+            self._over = error
+            waiting, self._waiting = self._waiting, {}
+        self.ended.set_exception(error())
         for future in waiting.values():
             future.set_exception(error())
         if self.deltas is not None:
@@ -122,6 +131,15 @@ class TurnState:
     def _next_line(self) -> str:
         self._lines += 1
         return self.name if self._lines == 1 else f"{self.name}.{self._lines}"
+
+
+def _too_late() -> Refused:
+    return Refused("the turn had ended before the call was added, which did not run: begin another one", code="turn_closed")
+
+
+def ends_what_has_ended(message: Mapping[str, Any]) -> bool:
+    """Whether an ``error`` says of a turn no more than that it had ended by itself meanwhile."""
+    return "turn" in message and message.get("code") in ("turn_closed", "not_found")
 
 
 class OpenTurns:
@@ -159,12 +177,15 @@ class OpenTurns:
             turn.end(message)
 
     def take_error(self, message: Mapping[str, Any]) -> bool:
-        """Whether it is about a line of a turn; the turn goes on unless that was its first one."""
-        line = message.get("id") or message.get("turn")
+        """Whether it is about calls of a turn that is open; it goes on unless that was its first line.
+
+        Only lines with calls have an id that is the turn's.
+        """
+        line = message.get("id")
         turn = self._open.get(line.split(".")[0]) if isinstance(line, str) else None
         if turn is None:
             return False
-        turn.forget(str(line), refused(message))
+        turn.forget(line, refused(message))
         if line == turn.name:
             self.drop(turn)
         return True
