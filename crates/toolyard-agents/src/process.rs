@@ -12,8 +12,6 @@ use crate::{
     room::Kept,
 };
 use futures::future::BoxFuture;
-#[cfg(target_os = "linux")]
-use rustix::fs::{Mode, OFlags, open};
 use serde_json::Value;
 use std::{
     ffi::{OsStr, OsString},
@@ -25,8 +23,8 @@ use toolyard_egress::Egress;
 #[cfg(target_os = "linux")]
 use toolyard_egress::Proxy;
 #[cfg(target_os = "linux")]
-use toolyard_process::{Cgroup, Confinement, Door, Helper};
-use toolyard_process::{Containment, Program, Started};
+use toolyard_process::{Cgroup, Door, Helper, Reached};
+use toolyard_process::{Containment, Program, Started, plain_path};
 
 /// The directory for an agent's own files, which end with it.
 #[cfg(target_os = "linux")]
@@ -138,14 +136,11 @@ pub(crate) fn start(
 /// The program, and its input.
 fn command(profile: &Profile) -> io::Result<Program> {
     let args = profile.args.iter().map(|arg| argument(arg));
+    let program = Program::new(argument(profile.program.as_os_str())).args(args);
     match profile.channel {
-        Channel::Stdio => Ok(Program::new(argument(profile.program.as_os_str())).args(args).piped_input()),
+        Channel::Stdio => Ok(program.piped_input()),
         #[cfg(unix)]
-        Channel::Fd3 => {
-            // No descriptor is given a number here: that is unsafe. A shell can, and becomes the program.
-            let shell = Program::new("/bin/sh").args(["-c", "exec \"$@\" 3<&0 </dev/null", "sh"]);
-            Ok(shell.arg(argument(profile.program.as_os_str())).args(args).socket_input())
-        }
+        Channel::Fd3 => Ok(program.socket_on_descriptor_3()),
         #[cfg(not(unix))]
         Channel::Fd3 => {
             Err(io::Error::new(io::ErrorKind::Unsupported, "there is no channel 'fd3' here: use 'stdio'"))
@@ -204,18 +199,15 @@ fn confined(
     means: &Means,
     kept: &Kept,
 ) -> io::Result<(Program, Option<Proxy>)> {
-    use toolyard_process::{SYSTEM, SYSTEM_FILES};
-    let system = SYSTEM.iter().chain(SYSTEM_FILES).map(PathBuf::from);
-    let system: Vec<PathBuf> = system.chain(means.system.iter().cloned()).collect();
-    let mut files = Files { reached: system.clone(), granted: Confinement::new().system(system) };
+    let mut reached = Reached::new(means.system.iter().cloned());
     for path in &profile.read {
-        files.read(&place(path)?)?;
+        reached.read(&plain_path(path)?)?;
     }
     for path in named_files(profile) {
-        files.read(&path)?;
+        reached.read(&path)?;
     }
-    let directory = files.directory()?;
-    let confinement = files.granted.tmp_bytes(SCRATCH_BYTES);
+    let directory = directory(&reached)?;
+    let confinement = reached.confinement().tmp_bytes(SCRATCH_BYTES);
     let confinement = confinement.lasting(profile.limits.process, kept.room.cgroup())?;
     let program = program.env("HOME", SCRATCH).env("TMPDIR", SCRATCH).directory(directory);
     if profile.models.is_empty() {
@@ -233,7 +225,7 @@ fn confined(
 fn named_files(profile: &Profile) -> Vec<PathBuf> {
     let program = (profile.program.components().count() > 1).then_some(profile.program.as_os_str());
     let args = profile.args.iter().map(AsRef::<OsStr>::as_ref).filter(|arg| Path::new(arg).is_file());
-    program.into_iter().chain(args).filter_map(|path| place(Path::new(path)).ok()).collect()
+    program.into_iter().chain(args).filter_map(|path| plain_path(Path::new(path)).ok()).collect()
 }
 
 /// What of them is run: the program, and the first file, which is an interpreter's script.
@@ -243,57 +235,20 @@ pub(crate) fn scripts(profile: &Profile) -> Vec<PathBuf> {
     files
 }
 
-/// An absolute path that says by its name alone where it leads. Its last part stays as it is: a program may be a link that
-/// means something by its place.
-fn place(path: &Path) -> io::Result<PathBuf> {
-    let path = std::path::absolute(path)?;
-    if !path.components().any(|part| part == Component::ParentDir) {
-        return Ok(path);
-    }
-    match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) => Ok(parent.canonicalize()?.join(name)),
-        _ => path.canonicalize(),
-    }
-}
-
 /// An argument as it is passed on: a file that is named by going up is named by where it lies, as what is above it is not
 /// there inside.
 fn argument(arg: &OsStr) -> OsString {
     let path = Path::new(arg);
     let goes_up = path.components().any(|part| part == Component::ParentDir);
-    let place = (goes_up && path.is_file()).then(|| place(path).ok()).flatten();
-    place.map_or_else(|| arg.to_owned(), PathBuf::into_os_string)
+    let plain = (goes_up && path.is_file()).then(|| plain_path(path).ok()).flatten();
+    plain.map_or_else(|| arg.to_owned(), PathBuf::into_os_string)
 }
 
-/// What a program reads, as it is opened.
+/// The directory that it starts in: that of this process, if it reaches something there, so that relative arguments lead
+/// where they lead here.
 #[cfg(target_os = "linux")]
-struct Files {
-    reached: Vec<PathBuf>,
-    granted: Confinement,
-}
-
-#[cfg(target_os = "linux")]
-impl Files {
-    /// Lets it read a path, unless it does already.
-    fn read(&mut self, path: &Path) -> io::Result<()> {
-        if self.reached.iter().any(|reached| path.starts_with(reached)) {
-            return Ok(());
-        }
-        let named = |error: io::Error| io::Error::new(error.kind(), format!("'{}': {error}", path.display()));
-        // Not opened to be read: a pipe would keep this thread waiting.
-        let flags = OFlags::PATH | OFlags::CLOEXEC;
-        let lies = path.canonicalize().map_err(named)?;
-        let handle = open(lies, flags, Mode::empty()).map_err(|error| named(error.into()))?;
-        self.granted = std::mem::take(&mut self.granted).grant(handle, path, false);
-        self.reached.push(path.to_owned());
-        Ok(())
-    }
-
-    /// The directory that it starts in: that of this process, if it reaches something there, so that relative arguments
-    /// lead where they lead here.
-    fn directory(&self) -> io::Result<PathBuf> {
-        let ours = std::env::current_dir()?;
-        let is_there = |reached: &PathBuf| reached.starts_with(&ours) || ours.starts_with(reached);
-        Ok(if self.reached.iter().any(is_there) { ours } else { SCRATCH.into() })
-    }
+fn directory(reached: &Reached) -> io::Result<PathBuf> {
+    let ours = std::env::current_dir()?;
+    let is_there = |reached: &Path| reached.starts_with(&ours) || ours.starts_with(reached);
+    Ok(if reached.all().any(is_there) { ours } else { SCRATCH.into() })
 }

@@ -20,6 +20,7 @@ mod door;
 mod inside;
 mod lasting;
 mod limits;
+mod reached;
 mod rights;
 mod root;
 mod syscalls;
@@ -30,6 +31,7 @@ pub use alone::landlock_alone_lacks;
 pub(crate) use alone::{ENTER, enter};
 pub(crate) use inside::{INIT, init};
 pub use limits::ProcessLimits;
+pub use reached::{Reached, ReachedPath};
 pub use rights::landlock_version;
 pub use system::{SYSTEM, SYSTEM_FILES};
 

@@ -4,13 +4,20 @@
 //! and signals to it reach no other process. So it is only observed, and reaped when no more signals will be sent.
 
 use crate::{
-    End, Program, Ran, Report, Rest, TERM_GRACE,
+    End, Program, Ran, Report, Rest, TERM_GRACE, descriptor3,
     pipes::Theirs,
     processes::{Orders, Progress},
+    program::InputKind,
 };
 use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, waitid};
-use std::{io, process::Stdio, sync::Arc, time::Duration};
+use std::{
+    ffi::{OsStr, OsString},
+    io,
+    process::Stdio,
+    sync::Arc,
+    time::Duration,
+};
 use tokio::{
     process::{Child, Command},
     signal::unix::{Signal as Notice, SignalKind, signal},
@@ -46,7 +53,14 @@ pub(crate) struct Members {
 /// Starts a program in a group of its own.
 pub(crate) fn start(program: Program, theirs: Theirs) -> io::Result<(Members, Group)> {
     let children = signal(SignalKind::child())?;
-    let mut command = Command::new(&program.path);
+    let mut command = match program.input {
+        InputKind::Descriptor3 => {
+            let path = program.env.get(OsStr::new("PATH")).map(OsString::as_os_str);
+            let directory = program.directory.path();
+            descriptor3::command(program.path.as_os_str(), path, directory.as_deref())?.into()
+        }
+        _ => Command::new(&program.path),
+    };
     command.args(&program.args).env_clear().envs(&program.env).process_group(0);
     if let Some(directory) = program.directory.path() {
         command.current_dir(directory);

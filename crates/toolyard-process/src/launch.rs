@@ -13,12 +13,14 @@
 
 mod bytes;
 pub(crate) mod rights;
-mod search;
 
 use crate::{
     Program,
     confine::{Grant, Group, Layout},
+    descriptor3, open_files,
     pipes::Theirs,
+    program::InputKind,
+    search,
 };
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -48,6 +50,10 @@ pub(crate) struct Launch {
     env: Vec<(Bytes, Bytes)>,
     /// Whether a directory is among the descriptors; otherwise it is that of the helper.
     has_directory: bool,
+    /// Whether its standard input becomes its descriptor 3.
+    is_on_descriptor_3: bool,
+    /// The most open files that it has without asking for more, unless that is what this process has.
+    open_files: Option<u64>,
     /// What the program is confined to, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     confined: Option<Confined>,
@@ -87,6 +93,8 @@ impl Launch {
             args: program.args.iter().map(bytes).collect(),
             env: program.env.iter().map(|(name, value)| (bytes(name), bytes(value))).collect(),
             has_directory,
+            is_on_descriptor_3: program.input == InputKind::Descriptor3,
+            open_files: open_files::before(),
             confined: program.confinement.as_ref().map(|confinement| Confined {
                 layout: confinement.layout.clone(),
                 directory: program.directory.inside().map(|directory| Bytes::of(directory.as_os_str())),
@@ -204,10 +212,17 @@ impl Received {
         if let Some(directory) = self.directory {
             rustix::process::fchdir(directory)?;
         }
-        let Launch { program, args, env, .. } = &self.launch;
+        let Launch { program, args, env, is_on_descriptor_3, open_files, .. } = &self.launch;
+        open_files.map_or(Ok(()), open_files::lower)?;
         let path = env.iter().rfind(|(name, _)| name.as_os_str() == "PATH").map(|(_, path)| path.as_os_str());
-        let mut command = Command::new(search::find(program.as_os_str(), path)?);
-        command.arg0(program.as_os_str());
+        let name = program.as_os_str();
+        let mut command = if *is_on_descriptor_3 {
+            descriptor3::command(name, path, None)?
+        } else {
+            let mut command = Command::new(search::find(name, path)?);
+            command.arg0(name);
+            command
+        };
         command.args(args.iter().map(Bytes::as_os_str)).env_clear();
         command.envs(env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())));
         command.stdin(Stdio::from(self.stdin)).stdout(Stdio::from(self.stdout));

@@ -44,6 +44,8 @@ mod containment;
 mod deltas;
 #[cfg(target_os = "linux")]
 mod descendants;
+#[cfg(unix)]
+mod descriptor3;
 mod directory;
 #[cfg(target_os = "linux")]
 mod door;
@@ -61,11 +63,16 @@ mod launch;
 #[cfg(target_os = "linux")]
 mod message;
 #[cfg(unix)]
+mod open_files;
+#[cfg(unix)]
 mod output;
 mod pipes;
+mod plain_path;
 mod processes;
 mod program;
 mod report;
+#[cfg(unix)]
+mod search;
 mod start;
 pub mod utf8;
 
@@ -73,8 +80,8 @@ pub mod utf8;
 pub use cgroup::{Cgroup, GroupLimits, SharedGroup};
 #[cfg(target_os = "linux")]
 pub use confine::{
-    Confinement, GRANTS_MAX, ProcessLimits, SYSTEM, SYSTEM_FILES, TMP_BYTES, landlock_alone_lacks,
-    landlock_version,
+    Confinement, GRANTS_MAX, ProcessLimits, Reached, ReachedPath, SYSTEM, SYSTEM_FILES, TMP_BYTES,
+    landlock_alone_lacks, landlock_version,
 };
 pub use containment::Containment;
 pub use deltas::{DELTA_BYTES_MAX, DELTAS_BYTES_MAX, Deltas};
@@ -88,8 +95,11 @@ pub use lasting::LastingLimits;
 #[cfg(target_os = "linux")]
 pub use launch::LAUNCH_BYTES_MAX;
 #[cfg(unix)]
+pub use open_files::raise_open_files;
+#[cfg(unix)]
 pub use output::OutputReader;
 pub use pipes::{Input, Output};
+pub use plain_path::plain_path;
 pub use processes::{Killer, Processes};
 pub use program::Program;
 pub use report::{End, Limit, NotStarted, Ran, Report, Rest, Used};

@@ -54,7 +54,7 @@ pub(crate) fn open(program: &Program) -> io::Result<(Ours, Theirs)> {
         InputKind::Empty => (None, Handle::from(File::open(NOTHING)?)),
         InputKind::Pipe => input().map(|(ours, theirs)| (Some(ours), theirs))?,
         #[cfg(unix)]
-        InputKind::Socket => {
+        InputKind::Socket | InputKind::Descriptor3 => {
             let (ours, theirs) = socket()?;
             our_socket = Some(ours);
             (None, theirs)

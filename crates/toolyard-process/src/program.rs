@@ -54,6 +54,9 @@ pub(crate) enum InputKind {
     Pipe,
     #[cfg(unix)]
     Socket,
+    /// Empty, with a socket on descriptor 3.
+    #[cfg(unix)]
+    Descriptor3,
 }
 
 impl Program {
@@ -126,10 +129,19 @@ impl Program {
     }
 
     /// Makes its standard input a stream socket, which carries both directions
-    /// ([`Started::socket`](crate::Started::socket)). A shell gives it another number: `exec "$@" 3<&0 </dev/null`.
+    /// ([`Started::socket`](crate::Started::socket)).
     #[cfg(unix)]
     pub fn socket_input(mut self) -> Self {
         self.input = InputKind::Socket;
+        self
+    }
+
+    /// Gives it a stream socket on descriptor 3, which carries both directions
+    /// ([`Started::socket`](crate::Started::socket)); its standard input is empty. It needs `/bin/sh`, which becomes the
+    /// program.
+    #[cfg(unix)]
+    pub fn socket_on_descriptor_3(mut self) -> Self {
+        self.input = InputKind::Descriptor3;
         self
     }
 

@@ -210,10 +210,10 @@ pub(crate) fn recheck_policy(
     Ok(AllowedAnew { allowed, identity: rules.policy.identity(session.engine.epoch) })
 }
 
-/// The message for a name that this session does not know (V5, PO-1b).
+/// The message for a name that this session does not know (V5, PO-1b). It names what may be called.
 pub(crate) fn not_found(name: &str, table: &Table, session: &Agent) -> String {
-    let known = table.values().filter(|entry| session.sees(entry)).map(|entry| entry.name());
-    wording::tool_not_found(name, known.collect())
+    let may_call = |entry: &&Arc<ToolEntry>| session.sees(entry) && session.permissions.calls(entry);
+    wording::tool_not_found(name, table.values().filter(may_call).map(|entry| entry.name()).collect())
 }
 
 /// The call's idempotency key with the fingerprint of its arguments.

@@ -6,10 +6,13 @@ use super::{
 };
 use serde_json::{Value, value::RawValue};
 use toolyard::{Call, CallId, TimeoutScope};
-use toolyard_wire::CallMeta;
+use toolyard_wire::{CallMeta, FieldError};
 
 /// The most calls that one line has.
 pub const CALLS_OF_A_LINE_MAX: usize = 1_000;
+
+/// What an agent may say of a call in `meta`.
+const META: &str = "idempotency_key, timeout_ms, deadline_ms";
 
 /// One line of an agent (AG-2).
 #[derive(Debug, Clone, PartialEq)]
@@ -136,7 +139,11 @@ fn call(fields: &Fields<'_>) -> Result<AskedCall, Refused> {
 
 /// What goes with a call: not its id, which stands elsewhere, nor its agent, which is the one that asks.
 fn meta_of(meta: &Value) -> Result<CallMeta, Refused> {
-    let meta = CallMeta::read(meta).map_err(|error| Refused::new(error.to_string()))?;
+    let meta = CallMeta::read(meta).map_err(|error| match error {
+        FieldError::Unknown { field, .. } => FieldError::Unknown { field, known: META.to_owned() },
+        other => other,
+    });
+    let meta = meta.map_err(|error| Refused::new(error.to_string()))?;
     let taken = [("call_id", meta.call_id().is_some()), ("agent", meta.agent().is_some())];
     match taken.iter().find(|(_, is_set)| *is_set) {
         Some((name, _)) => Err(Refused::new(format!("field 'meta.{name}' cannot be set by an agent"))),

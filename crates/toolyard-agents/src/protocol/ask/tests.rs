@@ -39,6 +39,12 @@ fn meta_of_a_call_is_read() {
         let Ok(Ask::Calls(calls)) = ask(line(meta).as_bytes()) else { panic!() };
         let wrong = calls[0].as_ref().unwrap().wrong.as_deref().unwrap();
         assert!(wrong.contains(why), "{wrong}");
+        // What an agent may not set is not offered.
+        assert!(
+            !wrong.contains("there are")
+                || wrong.ends_with("there are idempotency_key, timeout_ms, deadline_ms"),
+            "{wrong}"
+        );
     }
 }
 

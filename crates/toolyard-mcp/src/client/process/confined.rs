@@ -9,15 +9,14 @@
 use super::environment;
 use crate::client::config::{ServerConfig, ServerConfinement};
 use std::{
-    fs::File,
     io,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
     sync::Arc,
 };
 use tokio_util::task::AbortOnDropHandle;
 use toolyard::HostPattern;
 use toolyard_egress::{Addresses, Egress, Observer, PROXY_VARIABLES, Proxy, Visit};
-use toolyard_process::{Confinement, Door, Program, SYSTEM, SYSTEM_FILES, git_files};
+use toolyard_process::{Confinement, Door, Program, Reached, git_files, plain_path};
 
 /// The directory of a server whose own is not reached, and the home of all.
 const HOME: &str = "/tmp";
@@ -30,18 +29,20 @@ const INHERITED: [&str; 8] = ["LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "
 /// # Errors
 /// Which path cannot be opened, and why; that its directory is not reached; or which limit is not kept here.
 pub(super) fn program(config: &ServerConfig, given: &ServerConfinement) -> io::Result<Program> {
-    let mut reached = Reached::new(given)?;
+    let mut reached = reached(given)?;
+    let kept = kept(&reached, given);
     let command = if is_named_by_place(&config.command) {
-        let command = place(&config.command)?;
+        let command = plain_path(&config.command)?;
         reached.read(&command)?;
         command
     } else {
         config.command.clone()
     };
-    let directory = reached.directory(config.cwd.as_deref())?;
+    let directory = directory(&reached, config.cwd.as_deref())?;
     let inherited = environment::inherited().filter(|(name, _)| INHERITED.contains(name));
     let program = Program::new(command).envs(inherited).env("HOME", HOME).directory(directory);
-    let confinement = reached.confinement.lasting(given.limits, given.cgroup.as_ref())?;
+    let confinement = kept.into_iter().fold(reached.confinement(), Confinement::keep);
+    let confinement = confinement.lasting(given.limits, given.cgroup.as_ref())?;
     if given.hosts.is_empty() {
         return Ok(program.confined(confinement));
     }
@@ -83,97 +84,39 @@ fn is_named_by_place(command: &Path) -> bool {
     command.components().count() > 1
 }
 
-/// What a server reaches, as it is opened.
-struct Reached {
-    confinement: Confinement,
-    paths: Vec<Opened>,
-    system: Vec<PathBuf>,
+/// What a server reaches.
+fn reached(given: &ServerConfinement) -> io::Result<Reached> {
+    let mut reached = Reached::new(given.system.iter().cloned());
+    for path in &given.paths {
+        reached.add(plain_path(&path.path)?, path.is_writable)?;
+    }
+    Ok(reached)
 }
 
-/// A path that it reaches.
-struct Opened {
-    /// Where the server finds it.
-    at: PathBuf,
-    /// Where it lies, with links resolved.
-    lies: PathBuf,
-    is_writable: bool,
+/// The places of what is not written, although it lies in what is.
+fn kept(reached: &Reached, given: &ServerConfinement) -> Vec<PathBuf> {
+    let writable = || reached.paths().iter().filter(|path| path.is_writable);
+    let git = writable().filter(|_| given.keeps_git).flat_map(|path| git_files(&path.at));
+    let named = given.kept.iter().filter_map(|kept| plain_path(kept).ok());
+    let named = named.flat_map(|kept| {
+        let lies = lies(&kept);
+        writable().filter_map(move |path| Some(path.at.join(lies.strip_prefix(&path.lies).ok()?)))
+    });
+    git.chain(named).collect()
 }
 
-impl Reached {
-    fn new(given: &ServerConfinement) -> io::Result<Self> {
-        let system = SYSTEM.iter().chain(SYSTEM_FILES).map(PathBuf::from);
-        let system: Vec<PathBuf> = system.chain(given.system.iter().cloned()).collect();
-        let confinement = Confinement::new().system(system.iter().cloned());
-        let mut reached = Self { confinement, paths: Vec::new(), system };
-        for path in &given.paths {
-            reached.add(place(&path.path)?, path.is_writable)?;
-        }
-        let kept = reached.kept(given);
-        reached.confinement = kept.into_iter().fold(reached.confinement, Confinement::keep);
-        Ok(reached)
+/// The directory that it starts in: its own, which it must reach, or that of this process if it reaches that.
+fn directory(reached: &Reached, own: Option<&Path>) -> io::Result<PathBuf> {
+    let Some(own) = own else {
+        let ours = std::env::current_dir()?;
+        return Ok(if reached.covers(&ours) { ours } else { HOME.into() });
+    };
+    let own = plain_path(own)?;
+    if reached.covers(&own) {
+        return Ok(own);
     }
-
-    /// The places of what is not written, although it lies in what is.
-    fn kept(&self, given: &ServerConfinement) -> Vec<PathBuf> {
-        let writable = || self.paths.iter().filter(|path| path.is_writable);
-        let git = writable().filter(|_| given.keeps_git).flat_map(|path| git_files(&path.at));
-        let named = given.kept.iter().filter_map(|kept| place(kept).ok());
-        let named = named.flat_map(|kept| {
-            let lies = lies(&kept);
-            writable().filter_map(move |path| Some(path.at.join(lies.strip_prefix(&path.lies).ok()?)))
-        });
-        git.chain(named).collect()
-    }
-
-    fn add(&mut self, at: PathBuf, is_writable: bool) -> io::Result<()> {
-        let named = |error: io::Error| io::Error::new(error.kind(), format!("'{}': {error}", at.display()));
-        let lies = at.canonicalize().map_err(named)?;
-        let handle = File::open(&lies).map_err(named)?;
-        let confinement = std::mem::take(&mut self.confinement);
-        self.confinement = confinement.grant(handle, &at, is_writable);
-        self.paths.push(Opened { at, lies, is_writable });
-        Ok(())
-    }
-
-    /// Lets it read a path, unless it does already.
-    fn read(&mut self, path: &Path) -> io::Result<()> {
-        if self.covers(path) { Ok(()) } else { self.add(path.to_owned(), false) }
-    }
-
-    fn covers(&self, path: &Path) -> bool {
-        self.paths
-            .iter()
-            .map(|opened| &opened.at)
-            .chain(&self.system)
-            .any(|reached| path.starts_with(reached))
-    }
-
-    /// The directory that it starts in: its own, which it must reach, or that of this process if it reaches that.
-    fn directory(&self, own: Option<&Path>) -> io::Result<PathBuf> {
-        let Some(own) = own else {
-            let ours = std::env::current_dir()?;
-            return Ok(if self.covers(&ours) { ours } else { HOME.into() });
-        };
-        let own = place(own)?;
-        if self.covers(&own) {
-            return Ok(own);
-        }
-        let why = format!("it does not reach its directory '{}'", own.display());
-        Err(io::Error::new(io::ErrorKind::InvalidInput, why))
-    }
-}
-
-/// An absolute path that says by its name alone where it leads. Its last part stays as it is: a program may be a link
-/// that means something by its place.
-fn place(path: &Path) -> io::Result<PathBuf> {
-    let path = std::path::absolute(path)?;
-    if !path.components().any(|part| part == Component::ParentDir) {
-        return Ok(path);
-    }
-    match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) => Ok(parent.canonicalize()?.join(name)),
-        _ => path.canonicalize(),
-    }
+    let why = format!("it does not reach its directory '{}'", own.display());
+    Err(io::Error::new(io::ErrorKind::InvalidInput, why))
 }
 
 /// Where a path lies, with links resolved as far as it exists.
@@ -202,7 +145,7 @@ mod tests {
     fn what_governs_is_kept_where_the_server_finds_it() {
         let (_place, lies, link) = linked();
         let given = ServerConfinement::new().write(&link).keep([lies.join("toolyard.toml")]);
-        let kept = |given: &ServerConfinement| Reached::new(given).unwrap().kept(given);
+        let kept = |given: &ServerConfinement| kept(&reached(given).unwrap(), given);
         let wanted: Vec<_> = git_files(&link).chain([link.join("toolyard.toml")]).collect();
         assert_eq!(kept(&given), wanted);
         assert_eq!(kept(&given.clone().keep_git(false)), [link.join("toolyard.toml")]);
@@ -213,29 +156,18 @@ mod tests {
     #[test]
     fn a_server_starts_where_it_reaches() {
         let (_place, lies, link) = linked();
-        let in_link = Reached::new(&ServerConfinement::new().read(&link)).unwrap();
-        assert_eq!(in_link.directory(Some(&link)).unwrap(), link);
-        assert_eq!(in_link.directory(None).unwrap(), Path::new(HOME));
-        let why = in_link.directory(Some(&lies)).unwrap_err().to_string();
+        let in_link = reached(&ServerConfinement::new().read(&link)).unwrap();
+        assert_eq!(directory(&in_link, Some(&link)).unwrap(), link);
+        assert_eq!(directory(&in_link, None).unwrap(), Path::new(HOME));
+        let why = directory(&in_link, Some(&lies)).unwrap_err().to_string();
         assert_eq!(why, format!("it does not reach its directory '{}'", lies.display()));
         let ours = std::env::current_dir().unwrap();
-        let in_ours = Reached::new(&ServerConfinement::new().read(&ours)).unwrap();
-        assert_eq!(in_ours.directory(None).unwrap(), ours);
-        let missing = Reached::new(&ServerConfinement::new().read(lies.join("none"))).err().unwrap();
+        let in_ours = reached(&ServerConfinement::new().read(&ours)).unwrap();
+        assert_eq!(directory(&in_ours, None).unwrap(), ours);
+        let missing = reached(&ServerConfinement::new().read(lies.join("none"))).err().unwrap();
         assert_eq!(
             missing.to_string(),
             format!("'{}/none': No such file or directory (os error 2)", lies.display())
         );
-    }
-
-    /// A program that is a link by its last part stays one: what it does may follow from where it lies.
-    #[test]
-    fn a_place_is_where_a_path_leads_up_to_its_last_part() {
-        let (_place, lies, link) = linked();
-        fs::create_dir(lies.join("a")).unwrap();
-        symlink("/bin/sh", lies.join("sh")).unwrap();
-        assert_eq!(place(&link.join("a/../sh")).unwrap(), lies.join("sh"));
-        assert_eq!(place(&link.join("sh")).unwrap(), link.join("sh"));
-        assert_eq!(place(&link.join("a/..")).unwrap(), lies);
     }
 }

@@ -18,7 +18,7 @@ const DEFAULT: &str = "/bin:/usr/bin";
 ///
 /// # Errors
 /// [`NotFound`](io::ErrorKind::NotFound) when there is none.
-pub(super) fn find(name: &OsStr, path: Option<&OsStr>) -> io::Result<PathBuf> {
+pub(crate) fn find(name: &OsStr, path: Option<&OsStr>) -> io::Result<PathBuf> {
     if name.as_encoded_bytes().contains(&b'/') {
         return Ok(name.into());
     }
@@ -27,7 +27,8 @@ pub(super) fn find(name: &OsStr, path: Option<&OsStr>) -> io::Result<PathBuf> {
     found.ok_or_else(|| rustix::io::Errno::NOENT.into())
 }
 
-fn is_program(place: &Path) -> bool {
+/// Whether this is a file that may be executed.
+pub(crate) fn is_program(place: &Path) -> bool {
     place.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
 }
 
