@@ -7,7 +7,7 @@
 //! ```
 
 use futures::{FutureExt as _, future::BoxFuture};
-use std::{io, sync::Arc, time::Duration};
+use std::{future::pending, io, sync::Arc, time::Duration};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _},
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -93,6 +93,21 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     /// # Cancel safety
     /// Dropping the future loses nothing.
     pub(crate) async fn next(&mut self) -> Result<Option<&[u8]>, LineError> {
+        self.next_of(usize::MAX).await
+    }
+
+    /// The same for a line that is short. For one that is longer this waits for ever, and reads little of it.
+    ///
+    /// # Errors
+    /// [`LineError`]; there are no more lines then.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing.
+    pub(crate) async fn next_short(&mut self) -> Result<Option<&[u8]>, LineError> {
+        self.next_of(SHORT_BYTES).await
+    }
+
+    async fn next_of(&mut self, most: usize) -> Result<Option<&[u8]>, LineError> {
         loop {
             if let Some(end) = self.end() {
                 let line = self.start..end;
@@ -101,6 +116,10 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 return Ok(Some(line.strip_suffix(b"\r").unwrap_or(line)));
             }
             self.forget_given();
+            if self.buffer.len() > most {
+                self.long = Long::None; // it gives its place to others
+                return pending().await;
+            }
             if self.buffer.len() > LINE_BYTES_MAX {
                 return Err(LineError::TooLong);
             }

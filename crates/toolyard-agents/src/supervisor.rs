@@ -25,6 +25,7 @@ use crate::{
     process::{Means, scripts},
     profile::Profile,
     room::Kept,
+    talk::AnswersRoom,
     tools::{Kinship, files::HostFiles},
 };
 use actor::{StartAgent, SupervisorActor, SupervisorMessage};
@@ -95,12 +96,15 @@ pub(crate) struct Shared {
     pub(crate) options: SupervisorOptions,
     pub(crate) deltas: Deltas,
     pub(crate) long_lines: LongLines,
+    pub(crate) answers: AnswersRoom,
     pub(crate) files: HostFiles,
     pub(crate) kinship: Kinship,
     /// How many agents have been started.
     launched: AtomicU64,
     /// How agents have ended, the latest last.
     reports: Mutex<VecDeque<AgentReport>>,
+    /// How many have ended.
+    ended: AtomicU64,
     actor: OnceCell<ActorRef<SupervisorMessage>>,
 }
 
@@ -134,10 +138,12 @@ impl Supervisor {
             options,
             deltas: Deltas::default(),
             long_lines: LongLines::default(),
+            answers: AnswersRoom::default(),
             files,
             kinship: Kinship::default(),
             launched: AtomicU64::new(0),
             reports: Mutex::default(),
+            ended: AtomicU64::new(0),
             actor: OnceCell::new(),
         };
         Self { shared: Arc::new(shared) }
@@ -237,6 +243,11 @@ impl Supervisor {
         self.shared.reports.lock().iter().cloned().collect()
     }
 
+    /// How many agents have ended, those that others have started too.
+    pub fn ended(&self) -> u64 {
+        self.shared.ended.load(Ordering::Relaxed)
+    }
+
     /// Tells all agents to end within this time; those that do not are ended. Returns when none is left. No agent is
     /// started from now on.
     ///
@@ -273,6 +284,7 @@ impl Shared {
 
     /// An agent has ended.
     fn report(&self, report: AgentReport) {
+        self.ended.fetch_add(1, Ordering::Relaxed);
         let mut report = report;
         // What an agent gave to one that started it is that one's affair.
         if report.agent.as_str().matches('/').count() > 1 {

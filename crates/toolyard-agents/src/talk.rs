@@ -7,14 +7,17 @@
 //!                 └─ refused: an error, which does nothing
 //! ```
 //!
-//! It is one task. It reads on until a call comes that has no room beside [`CALLS_OPEN_MAX`] others, so that an agent may
-//! send that many before it reads. It takes no answer from the engine while the agent does not read: an agent holds back
-//! itself and nobody else.
+//! It is one task. It reads on until a call comes that has no room beside [`CALLS_OPEN_MAX`] others, and a little further,
+//! so that an agent may send that many before it reads, and cancel them. It begins no call while the agent does not read,
+//! and keeps few of the results that come meanwhile: an agent holds back itself and nobody else.
 
 mod apart;
+mod end;
+mod held;
 mod known;
 mod outgoing;
 mod turn;
+mod unread;
 
 use crate::{
     deltas::{Deltas, Following},
@@ -23,17 +26,20 @@ use crate::{
     protocol::{Ask, AskedCall, Hello, Refused, Tell, Welcome, ask, shown},
 };
 use apart::Apart;
+use end::{Closed, cancelled_early};
+use held::{Held, Waits};
 use known::Known;
 use outgoing::Outgoing;
 use serde_json::Value;
-use std::{collections::VecDeque, future::pending, sync::Arc, time::Duration};
+use std::{future::pending, sync::Arc, time::Duration};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::watch,
-    time::timeout,
 };
 use toolyard::{Call, CallError, CallId, ErrorKind, Outcome, Routing, Session, ToolSpec};
 use turn::Turns;
+pub(crate) use unread::AnswersRoom;
+use unread::Unread;
 
 /// The most calls of an agent that have no answer.
 pub(crate) const CALLS_OPEN_MAX: usize = 1_000;
@@ -43,9 +49,6 @@ const ARGUMENTS_MAX: usize = 256 << 10;
 
 /// How many lines in a row may be refused.
 const REFUSED_MAX: u32 = 100;
-
-/// How long the last lines of an agent that has exited are read.
-const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// What a conversation is ordered to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +68,7 @@ pub(crate) struct TalkParts<R, W> {
     pub(crate) session: Session,
     pub(crate) input: Option<Arc<Value>>,
     pub(crate) long_lines: LongLines,
+    pub(crate) answers: AnswersRoom,
     pub(crate) deltas: Deltas,
     pub(crate) observer: Observer,
     pub(crate) orders: watch::Receiver<Order>,
@@ -92,9 +96,13 @@ pub(crate) enum TalkEnd {
 /// A conversation.
 pub(crate) struct Talk<R, W> {
     lines: Lines<R>,
+    /// How many lines were read.
     line: u64,
+    /// The number of the line that is being done.
+    at: u64,
     refused: RefusedInARow,
     out: Outgoing<W>,
+    unread: Unread,
     session: Session,
     input: Option<Arc<Value>>,
     hello: Hello,
@@ -105,22 +113,13 @@ pub(crate) struct Talk<R, W> {
     known: Known,
     turns: Turns,
     apart: Apart,
-    /// Calls of a line for which there is no room yet.
-    held: VecDeque<Result<AskedCall, Refused>>,
+    /// Calls for which there is no room yet, and what is behind them.
+    held: Held,
     /// Why no more calls are taken.
     closed: Option<Closed>,
     /// Whether no more lines come.
     input_is_over: bool,
     result: Option<Value>,
-}
-
-/// Why an agent makes no more calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Closed {
-    /// It has said so.
-    Bye,
-    /// It was told to end.
-    Stopped,
 }
 
 /// Lines that were refused since the last one that was understood.
@@ -138,19 +137,22 @@ enum Next {
     Wrote,
     Ended(Outcome),
     Delta(CallId, String),
-    Line(Result<Ask, Refused>),
+    /// With its length.
+    Line(Result<Ask, Refused>, usize),
     NoMoreLines,
     BadLine(LineError),
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
     pub(crate) fn new(parts: TalkParts<R, W>) -> Self {
-        let TalkParts { from, to, session, input, long_lines, deltas, observer, orders } = parts;
+        let TalkParts { from, to, session, input, long_lines, answers, deltas, observer, orders } = parts;
         Self {
             lines: Lines::new(from, &long_lines),
             line: 0,
+            at: 0,
             refused: RefusedInARow::default(),
             out: Outgoing::new(to),
+            unread: Unread::new(answers),
             turns: Turns::new(session.clone(), observer.clone()),
             apart: Apart::new(session.clone(), observer.clone()),
             session,
@@ -161,7 +163,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
             observer,
             orders,
             known: Known::default(),
-            held: VecDeque::new(),
+            held: Held::default(),
             closed: None,
             input_is_over: false,
             result: None,
@@ -176,6 +178,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
     pub(crate) async fn run(mut self, asks_nothing: impl FnOnce()) -> Talked {
         let mut asks_nothing = Some(asks_nothing);
         let why = loop {
+            self.tell_unread();
             // Whatever has been answered has left its room.
             if let Err(why) = self.take_held() {
                 break why;
@@ -206,9 +209,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
 
     async fn next(&mut self) -> Next {
         let may_answer = self.out.has_room();
-        self.turns.fill(may_answer);
-        self.apart.fill(may_answer);
-        let may_read = !self.input_is_over && self.held.is_empty() && self.out.has_room_for_replies();
+        let calls_max = if may_answer && self.unread.is_empty() { self.unread.calls_max() } else { 0 };
+        self.turns.fill(calls_max.saturating_sub(self.apart.running()));
+        self.apart.fill(calls_max.saturating_sub(self.turns.running()));
+        let may_read = !self.input_is_over && self.held.reads_on() && self.out.has_room_for_replies();
         if !may_read {
             self.lines.rest();
         }
@@ -219,16 +223,16 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
                 Err(_) => Next::NobodyOrders,
             },
             () = self.out.write(), if !self.out.is_empty() => Next::Wrote,
-            outcome = self.turns.next_ended(), if may_answer => Next::Ended(outcome),
-            outcome = self.apart.next_ended(), if may_answer => Next::Ended(outcome),
+            outcome = self.turns.next_ended() => Next::Ended(outcome),
+            outcome = self.apart.next_ended() => Next::Ended(outcome),
             (id, text) = next_delta(&mut self.following), if may_answer => Next::Delta(id, text),
-            line = self.lines.next(), if may_read => {
+            line = next_line(&mut self.lines, !self.held.is_empty()), if may_read => {
                 match line {
                     Ok(Some(line)) => {
                         self.line += 1;
                         match line.iter().all(u8::is_ascii_whitespace) {
                             true => Next::Wrote,
-                            false => Next::Line(ask(line)),
+                            false => Next::Line(ask(line), line.len()),
                         }
                     }
                     Ok(None) => Next::NoMoreLines,
@@ -243,15 +247,22 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
         match next {
             Next::Wrote => {}
             Next::Ended(outcome) => {
-                self.tell_deltas();
-                self.answered(&outcome, Outgoing::tell);
+                self.unread.came(&outcome);
+                match self.unread.is_empty() && self.out.has_room() {
+                    true => self.tell_outcome(&outcome),
+                    false => self.unread.keep(outcome),
+                }
             }
             // Tools name the calls that they make themselves as they like.
             Next::Delta(id, text) if self.known.is_open(&id) => {
                 self.out.tell(&Tell::Delta { tool_call_id: &id, text: &text });
             }
             Next::Delta(..) => {}
-            Next::Line(asked) => self.asked(asked)?,
+            Next::Line(Ok(Ask::Cancel(id)), _) if !self.held.is_empty() && self.cancels_ahead(&id) => {}
+            Next::Line(asked, bytes) => {
+                self.held.push(asked, self.line, bytes);
+                self.take_held()?;
+            }
             Next::NoMoreLines | Next::BadLine(LineError::Broken(_)) => self.input_is_over = true,
             Next::BadLine(error) => return Err(TalkEnd::Line(error.to_string())),
             Next::NobodyOrders => {
@@ -277,16 +288,9 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
     fn asked(&mut self, asked: Result<Ask, Refused>) -> Result<(), TalkEnd> {
         match asked {
             Err(refused) => return self.refuse(&refused),
-            Ok(Ask::Calls(calls)) => {
-                self.held.extend(calls);
-                return self.take_held();
-            }
-            Ok(Ask::Cancel(id)) if self.known.is_open(&id) => {
-                let cancelled = self.apart.cancel(&id).or_else(|| self.turns.cancel(&id));
-                if let Some(call) = cancelled {
-                    self.give_up(&call, cancelled_early());
-                }
-            }
+            // Calls are held one by one.
+            Ok(Ask::Calls(_)) => {}
+            Ok(Ask::Cancel(id)) if self.known.is_open(&id) => self.cancel(&id),
             // It has just been answered, or never was.
             Ok(Ask::Cancel(id)) if self.known.knows(&id) || self.closed.is_some() => {}
             Ok(Ask::Cancel(id)) => {
@@ -304,12 +308,37 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
         Ok(())
     }
 
-    /// Takes calls of the last line, as many as there is room for.
+    /// Cancels a call that has no answer.
+    fn cancel(&mut self, id: &CallId) {
+        if let Some(call) = self.apart.cancel(id).or_else(|| self.turns.cancel(id)) {
+            self.give_up(&call, cancelled_early());
+        }
+    }
+
+    /// Cancels a call in flight, or one that is held, before what is in front of the line that says so. Returns whether
+    /// there is one.
+    fn cancels_ahead(&mut self, id: &CallId) -> bool {
+        if self.known.is_open(id) {
+            self.cancel(id);
+        } else if let Some(AskedCall { call, .. }) = self.held.cancel(id) {
+            self.known.begins(id, 0);
+            self.observer.asked();
+            self.give_up(&call, cancelled_early());
+        } else {
+            return false;
+        }
+        self.refused = RefusedInARow::default();
+        true
+    }
+
+    /// Does what waits, as far as there is room for its calls.
     fn take_held(&mut self) -> Result<(), TalkEnd> {
-        while self.known.has_room()
-            && let Some(call) = self.held.pop_front()
-        {
-            self.call(call)?;
+        while let Some((waits, line)) = self.held.next(self.known.has_room()) {
+            self.at = line;
+            match waits {
+                Waits::Call(call) => self.call(*call)?,
+                Waits::Line(asked) => self.asked(*asked)?,
+            }
         }
         Ok(())
     }
@@ -366,16 +395,30 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
         add(&mut self.out, &Tell::Response { outcome, meta: self.hello.meta });
     }
 
+    /// Tells answers that have waited, as far as the agent reads them.
+    fn tell_unread(&mut self) {
+        while self.out.has_room()
+            && let Some(outcome) = self.unread.next()
+        {
+            self.tell_outcome(&outcome);
+        }
+    }
+
+    fn tell_outcome(&mut self, outcome: &Outcome) {
+        self.tell_deltas();
+        self.answered(outcome, Outgoing::tell);
+    }
+
     fn refuse(&mut self, refused: &Refused) -> Result<(), TalkEnd> {
         if self.is_over() {
             return Ok(()); // it is not heard for what it asks any more
         }
         self.observer.refused();
-        self.out.reply(&Tell::Error { refused, line: self.line });
+        self.out.reply(&Tell::Error { refused, line: self.at });
         let row = &mut self.refused;
         row.count += 1;
         if row.count == 1 {
-            row.first = format!("line {}: {refused}", self.line);
+            row.first = format!("line {}: {refused}", self.at);
         }
         match row.count < REFUSED_MAX {
             true => Ok(()),
@@ -407,53 +450,17 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
         let (agent, input) = (self.session.agent(), self.input.as_deref());
         self.out.reply(&Tell::Welcome(Welcome { agent, input, tools: &tools }));
     }
-
-    /// Tells the agent to end, and cancels what it has asked for.
-    fn stop(&mut self, grace: Duration) {
-        self.out.reply(&Tell::Shutdown { grace_ms: u64::try_from(grace.as_millis()).unwrap_or(u64::MAX) });
-        self.closed = Some(Closed::Stopped);
-        let waiting = self.apart.stop().into_iter().chain(self.turns.stop());
-        for call in waiting.collect::<Vec<_>>() {
-            self.give_up(&call, cancelled_early());
-        }
-    }
-
-    /// The agent has exited: its calls are cancelled, and what it wrote last is still looked at for its result.
-    async fn exited(&mut self) {
-        let held =
-            std::mem::take(&mut self.held).into_iter().filter_map(|held| held.ok().map(|held| held.call));
-        let waiting = self.apart.leave().into_iter().chain(self.turns.leave()).chain(held);
-        for call in waiting.collect::<Vec<_>>() {
-            let outcome = Outcome::new(&call, Routing::ShortCircuit, Err(cancelled_early().not_started()));
-            self.observer.denied(&outcome);
-        }
-        let last_lines = async {
-            while let Ok(Some(line)) = self.lines.next().await {
-                if let Ok(Ask::Bye(result)) = ask(line) {
-                    self.result = result;
-                }
-            }
-        };
-        let _ = timeout(LAST_LINES, last_lines).await; // somebody else may hold its output open
-    }
 }
 
-impl Closed {
-    /// Why a call ends that comes too late.
-    fn error(self) -> CallError {
-        CallError::new(
-            ErrorKind::Cancelled,
-            match self {
-                Self::Bye => "the agent has said bye",
-                Self::Stopped => "the agent was told to end",
-            },
-        )
+/// The next line. While others are held, that is a short one.
+async fn next_line<R: AsyncRead + Unpin>(
+    lines: &mut Lines<R>,
+    is_ahead: bool,
+) -> Result<Option<&[u8]>, LineError> {
+    match is_ahead {
+        true => lines.next_short().await,
+        false => lines.next().await,
     }
-}
-
-/// Why a call ends that was cancelled before it was begun.
-fn cancelled_early() -> CallError {
-    CallError::new(ErrorKind::Cancelled, "the call was cancelled before it started")
 }
 
 async fn next_delta(following: &mut Option<Following>) -> (CallId, String) {

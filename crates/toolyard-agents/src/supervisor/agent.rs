@@ -290,6 +290,7 @@ impl Actor for AgentActor {
             session: session.clone(),
             input,
             long_lines: shared.long_lines.clone(),
+            answers: shared.answers.clone(),
             deltas: shared.deltas.clone(),
             observer,
             orders: ordered,

@@ -78,10 +78,14 @@ impl Apart {
         self.ready.extend(Vec::into_iter(ready).map(|ready| ready.call));
     }
 
-    /// Begins those that may, if there is room for their results.
-    pub(super) fn fill(&mut self, has_room: bool) {
-        while has_room
-            && self.running.len() < RUNNING_MAX
+    /// How many run.
+    pub(super) fn running(&self) -> usize {
+        self.running.len()
+    }
+
+    /// Begins those that may, so that at most so many run.
+    pub(super) fn fill(&mut self, calls_max: usize) {
+        while self.running.len() < RUNNING_MAX.min(calls_max)
             && let Some(call) = self.ready.pop_front()
         {
             self.start(call);

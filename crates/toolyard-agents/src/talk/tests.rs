@@ -62,6 +62,7 @@ async fn agent() -> Agent {
         session,
         input: Some(Arc::new(json!({"task": 1}))),
         long_lines: LongLines::default(),
+        answers: AnswersRoom::default(),
         deltas,
         observer,
         orders: ordered,
@@ -416,6 +417,53 @@ async fn what_was_read_takes_no_room() {
         agent.say(&json!({"op": "tool_call", "tool_call_id": id, "tool": "large", "args": {"ms": 0}})).await;
         assert_eq!(agent.hear().await["ok"], true, "{n}");
     }
+}
+
+/// AG-3: a cancel is heard behind calls that wait for room, of one in flight and of one that waits; what else is behind them
+/// is done in its order.
+#[tokio::test(start_paused = true)]
+async fn a_cancel_is_heard_behind_calls_that_wait_for_room() {
+    let mut agent = agent().await;
+    let pad = "x".repeat(250 << 10);
+    let call = |id: &str, pad: &str| {
+        let args = json!({"ms": 1_000_000_000_u64, "pad": pad});
+        json!({"op": "tool_call", "tool_call_id": id, "tool": "read", "args": args})
+    };
+    for n in 0..34 {
+        agent.say(&call(&n.to_string(), &pad)).await;
+    }
+    for id in ["waits", "waits too"] {
+        agent.say(&call(id, "")).await;
+    }
+    agent.say(&json!({"op": "hello", "protocol": 1})).await;
+    agent.say(&json!({"op": "cancel", "tool_call_id": "waits"})).await;
+    assert_eq!(agent.short().await, "waits tool_failed 0");
+    agent.say(&json!({"op": "cancel", "tool_call_id": "0"})).await;
+    assert!(agent.short().await.starts_with("0 tool_failed "));
+    for n in 1..33 {
+        agent.say(&json!({"op": "cancel", "tool_call_id": n.to_string()})).await;
+    }
+    let mut heard = Vec::new();
+    while heard.last().is_none_or(|last| *last != "welcome") {
+        heard.push(agent.hear().await["op"].as_str().unwrap().to_owned());
+    }
+    assert!(heard.len() > 1, "the welcome is behind the calls: {heard:?}");
+}
+
+/// AG-3: little is read ahead of a call that waits for room.
+#[tokio::test(start_paused = true)]
+async fn little_is_read_ahead() {
+    let mut agent = agent().await;
+    for n in 0..CALLS_OPEN_MAX {
+        agent.call(&n.to_string(), "write", 1_000_000_000).await;
+    }
+    let flood = async {
+        for n in CALLS_OPEN_MAX.. {
+            agent.call(&n.to_string(), "write", 1).await;
+        }
+    };
+    assert!(tokio::time::timeout(Duration::from_secs(1), flood).await.is_err());
+    assert!(!agent.talk.is_finished());
 }
 
 /// AG-13: an agent that does not read is held back, and its calls hold no one up.

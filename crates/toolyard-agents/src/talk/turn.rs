@@ -53,11 +53,15 @@ impl OpenTurn {
         Self { turn, batch, ends, ids: HashSet::new(), bytes: 0, answered: 0, is_closed: false }
     }
 
-    fn takes(&self, id: &CallId) -> bool {
+    fn running(&self) -> usize {
+        self.ids.len() - self.answered
+    }
+
+    fn takes(&self, id: &CallId, calls_max: usize) -> bool {
         !self.is_closed
             && self.ids.len() < CALLS_OPEN_MAX
             && self.bytes < BYTES_OPEN_MAX
-            && self.ids.len() - self.answered < IN_ENGINE_MAX
+            && self.running() < calls_max.min(IN_ENGINE_MAX)
             && !self.ids.contains(id)
     }
 
@@ -113,16 +117,25 @@ impl Turns {
         outcome
     }
 
-    /// Gives the open batch what has waited for it, if there is room for its results.
-    pub(super) fn fill(&mut self, has_room: bool) {
-        while has_room && let Some(next) = self.queue.pop_front() {
+    /// How many calls are in the engine.
+    pub(super) fn running(&self) -> usize {
+        self.open.as_ref().map_or(0, OpenTurn::running)
+    }
+
+    /// Gives the open batch what has waited for it, so that at most so many calls are in the engine.
+    pub(super) fn fill(&mut self, calls_max: usize) {
+        while calls_max > 0
+            && let Some(next) = self.queue.pop_front()
+        {
             match next {
                 Queued::TurnEnd => {
                     if let Some(open) = &mut self.open {
                         open.is_closed = true;
                     }
                 }
-                Queued::Call(call) if self.open.as_ref().is_none_or(|open| open.takes(&call.id)) => {
+                Queued::Call(call)
+                    if self.open.as_ref().is_none_or(|open| open.takes(&call.id, calls_max)) =>
+                {
                     self.push(call);
                 }
                 waits @ Queued::Call(_) => return self.queue.push_front(waits),

@@ -42,7 +42,7 @@ fn a_hostile_agent_harms_itself_alone() {
     assert_eq!(half["calls"], 0);
 }
 
-/// AG-13: agents that do not read large results take no room that another one needs.
+/// AG-13: agents that do not read large results, however many, take no room that another one needs.
 #[test]
 fn results_that_are_not_read_cost_nobody_else() {
     if is_missing() {
@@ -68,7 +68,8 @@ fn results_that_are_not_read_cost_nobody_else() {
     let good = "[agents.good]\ncommand = [\"/bin/bash\", \"-c\", \"sleep 1; exec bash agent.sh\"]\nread = [\"agent.sh\"]\n\
                 tools = [\"Read\"]\nfs = [\"r:data\"]\nenv = { CC_RUNNER_BEHAVIOR = 'tool_call={\"op\":\"tool_call\",\
                 \"tool_call_id\":\"c\",\"tool\":\"Read\",\"args\":{\"path\":\"data/large\"}}' }\n";
-    let config = format!("{}{}{good}", deaf("deaf", ""), deaf("apart", ",\"after\":[]"));
+    let many = (0..12).map(|n| deaf(&format!("apart{n}"), ",\"after\":[]")).collect::<String>();
+    let config = format!("{}{many}{good}", deaf("deaf", ""));
     let yard = Yard::new("agents-unread", &config);
     std::fs::write(yard.dir.join("data/large"), "x".repeat(3 << 20)).unwrap();
     let reports = yard.reports();

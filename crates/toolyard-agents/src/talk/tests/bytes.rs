@@ -47,6 +47,7 @@ async fn any_stream_of_bytes_is_survived() {
             session,
             input: None,
             long_lines: LongLines::default(),
+            answers: AnswersRoom::default(),
             deltas: Deltas::default(),
             orders: ordered,
         });
