@@ -24,6 +24,7 @@ mod tool;
 mod variables;
 mod written;
 
+use agents::AGENTS_TOOLS;
 pub(crate) use agents::{AgentSettings, grant};
 pub(crate) use budget::BudgetSettings;
 pub(crate) use confirmation::Trusted;
@@ -268,11 +269,12 @@ impl Config {
         config.programs = programs;
         config.broken_programs = broken;
         config.tools(file.section("tools"));
-        let known = |name: &str| config.spec(name).map(drop);
+        let agents = agents::read(file.section("agents"), here);
+        let of_agents = |name: &str| !agents.is_empty() && AGENTS_TOOLS.contains(&name);
+        let known = |name: &str| if of_agents(name) { Ok(()) } else { config.spec(name).map(drop) };
         let asked = confirmation::read(file.section("confirmation"), here, known);
         let policy = policy::read(file.section("policy"), known);
         let server = server::read(file.section("server"), here, known);
-        let agents = agents::read(file.section("agents"), here);
         (config.confirmations, config.trusted) = asked;
         config.policy = policy;
         config.server = server;

@@ -1,6 +1,7 @@
 //! The log. It goes to standard error, which keeps the results clean, and contains no secrets.
 
-use crate::export::Export;
+use crate::{export::Export, screen::Screen};
+use parking_lot::Mutex;
 use std::{
     env,
     io::{self, Write},
@@ -18,6 +19,9 @@ pub(crate) const LOG_ENV: &str = "TOOLYARD_LOG";
 const DEFAULT_FILTER: &str = "warn,toolyard::record::events=off,rmcp=off,toolyard_agents=info";
 
 static REDACTOR: OnceLock<Redactor> = OnceLock::new();
+
+/// What is drawn below the log.
+static SCREEN: Mutex<Option<Screen>> = Mutex::new(None);
 
 /// Starts the log. Invalid directives in the filter are ignored.
 pub(crate) fn start(export: &Export) {
@@ -51,6 +55,11 @@ pub(crate) fn redact(redactor: Redactor) {
     let _ = REDACTOR.set(redactor);
 }
 
+/// Writes the log above what is drawn on this screen, from now on.
+pub(crate) fn above(screen: Option<Screen>) {
+    *SCREEN.lock() = screen;
+}
+
 /// A text without secrets, as the log and reports show it.
 pub(crate) fn redacted(text: &str) -> String {
     let redactor = REDACTOR.get().cloned().unwrap_or_else(Redactor::standard);
@@ -71,7 +80,12 @@ struct Redacting<W>(W);
 
 impl<W: Write> Write for Redacting<W> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.0.write_all(redacted(&String::from_utf8_lossy(line)).as_bytes())?;
+        let text = redacted(&String::from_utf8_lossy(line));
+        let screen = SCREEN.lock().clone();
+        match screen {
+            Some(screen) => screen.suspend(|| self.0.write_all(text.as_bytes()))?,
+            None => self.0.write_all(text.as_bytes())?,
+        }
         Ok(line.len())
     }
 

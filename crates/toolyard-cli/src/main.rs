@@ -50,6 +50,7 @@ mod reload;
 mod report;
 mod run;
 mod sandboxes;
+mod screen;
 mod secrecy;
 mod serve;
 mod setup;

@@ -6,6 +6,7 @@
 //!                                                   └ report ◄─ how each ended           └─ questions, at the terminal
 //! ```
 
+mod live;
 mod report;
 
 use crate::{
@@ -17,8 +18,10 @@ use crate::{
     export::Export,
     output_file,
     run::{ask::with_user, interrupt::Interrupts},
+    screen::Screen,
     setup::Setup,
 };
+use live::Live;
 use std::{
     collections::BTreeMap,
     fs::OpenOptions,
@@ -27,10 +30,13 @@ use std::{
     time::Duration,
 };
 use toolyard::{Capabilities, Confirmations, Engine, EngineBuilder, FsGrant, Session, SessionOptions};
-use toolyard_agents::{AgentHandle, Audit, HostPaths, Means, Place, Profile, Supervisor, SupervisorOptions};
+use toolyard_agents::{
+    AgentHandle, Audit, HostPaths, Means, Place, Profile, Supervisor, SupervisorOptions, TERM_GRACE,
+};
 
-/// How long agents have to end after an interrupt.
-const GRACE: Duration = Duration::from_secs(3);
+/// How long agents have to end after an interrupt: as long as what their calls have started, and a little longer, in which
+/// they hear the ends of these calls.
+const GRACE: Duration = TERM_GRACE.saturating_add(Duration::from_secs(2));
 
 /// How many bytes the results of one agent may have that it has not read.
 const RESULTS_BYTES_MAX: usize = 16 << 20;
@@ -40,6 +46,8 @@ const AGENT: &str = "agent";
 
 /// Runs agents until all have ended.
 pub(crate) async fn supervise(args: SuperviseArgs, export: &Export) -> Result<Exit, Error> {
+    #[cfg(unix)]
+    let _ = toolyard_process::raise_open_files(); // else it stays as it is, and ends of files are told by name
     let setup_args = SetupArgs { config: args.file.clone(), workspace: args.workspace.clone() };
     let mut setup = Setup::load(&setup_args)?;
     let agents = agents(&args, &setup)?;
@@ -59,18 +67,23 @@ pub(crate) async fn supervise(args: SuperviseArgs, export: &Export) -> Result<Ex
         )));
     }
     let builder = export.count(setup.engine_with(supervisor.tools())).events(supervisor.sink());
-    let engine = engine(builder, &args, &setup, &interrupts, audit.as_ref(), events.as_ref()).await?;
+    let mut live = Live::on_terminal();
+    let screen = live.as_ref().map(Live::screen);
+    let told = Told { audit: audit.as_ref(), events: events.as_ref(), screen };
+    let engine = engine(builder, &args, &setup, &interrupts, told).await?;
     export.observe(&engine);
     setup.attach(&engine);
     let session = session(&engine, &setup)?;
+    if let Some(live) = &mut live {
+        live.show(&supervisor);
+    }
     let (interrupted, failed) = run(&supervisor, &session, &agents, &mut interrupts).await;
     drop(session);
     let reports = supervisor.reports();
     engine.shutdown(toolyard::Drain::default()).await;
     setup.disconnect(interrupted).await;
-    if let Some(events) = events {
-        events.finish()?;
-    }
+    let written = events.map_or(Ok(()), |events| events.finish());
+    drop(live);
     match args.report {
         SuperviseReport::Text => anstream::eprint!("{}", report::text(&reports)),
         SuperviseReport::Json => anstream::println!("{}", report::json(&reports, &setup.config.redactor)),
@@ -79,6 +92,7 @@ pub(crate) async fn supervise(args: SuperviseArgs, export: &Export) -> Result<Ex
     if let Some(error) = failed {
         return Err(error);
     }
+    written?;
     Ok(match interrupted {
         true => Exit::Interrupted,
         false if reports.iter().all(|report| report.end.is_ok()) => Exit::Ok,
@@ -175,14 +189,21 @@ fn root(setup: &Setup) -> PathBuf {
     setup.scope_root().map_or_else(|| PathBuf::from("/"), Path::to_owned)
 }
 
+/// Who is told what calls do.
+struct Told<'a> {
+    audit: Option<&'a Audit>,
+    events: Option<&'a EventFile>,
+    /// What is drawn, which questions take the place of.
+    screen: Option<Screen>,
+}
+
 /// The engine, with whoever is asked and told.
 async fn engine(
     mut builder: EngineBuilder,
     args: &SuperviseArgs,
     setup: &Setup,
     interrupts: &Interrupts,
-    audit: Option<&Audit>,
-    events: Option<&EventFile>,
+    told: Told<'_>,
 ) -> Result<Engine, Error> {
     // All agents are one session: none may take the room for the results of the others.
     let mut limits = setup.config.limits;
@@ -195,12 +216,12 @@ async fn engine(
         builder = builder.approver(answer);
     }
     if args.approve == Some(Approve::Ask) {
-        builder = with_user(builder, interrupts.stopper(), confirmations)?;
+        builder = with_user(builder, interrupts.stopper(), confirmations, told.screen)?;
     }
-    if let Some(audit) = audit {
+    if let Some(audit) = told.audit {
         builder = builder.event_writer(audit.writer());
     }
-    if let Some(events) = events {
+    if let Some(events) = told.events {
         builder = builder.event_writer(events.clone());
     }
     Ok(builder.build().await?)

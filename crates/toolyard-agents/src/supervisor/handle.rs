@@ -53,6 +53,19 @@ pub struct AgentStatus {
 }
 
 impl AgentStatus {
+    /// An agent that has done nothing yet.
+    pub fn new(agent: AgentPath, phase: AgentPhase) -> Self {
+        Self {
+            agent,
+            profile: String::new(),
+            pid: None,
+            phase,
+            counts: AgentCounts::default(),
+            models: Vec::new(),
+            lived: Duration::ZERO,
+        }
+    }
+
     /// How many requests its models have answered.
     pub fn model_requests(&self) -> u64 {
         self.models.iter().map(|model| model.requests).sum()

@@ -3,10 +3,17 @@
 use super::Kin;
 use crate::{AgentEnd, AgentReport, StartError, Supervisor, TERM_GRACE, supervisor::Shared};
 use serde_json::{Value, json};
-use std::sync::{Arc, Weak};
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
 use toolyard::{
     SubAgents as _, Tool, ToolContext, ToolError, ToolFactory, ToolOutput, ToolSpec, async_trait,
 };
+
+/// How long an agent has to end whose call is cancelled: as long as what its own calls have started, and a little longer,
+/// in which it hears the ends of these. Its parent has longer, if it is told to end too.
+const GRACE: Duration = TERM_GRACE.saturating_add(Duration::from_secs(1));
 
 /// The tool, which does not keep its supervisor: that keeps an engine's tools.
 #[derive(Clone)]
@@ -59,7 +66,7 @@ impl Tool for Spawn {
             biased;
             report = agent.ended() => report,
             () = cx.cancelled() => {
-                agent.stop(TERM_GRACE);
+                agent.stop(GRACE);
                 agent.ended().await
             }
         };

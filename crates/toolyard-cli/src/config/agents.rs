@@ -20,6 +20,9 @@ const CHANNELS: &[(&str, Channel)] =
 
 const PLACES: &[(&str, Place)] = &[("process", Place::Process), ("host", Place::Host)];
 
+/// The tools that only agents have.
+pub(super) const AGENTS_TOOLS: [&str; 4] = ["Agent", "Echo", "Read", "Write"];
+
 /// An agent as it is configured.
 #[derive(Debug, Clone)]
 pub(crate) struct AgentSettings {

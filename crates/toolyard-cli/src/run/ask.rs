@@ -22,7 +22,8 @@ pub(super) use queue::QuestionQueue;
 #[cfg(unix)]
 pub(super) use terminal::Terminal;
 
-use super::{interrupt::Stopper, live::Screen};
+use super::interrupt::Stopper;
+use crate::screen::Screen;
 use crate::{
     cli::{Approve, RunArgs},
     error::Error,
@@ -57,14 +58,15 @@ pub(super) fn terminal(args: &RunArgs) -> Result<Option<Terminal>, Error> {
     }
 }
 
-/// Lets the user answer an engine's questions, as `--approve ask` says, where there is no live view.
+/// Lets the user answer an engine's questions, as `--approve ask` says, in place of what is drawn on the screen.
 pub(crate) fn with_user(
     builder: EngineBuilder,
     stopper: Stopper,
     confirmations: Confirmations,
+    screen: Option<Screen>,
 ) -> Result<EngineBuilder, Error> {
     let terminal = Terminal::open().map_err(no_terminal)?;
-    let asker = Asker::new(terminal, None, stopper, confirmations);
+    let asker = Asker::new(terminal, screen, stopper, confirmations);
     Ok(builder.events(asker.queue().sink()).approver(asker))
 }
 

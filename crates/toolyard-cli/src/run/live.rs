@@ -1,10 +1,8 @@
 //! The live view: shows on a terminal what runs and what waits.
 
-mod screen;
 mod state;
 
-pub(super) use screen::Screen;
-
+use crate::screen::Screen;
 use parking_lot::Mutex;
 use state::LiveState;
 use std::{collections::HashMap, io::IsTerminal, sync::Arc, time::Duration};
@@ -13,6 +11,8 @@ use toolyard::{Event, PoolWidths};
 
 /// The interval between draws. A run that ends before the first one shows nothing.
 const DRAW_INTERVAL: Duration = Duration::from_millis(100);
+
+const TEMPLATE: &str = "{spinner} {bar:24} {pos}/{len} calls  {msg}";
 
 /// A view that redraws itself until it is dropped.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Live {
 
     fn start(widths: PoolWidths) -> Self {
         let state = Arc::new(Mutex::new(LiveState::default()));
-        let screen = Screen::new();
+        let screen = Screen::new(TEMPLATE);
         let task = tokio::spawn(draw(state.clone(), screen.clone(), widths)).abort_handle();
         Self { state, screen, task }
     }
@@ -53,10 +53,7 @@ impl Live {
 
     /// Takes the view off the screen while something else is printed.
     pub(super) fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
-        match self.screen.bar() {
-            Some(bar) => bar.suspend(print),
-            None => print(),
-        }
+        self.screen.suspend(print)
     }
 }
 

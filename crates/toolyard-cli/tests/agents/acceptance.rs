@@ -53,7 +53,10 @@ fn what_is_not_granted_is_denied() {
     let args = json!({"text": "x"});
     for (tool, error) in [("Echo", "permission_denied"), ("Nothing", "tool_not_found")] {
         let yard = Yard::of("agents-denied", &call(tool, &args), &["Read"], "");
-        assert_eq!(refused(&yard.answer()), error);
+        let answer = yard.answer();
+        assert_eq!(refused(&answer), error);
+        // What it may not call is not offered.
+        assert!(!answer.to_string().contains("Available: [Agent"), "{answer}");
         let audit = yard.audit();
         assert_eq!(audit.len(), 1, "{audit:?}");
         let line = &audit[0];
@@ -243,4 +246,30 @@ fn an_agent_may_ask_by_descriptor_3() {
     let done = yard.run();
     assert_eq!(done.json()["agents"][0]["result"]["result"], json!({"text": "hello"}), "{done:?}");
     assert!(done.stderr.contains("line=\"printed by fd3\""), "{done:?}");
+}
+
+/// AG-1: an id may be used again when its call has been answered, and not before.
+#[test]
+fn an_id_is_used_again_when_it_was_answered() {
+    if is_missing() {
+        return;
+    }
+    let script = r#"
+        call() { say "{\"op\":\"tool_call\",\"tool_call_id\":\"same\",\"tool\":\"Echo\",\"args\":{\"text\":\"$1\"}$2}"; }
+        call one; hear; first=$heard
+        call two; hear; second=$heard
+        say '{"op":"turn_end"}'
+        printf '%s\n%s\n' "$(call three)" "$(call four)"
+        hear; third=$heard; hear
+        say "{\"op\":\"bye\",\"result\":[$first,$second,$third,$heard]}"
+    "#;
+    let all = Yard::scripted("agents-ids", script, &["Echo"], "").answer();
+    let all = all.as_array().unwrap();
+    let text = |answer: &Value| answer["result"]["text"].as_str().map(str::to_owned);
+    assert_eq!([text(&all[0]), text(&all[1])], [Some("one".to_owned()), Some("two".to_owned())]);
+    // The third one may have been answered before the fourth was read.
+    let last = &all[2..];
+    assert!(last.iter().any(|answer| text(answer).as_deref() == Some("three")), "{all:?}");
+    let other = last.iter().find(|answer| text(answer).as_deref() != Some("three")).unwrap();
+    assert!(other["op"] == "error" || text(other).as_deref() == Some("four"), "{all:?}");
 }

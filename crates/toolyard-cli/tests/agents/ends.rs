@@ -2,7 +2,7 @@
 
 use crate::{
     child::fed,
-    yard::{Yard, is_missing},
+    yard::{Yard, is_missing, until_there},
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -179,4 +179,55 @@ fn what_cannot_be_started_is_told() {
     let report = Yard::new("agents-none", "[agents.a]\ncommand = [\"no-such-program\"]\n").report();
     assert_eq!((&report["end"], &report["calls"]), (&"not_started".into(), &0.into()));
     assert!(report["why"].as_str().unwrap().contains("No such file"), "{report}");
+    // By a socket on descriptor 3, too, although a shell starts it.
+    for program in ["no-such-program", "../agents-none-fd3/none"] {
+        let config = format!("[agents.a]\ncommand = [\"{program}\"]\nchannel = \"fd3\"\n");
+        let done = Yard::new("agents-none-fd3", &config).run();
+        let told = format!("{}{}", done.stdout, done.stderr);
+        assert!(told.contains("No such file") && !told.contains("failed(127)"), "{done:?}");
+    }
+}
+
+/// AG-8: the report is there also when the events could not be written, and that is told.
+#[test]
+fn a_report_does_not_need_the_events() {
+    if is_missing() {
+        return;
+    }
+    let yard = Yard::of("agents-full", "exit=0", &["Echo"], "");
+    let mut command =
+        crate::child::program(&["supervise", "agents.toml", "--report", "json", "--events", "/dev/full"]);
+    command.current_dir(&yard.dir);
+    let done = fed(command, "");
+    assert_eq!(done.json()["agents"].as_array().map(Vec::len), Some(1), "{done:?}");
+    assert!(done.code != Some(0) && done.stderr.contains("/dev/full"), "{done:?}");
+}
+
+/// AG-8, SC-6: a call that takes its whole grace to be cancelled is answered within the grace of its agent.
+#[test]
+fn a_cancelled_call_is_heard_before_the_grace_is_over() {
+    if is_missing() {
+        return;
+    }
+    let script = r#"
+        say '{"op":"tool_call","tool_call_id":"deaf","tool":"deaf","args":{}}'
+        all=
+        while hear; do all="$all${all:+,}$heard"; done
+        say "{\"op\":\"bye\",\"result\":[$all]}"
+    "#;
+    let tool = "fs = [\"rw:data\"]\n[workspace]\nroot = \"data\"\n[program.deaf]\ndescription = \"Lasts\"\ncommand = [\"/bin/sh\", \"./deaf.sh\"]\nside_effects = \"write\"\n\
+                input_schema = { type = \"object\" }\n";
+    let yard = Yard::scripted("agents-grace", script, &["deaf"], tool);
+    let up = yard.dir.join("data/up");
+    let deaf = format!("trap '' TERM; touch {}; while :; do sleep 1; done\n", up.display());
+    fs::write(yard.dir.join("deaf.sh"), deaf).unwrap();
+    let mut supervisor = running(&yard);
+    until_there(&up, &mut supervisor);
+    let pid = Pid::from_raw(i32::try_from(supervisor.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::INT).unwrap();
+    let output = supervisor.wait_with_output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let agent = &report["agents"][0];
+    assert_eq!((&agent["end"], &agent["result"][0]["op"]), (&"ended".into(), &"shutdown".into()), "{report}");
+    assert_eq!(agent["result"][1]["tool_call_id"], "deaf", "{report}");
 }

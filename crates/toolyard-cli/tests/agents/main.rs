@@ -6,9 +6,15 @@
 mod acceptance;
 mod ends;
 mod hostile;
+mod killed;
+mod limits;
+mod live;
 mod models;
 #[path = "../shared/mod.rs"]
 mod shared;
+#[path = "../program/terminal.rs"]
+#[allow(dead_code, reason = "the tests of questions need more of it")]
+mod terminal;
 mod trees;
 mod yard;
 

@@ -128,3 +128,35 @@ fn a_child_ends_with_its_parent() {
         "{ends:?}"
     );
 }
+
+/// AG-10, SM-8: a name is free again when its agent has ended; a call of `Agent` that takes too long ends its agent.
+#[test]
+fn a_name_is_used_again_and_a_call_may_time_out() {
+    if is_missing() {
+        return;
+    }
+    let script = r#"
+        call() { say "{\"op\":\"tool_call\",\"tool_call_id\":\"$1\",\"tool\":\"Agent\",\"args\":{\"profile\":\"$2\",\"name\":\"one\"}$3}"; hear; }
+        say '{"op":"hello","protocol":1,"meta":true}'; hear
+        call 1 child; first=$heard
+        call 2 child; second=$heard
+        call 3 lasts ',"meta":{"timeout_ms":300}'; third=$heard
+        call 4 child
+        say "{\"op\":\"bye\",\"result\":[$first,$second,$third,$heard]}"
+    "#;
+    let children = "may_spawn = [\"child\", \"lasts\"]\n[agents.child]\ncommand = AGENT\ninstances = 0\ntools = [\"Echo\"]\n\
+                    [agents.lasts]\ncommand = AGENT\ninstances = 0\nenv = { CC_RUNNER_BEHAVIOR = \"loop\" }\n";
+    let reports = Yard::scripted("agents-names", script, &["Agent", "Echo"], children).reports();
+    let answers = &reports[4]["result"];
+    for at in [0, 1, 3] {
+        assert_eq!(answers[at]["ok"], true, "{answers}");
+    }
+    assert_eq!(
+        (&answers[2]["error"], &answers[2]["meta"]["code"]),
+        (&json!("tool_failed"), &json!("timeout"))
+    );
+    let ends: Vec<_> =
+        reports.iter().map(|report| format!("{} {}", report["agent"], report["end"])).collect();
+    let ended = "\"root/a/one\" \"ended\"";
+    assert_eq!(ends, [ended, ended, "\"root/a/one\" \"stopped\"", ended, "\"root/a\" \"ended\""]);
+}

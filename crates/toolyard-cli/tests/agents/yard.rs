@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Child, Command},
 };
 
 /// Whether nothing can be confined here: then these tests are skipped.
@@ -46,6 +46,17 @@ impl Yard {
         let config = format!(
             "[agents.a]\ncommand = AGENT\ntools = {tools:?}\nenv = {{ CC_RUNNER_BEHAVIOR = {} }}\n{more}\n",
             json!(behavior)
+        );
+        Self::new(name, &config)
+    }
+
+    /// One agent that runs this script, in which `say` writes a line and `hear` reads one into `$heard`.
+    pub(crate) fn scripted(name: &str, script: &str, tools: &[&str], more: &str) -> Self {
+        let script =
+            format!("say() {{ printf '%s\\n' \"$1\"; }}; hear() {{ IFS= read -r heard; }}\n{script}");
+        let config = format!(
+            "[agents.a]\ncommand = [\"/bin/bash\", \"-c\", {}]\ntools = {tools:?}\nenv = {{ PLACE = \"DIR\" }}\n{more}\n",
+            json!(script)
         );
         Self::new(name, &config)
     }
@@ -93,6 +104,14 @@ impl Yard {
         let report = self.report();
         assert_eq!(report["end"], "ended", "{report}");
         report["result"].clone()
+    }
+}
+
+/// Waits until this file is there, as long as the supervisor runs.
+pub(crate) fn until_there(file: &Path, supervisor: &mut Child) {
+    while !file.exists() {
+        assert_eq!(supervisor.try_wait().unwrap(), None, "the supervisor has ended");
+        std::thread::yield_now();
     }
 }
 

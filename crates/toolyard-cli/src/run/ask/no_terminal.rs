@@ -1,6 +1,7 @@
 //! For systems without a terminal that can be read beside standard input.
 
-use super::{super::live::Screen, page::Page, reply::Reply};
+use super::{page::Page, reply::Reply};
+use crate::screen::Screen;
 use std::{convert::Infallible, io};
 use toolyard::ApprovalRequest;
 

@@ -11,12 +11,12 @@ mod edit;
 mod view;
 
 use super::{
-    super::live::Screen,
     page,
     page::Page,
     reply,
     reply::{Reply, Typed},
 };
+use crate::screen::Screen;
 use edit::Draft;
 use rustix::{
     event::{PollFd, PollFlags, poll},

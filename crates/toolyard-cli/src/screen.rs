@@ -1,13 +1,14 @@
-//! The terminal line of the live view, which can be released while something else needs the screen.
+//! What a live view draws on the terminal, which can be released while something else needs the screen.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// The line. Cheap to clone; all clones share it.
+/// What is drawn. Cheap to clone; all clones share it.
 #[derive(Debug, Clone)]
-pub(in super::super) struct Screen {
+pub(crate) struct Screen {
     line: Arc<Mutex<Line>>,
+    template: &'static str,
 }
 
 #[derive(Debug)]
@@ -19,30 +20,40 @@ struct Line {
 
 /// Keeps the view off the screen until dropped.
 #[derive(Debug)]
-pub(in super::super) struct Held<'a> {
+pub(crate) struct Held<'a> {
     screen: &'a Screen,
 }
 
 impl Screen {
-    pub(super) fn new() -> Self {
-        Self { line: Arc::new(Mutex::new(Line { bar: Some(bar()), is_closed: false })) }
+    /// One that draws by this template of indicatif's, on standard error.
+    pub(crate) fn new(template: &'static str) -> Self {
+        let line = Line { bar: Some(bar(template)), is_closed: false };
+        Self { line: Arc::new(Mutex::new(line)), template }
     }
 
     /// What to draw, unless the line is held or closed.
-    pub(super) fn bar(&self) -> Option<ProgressBar> {
+    pub(crate) fn bar(&self) -> Option<ProgressBar> {
         self.line.lock().bar.clone()
     }
 
     /// Takes the view off the screen. There must be only one holder at a time.
-    pub(in super::super) fn hold(&self) -> Held<'_> {
+    pub(crate) fn hold(&self) -> Held<'_> {
         if let Some(bar) = self.line.lock().bar.take() {
             bar.finish_and_clear();
         }
         Held { screen: self }
     }
 
+    /// Takes the view off the screen while something else is printed.
+    pub(crate) fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
+        match self.bar() {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
+    }
+
     /// Takes the view off the screen for good.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.line.lock().is_closed = true;
         drop(self.hold());
     }
@@ -52,14 +63,14 @@ impl Drop for Held<'_> {
     fn drop(&mut self) {
         let mut line = self.screen.line.lock();
         if !line.is_closed {
-            line.bar = Some(bar());
+            line.bar = Some(bar(self.screen.template));
         }
     }
 }
 
-fn bar() -> ProgressBar {
+fn bar(template: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("{spinner} {bar:24} {pos}/{len} calls  {msg}");
+    let style = ProgressStyle::with_template(template);
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar
 }
