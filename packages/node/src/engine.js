@@ -6,6 +6,7 @@ import { LocalBackend } from "./local.js";
 import { within } from "./process.js";
 import { findProgram } from "./program.js";
 import { Session } from "./session.js";
+import { toolsOf } from "./tool.js";
 
 const START_MS = 60_000;
 
@@ -69,13 +70,14 @@ export async function start(options = {}) {
   const { tools = [], config, workspace, program, args = [], approve, env, log = warn, ...unknown } = options;
   const [wrong] = Object.keys(unknown);
   if (wrong) throw new TypeError(`an engine has no option '${wrong}'`);
+  const functions = toolsOf(tools);
   const [first, ...rest] = Array.isArray(program) ? program : [program];
   const command = [findProgram(first), ...rest, "serve", "--stdio"];
   if (config !== undefined) command.push("--config", pathOf(config));
   if (workspace !== undefined) command.push("--workspace", pathOf(workspace));
   const core = new Core([...command, ...args], { approve, env, log });
   try {
-    const greeted = core.greet(tools);
+    const greeted = core.greet(functions);
     if (!(await within(greeted, START_MS))) throw new Closed(`the program has not answered within ${START_MS / 1000} s`);
     return new Engine(core, await greeted);
   } catch (error) {

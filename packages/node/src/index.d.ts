@@ -25,11 +25,8 @@ export interface ToolOptions<Args = any> {
   description?: string;
   /** Arguments that do not match never reach the function. */
   inputSchema?: JsonSchema;
-  /**
-   * The worst that it can do: it decides whether calls overlap and whether somebody is asked. A tool that does not say is
-   * taken to read, and is never tried twice.
-   */
-  sideEffects?: SideEffects;
+  /** The worst that it can do: it decides whether calls overlap and whether somebody is asked. */
+  sideEffects: SideEffects;
   /** Whether it overlaps with others; made of `sideEffects` if it is left out. */
   concurrency?: "read" | "serial" | "concurrent";
   /** It runs other tools: it takes no place in a pool. */

@@ -1,5 +1,7 @@
 // Functions of this program as tools.
 
+const SIDE_EFFECTS = ["none", "read", "write", "execute", "network"];
+
 /**
  * Makes a tool of a function.
  *
@@ -11,12 +13,13 @@
  *       run: ({ a, b }) => a + b,
  *     });
  *
- * `sideEffects` is the worst that it can do, and decides whether calls overlap and whether somebody is asked. A tool that
- * does not say is taken to read, and is never tried twice.
+ * `sideEffects` is the worst that it can do, and must be said: it decides whether calls overlap and whether
+ * somebody is asked.
  */
 export function tool(about) {
-  const { name, run, description, inputSchema, sideEffects = "read", timeoutMs, graceMs, ...options } = about;
+  const { name, run, description, inputSchema, sideEffects, timeoutMs, graceMs, ...options } = about ?? {};
   if (typeof name !== "string" || typeof run !== "function") throw new TypeError("a tool has a name, and a function `run`");
+  if (!SIDE_EFFECTS.includes(sideEffects)) throw new TypeError(unsaid(name, sideEffects));
   const { concurrency, recursive, idempotent, attempts, maxConcurrency, cost, version, ...unknown } = options;
   const [wrong] = Object.keys(unknown);
   if (wrong) throw new TypeError(`a tool has no '${wrong}'`);
@@ -30,12 +33,26 @@ export function tool(about) {
     idempotent,
     timeout_ms: timeoutMs,
     grace_ms: graceMs,
-    attempts: attempts ?? (about.sideEffects === undefined ? 1 : undefined),
+    attempts,
     max_concurrency: maxConcurrency,
     cost,
     version,
   };
   return Object.freeze({ name, run, definition });
+}
+
+/** Tools whose names differ. */
+export function toolsOf(given) {
+  const tools = [...given].map(asTool);
+  const names = tools.map(({ name }) => name);
+  const twice = names.find((name, at) => names.indexOf(name) < at);
+  if (twice !== undefined) throw new TypeError(`several tools have the name '${twice}'`);
+  return tools;
+}
+
+function unsaid(name, given) {
+  const what = given === undefined ? "does not say what it can do" : `has the side effects ${String(given)}, which there are not`;
+  return `${name} ${what}: write sideEffects with the worst of "none" (computes), "read", "write", "execute" (runs programs) and "network"`;
 }
 
 /** What `tool` has made, or what it takes. */

@@ -20,9 +20,9 @@ test("call, batch, dispatch", () =>
   }));
 
 test("errors of calls", () => {
-  const busy = { name: "busy", run() { throw new ToolError("HTTP 503", { kind: "transient", retryAfterMs: 1500, outcome: "failed" }); } };
-  const broken = { name: "broken", run: async () => Promise.reject(new Error("secret")) };
-  const big = { name: "big", run: () => "x".repeat(65 * 1024 * 1024) };
+  const busy = { name: "busy", sideEffects: "read", run() { throw new ToolError("HTTP 503", { kind: "transient", retryAfterMs: 1500, outcome: "failed" }); } };
+  const broken = { name: "broken", sideEffects: "read", run: async () => Promise.reject(new Error("secret")) };
+  const big = { name: "big", sideEffects: "read", run: () => "x".repeat(65 * 1024 * 1024) };
   return scripted("Plain", { tools: [add, busy, broken, big] }, async (_, session) => {
     await assert.rejects(session.call("busy"), (error) => {
       const { slug, code, outcome, retryAfterMs, attempts, message } = error;
@@ -40,7 +40,7 @@ test("errors of calls", () => {
 });
 
 test("what a function knows of its call", () => {
-  const look = { name: "look", run: (_, { callId, tool: name, session, agent, attempt, key, deadline }) => [callId, name, session, agent, attempt, key, deadline > new Date()] };
+  const look = { name: "look", sideEffects: "read", run: (_, { callId, tool: name, session, agent, attempt, key, deadline }) => [callId, name, session, agent, attempt, key, deadline > new Date()] };
   return scripted("Plain", { tools: [look] }, async (engine) => {
     const session = await engine.session("s");
     const child = await session.fork({ name: "child", onlyTools: ["look"] });
@@ -53,7 +53,7 @@ test("what a function knows of its call", () => {
 });
 
 test("tools that call tools", () => {
-  const deep = { name: "deep", run: async ({ n }, context) => (n === 0 ? 0 : 1 + (await context.call("deep", { n: n - 1 }))) };
+  const deep = { name: "deep", sideEffects: "read", run: async ({ n }, context) => (n === 0 ? 0 : 1 + (await context.call("deep", { n: n - 1 }))) };
   return scripted("Plain", { tools: [deep] }, async (_, session) => assert.equal(await session.call("deep", { n: 20 }), 20));
 });
 
@@ -123,7 +123,7 @@ test("cancel", async () => {
 });
 
 test("output before the end", () => {
-  const build = { name: "build", run(_, context) { context.emit("a"); context.emit("b"); return "built"; } };
+  const build = { name: "build", sideEffects: "read", run(_, context) { context.emit("a"); context.emit("b"); return "built"; } };
   return scripted("Plain", { tools: [build] }, async (_, session) => {
     const pieces = [];
     await session.dispatch(answer(["t1", "build", {}]), { onDelta: ({ text }) => pieces.push(text) });
@@ -195,7 +195,7 @@ test("a program that dies says why", async () => {
 test("garbage, what is new, what is refused", async () => {
   await scripted("WritesGarbage", { tools: [add] }, (_, session) => assert.rejects(session.call("add", { a: 1 }), ProtocolError));
   await scripted("SaysWhatIsNew", { tools: [add] }, async (_, session) => assert.equal(await session.call("add", { a: 1 }), 3));
-  await assert.rejects(scripted("RefusesToRegister", { tools: [add, add] }, () => {}), /the name is taken/);
+  await assert.rejects(scripted("RefusesToRegister", { tools: [add, tool({ name: "other", sideEffects: "none", run: () => 1 })] }, () => {}), /the name is taken/);
   await scripted("RefusesTheTurn", { tools: [add] }, (_, session) =>
     assert.rejects(session.call("add", { a: 1 }), ({ code, message }) => code === "too_many" && message === "no; /turn: too many turns"));
 });
@@ -223,7 +223,7 @@ test("a program that does not close its engine ends all the same", async () => {
   const peer = fileURLToPath(new URL("peer.mjs", import.meta.url));
   const text = `
     import { start } from "toolyard";
-    const engine = await start({ program: [process.execPath, ${JSON.stringify(peer)}, "Plain"], tools: [{ name: "one", run: () => 1 }] });
+    const engine = await start({ program: [process.execPath, ${JSON.stringify(peer)}, "Plain"], tools: [{ name: "one", sideEffects: "read", run: () => 1 }] });
     console.log(await (await engine.session()).call("one"));`;
   const options = { cwd: fileURLToPath(new URL("..", import.meta.url)) };
   const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", text], options);
@@ -232,7 +232,7 @@ test("a program that does not close its engine ends all the same", async () => {
 
 test("functions come and go", () =>
   scripted("Plain", {}, async (engine, session) => {
-    await engine.register(tool({ name: "late", run: () => 1 }));
+    await engine.register(tool({ name: "late", sideEffects: "read", run: () => 1 }));
     assert.equal(await session.call("late"), 1);
     await engine.unregister("late");
     await assert.rejects(session.call("late"), /no function/);

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Image, ToolError, tool } from "toolyard";
+import { Image, start, ToolError, tool } from "toolyard";
 import { fieldsOf, valueOf } from "../src/content.js";
 import { encode, LINE_MAX, Splitter } from "../src/lines.js";
 import { Queue } from "../src/queue.js";
@@ -49,10 +49,19 @@ test("a definition", () => {
   assert.deepEqual(JSON.parse(JSON.stringify(definition)), {
     name: "pay", side_effects: "network", class: "serial", timeout_ms: 5, grace_ms: 1, max_concurrency: 2,
   });
-  const silent = tool({ name: "look", run }).definition;
-  assert.deepEqual([silent.side_effects, silent.attempts], ["read", 1]);
+  for (const sideEffects of [undefined, "writes", 1]) {
+    assert.throws(() => tool({ name: "look", run, sideEffects }), /look .*: write sideEffects with the worst of "none"/);
+  }
   assert.throws(() => tool({ name: "look" }), TypeError);
-  assert.throws(() => tool({ name: "look", run, side_effects: "write" }), /no 'side_effects'/);
+  assert.throws(() => tool(), TypeError);
+  assert.throws(() => tool({ name: "look", sideEffects: "read", run, side_effects: "write" }), /no 'side_effects'/);
+});
+
+test("tools that an engine does not take", async () => {
+  const run = () => {};
+  const look = { name: "look", sideEffects: "read", run };
+  await assert.rejects(start({ tools: [look, look] }), /several tools have the name 'look'/);
+  await assert.rejects(start({ tools: [{ name: "look", run }] }), /write sideEffects/);
 });
 
 test("lines", () => {

@@ -23,8 +23,8 @@ test("a model's answer", { skip }, (t) =>
 
 test("values come back as they were, and pictures", { skip }, (t) => {
   const values = { number: 3, nothing: null, text: "3", list: [1, "a"], object: { result: 1 } };
-  const get = { name: "get", run: ({ name }) => values[name] };
-  const draw = { name: "draw", run: () => ["a picture", new Image(Buffer.from("\x89PNG", "latin1"), "image/png")] };
+  const get = { name: "get", sideEffects: "read", run: ({ name }) => values[name] };
+  const draw = { name: "draw", sideEffects: "read", run: () => ["a picture", new Image(Buffer.from("\x89PNG", "latin1"), "image/png")] };
   return real(t, { tools: [get, draw] }, async (_, session) => {
     for (const [name, value] of Object.entries(values)) assert.deepEqual(await session.call("get", { name }), value);
     const turn = await session.dispatch(answer(["t1", "draw", {}]));
@@ -48,7 +48,7 @@ test("reads overlap and writes do not", { skip }, (t) => {
   let arrive;
   const both = new Promise((resolve) => (arrive = resolve));
   let there = 0;
-  const look = { name: "look", run: async () => ((there += 1) === 2 && arrive(), await both, true) };
+  const look = { name: "look", sideEffects: "read", run: async () => ((there += 1) === 2 && arrive(), await both, true) };
   let running = 0;
   const change = { name: "change", sideEffects: "write", run: async () => {
     const count = (running += 1);
@@ -62,7 +62,7 @@ test("reads overlap and writes do not", { skip }, (t) => {
 });
 
 test("a turn that grows, and tools that call tools", { skip }, (t) => {
-  const deep = { name: "deep", run: async ({ n }, context) => (n === 0 ? 0 : 1 + (await context.call("deep", { n: n - 1 }))) };
+  const deep = { name: "deep", sideEffects: "read", run: async ({ n }, context) => (n === 0 ? 0 : 1 + (await context.call("deep", { n: n - 1 }))) };
   return real(t, { tools: [add, deep] }, async (_, session) => {
     const turn = session.turn();
     const first = await turn.call("add", { a: 1 });
@@ -79,7 +79,7 @@ test("failures, timeouts and cancels", { skip }, (t) => {
     attempts.push(attempt);
     throw new ToolError("HTTP 503", { kind: "transient", retryAfterMs: 1 });
   } };
-  const broken = { name: "broken", run() { throw new Error("secret"); } };
+  const broken = { name: "broken", sideEffects: "read", run() { throw new Error("secret"); } };
   const { tool: hang, begun, stopped } = hanging();
   const slow = { name: "slow", sideEffects: "none", timeoutMs: 50, attempts: 1, run: () => new Promise(() => {}) };
   return real(t, { tools: [flaky, broken, hang, slow] }, async (_, session) => {
@@ -103,7 +103,7 @@ test("bounds, forks and functions", { skip }, (t) =>
     await assert.rejects(session.call("read_file", { path: "a" }), PermissionDenied);
     await assert.rejects(engine.session("s"), ({ code }) => code === "session_open");
     await session.close();
-    await assert.rejects(engine.register({ name: "read_file", run() {} }), Refused);
+    await assert.rejects(engine.register({ name: "read_file", sideEffects: "read", run() {} }), Refused);
     await engine.unregister("add");
     const again = await engine.session("s");
     await assert.rejects(again.call("add", { a: 1 }), ToolNotFound);
@@ -125,7 +125,7 @@ test("approvals", { skip }, async (t) => {
 });
 
 test("output and events", { skip }, (t) => {
-  const build = { name: "build", run: (_, context) => (context.emit("a"), "built") };
+  const build = { name: "build", sideEffects: "read", run: (_, context) => (context.emit("a"), "built") };
   return real(t, { tools: [build] }, async (engine, session) => {
     const events = engine.events(["tool.completed"]);
     const first = events.next();

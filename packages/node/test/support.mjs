@@ -69,5 +69,5 @@ export function hanging() {
         reject(signal.reason);
       });
     });
-  return { tool: tool({ name: "hang", run }), begun, stopped };
+  return { tool: tool({ name: "hang", sideEffects: "read", run }), begun, stopped };
 }

@@ -10,7 +10,7 @@ async function approve(question: Question) {
 
 export async function main(response: { choices: unknown[] }): Promise<Turn> {
   const engine = await start({
-    tools: [add, { name: "draw", run: (_: object, { signal }) => new Image(new Uint8Array(), String(signal.aborted)) }],
+    tools: [add, { name: "draw", sideEffects: "none", run: (_: object, { signal }) => new Image(new Uint8Array(), String(signal.aborted)) }],
     approve,
     log: (text, level) => console.log(level === "warn", text.length),
   });
@@ -30,5 +30,7 @@ export async function main(response: { choices: unknown[] }): Promise<Turn> {
   await session.call("add", {}, { timeout: 5 });
   // @ts-expect-error: there are no such side effects
   tool({ name: "x", sideEffects: "writes", run: () => 1 });
+  // @ts-expect-error: it does not say what it can do
+  tool({ name: "x", run: () => 1 });
   return await remote.dispatch(response, { from: "openai-chat", onDelta: (delta) => console.log(delta.text) });
 }

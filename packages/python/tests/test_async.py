@@ -13,18 +13,18 @@ from support import WAIT_MAX_S, answer, ascripted, scripted, setUpModule, tearDo
 from toolyard import AsyncEngine, Call, CallError, Closed, Context, Deny, ProgramDied, Question, Refused, tool
 
 
-@tool
+@tool(side_effects="read")
 def add(a: int, b: int = 2) -> int:
     return a + b
 
 
-@tool
+@tool(side_effects="read")
 async def aadd(a: int, b: int = 2) -> int:
     await asyncio.sleep(0)
     return a + b
 
 
-@tool
+@tool(side_effects="read")
 async def hang() -> None:
     await asyncio.sleep(WAIT_MAX_S)
 
@@ -46,7 +46,7 @@ class Calls(unittest.IsolatedAsyncioTestCase):
     async def test_coroutines_run_on_the_loop_of_the_program(self) -> None:
         seen: list[Any] = []
 
-        @tool
+        @tool(side_effects="read")
         async def where() -> None:
             seen.append(asyncio.get_running_loop())
 
@@ -89,7 +89,7 @@ class Calls(unittest.IsolatedAsyncioTestCase):
         ended = asyncio.Event()
         begun = asyncio.Event()
 
-        @tool
+        @tool(side_effects="read")
         async def watched(context: Context) -> None:
             begun.set()
             try:
@@ -110,7 +110,7 @@ class Calls(unittest.IsolatedAsyncioTestCase):
                 ended.clear()
 
     async def test_output_before_the_end(self) -> None:
-        @tool
+        @tool(side_effects="read")
         async def build(context: Context) -> str:
             context.emit("a")
             context.emit("b")
@@ -124,11 +124,11 @@ class Calls(unittest.IsolatedAsyncioTestCase):
             self.assertEqual((pieces, (await running).outcomes[0].value), (["a", "b", "a", "b"], "built"))
 
     async def test_tools_that_call_tools(self) -> None:
-        @tool
+        @tool(side_effects="read")
         async def deep(n: int, context: Context) -> int:
             return 0 if n == 0 else 1 + await context.acall("deep", n=n - 1)
 
-        @tool
+        @tool(side_effects="read")
         async def wrong(context: Context) -> None:
             context.call("deep", n=0)
 
@@ -230,7 +230,7 @@ class Coroutines(unittest.TestCase):
     def test_coroutines_in_an_engine_with_threads_share_one_loop(self) -> None:
         loops: set[int] = set()
 
-        @tool
+        @tool(side_effects="read")
         async def where() -> None:
             loops.add(id(asyncio.get_running_loop()))
 

@@ -34,12 +34,12 @@ KEPT = {"toolyard-tool", "toolyard-approve"}
 """Threads that wait a while for the next function, and end then."""
 
 
-@tool
+@tool(side_effects="read")
 def add(a: int, b: int = 2) -> int:
     return a + b
 
 
-@tool
+@tool(side_effects="read")
 async def wait_for_cancel() -> None:
     import asyncio
 
@@ -77,11 +77,11 @@ class Calls(unittest.TestCase):
                 session.dispatch("a text")
 
     def test_errors_of_calls(self) -> None:
-        @tool
+        @tool(side_effects="read")
         def busy() -> None:
             raise ToolError("HTTP 503", kind="transient", retry_after=1.5, outcome="failed")
 
-        @tool
+        @tool(side_effects="read")
         def broken() -> None:
             raise KeyError("secret")
 
@@ -108,7 +108,7 @@ class Calls(unittest.TestCase):
     def test_what_a_function_knows_of_its_call(self) -> None:
         seen: list[Any] = []
 
-        @tool
+        @tool(side_effects="read")
         def look(context: Context) -> None:
             left = context.remaining or 0
             seen.append((context.call_id, context.tool, context.session, context.agent, context.attempt, context.key))
@@ -121,7 +121,7 @@ class Calls(unittest.TestCase):
     def test_a_call_that_is_tried_again(self) -> None:
         attempts: list[int] = []
 
-        @tool
+        @tool(side_effects="read")
         def flaky(context: Context) -> int:
             attempts.append(context.attempt)
             if context.attempt == 1:
@@ -133,7 +133,7 @@ class Calls(unittest.TestCase):
         self.assertEqual(attempts, [1, 2])
 
     def test_tools_that_call_tools_hold_no_thread(self) -> None:
-        @tool
+        @tool(side_effects="read")
         def deep(n: int, context: Context) -> int:
             if n == 0:
                 return 0
@@ -206,7 +206,7 @@ class Calls(unittest.TestCase):
     def test_cancel(self) -> None:
         gone = threading.Event()
 
-        @tool
+        @tool(side_effects="read")
         def hang(context: Context) -> None:
             context.cancelled.wait(WAIT_MAX_S)
             gone.set()
@@ -225,7 +225,7 @@ class Calls(unittest.TestCase):
         release = threading.Event()
         started = threading.Event()
 
-        @tool
+        @tool(side_effects="read")
         def stuck() -> None:
             started.set()
             release.wait(WAIT_MAX_S)
@@ -240,7 +240,7 @@ class Calls(unittest.TestCase):
             self.assertEqual(session.batch([("add", {"a": n}) for n in range(20)]), [n + 2 for n in range(20)])
 
     def test_output_before_the_end(self) -> None:
-        @tool
+        @tool(side_effects="read")
         def build(context: Context) -> str:
             context.emit("a")
             context.emit("b")
@@ -272,11 +272,11 @@ class Calls(unittest.TestCase):
         self.assertEqual(results, [True] * 320)
 
     def test_large_things(self) -> None:
-        @tool
+        @tool(side_effects="read")
         def echo(text: str) -> str:
             return text
 
-        @tool
+        @tool(side_effects="read")
         def enormous() -> str:
             return "x" * (65 * 1024 * 1024)
 
@@ -452,7 +452,7 @@ class Ends(unittest.TestCase):
     def test_the_end_waits_for_turns_but_not_for_ever(self) -> None:
         started = threading.Event()
 
-        @tool
+        @tool(side_effects="read")
         def slow(context: Context) -> bool:
             started.set()
             return context.cancelled.wait(WAIT_MAX_S)

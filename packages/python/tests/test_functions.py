@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NewType, Optional, TypedDict, Union
 
 from support import setUpModule, tearDownModule
 
-from toolyard import Context, Image, ToolError, tool
+from toolyard import AsyncEngine, Context, Engine, Image, ToolError, tool
 from toolyard.functions.content import fields_of, value_of
 from toolyard.functions.docstring import read_docstring
 from toolyard.functions.shape import Misfit, shape_of
@@ -138,7 +138,7 @@ class Shapes(unittest.TestCase):
 
 class Tools(unittest.TestCase):
     def test_a_function_is_a_definition_and_stays_a_function(self) -> None:
-        @tool
+        @tool(side_effects="read")
         def move(to: Point, /, speed: float = 1, *, why: Annotated[str, "for the log"] = "") -> str:
             """Moves.
 
@@ -158,7 +158,7 @@ class Tools(unittest.TestCase):
         self.assertEqual(move.__doc__, move.function.__doc__)
         definition = move.definition
         self.assertEqual(definition["description"], "Moves.\n\nAs fast as it can.")
-        self.assertEqual((definition["side_effects"], definition["attempts"]), ("read", 1))
+        self.assertEqual((definition["side_effects"], "attempts" in definition), ("read", False))
         schema = definition["input_schema"]
         self.assertEqual(schema["required"], ["to"])
         self.assertEqual(schema["properties"]["to"]["description"], "where")
@@ -180,8 +180,31 @@ class Tools(unittest.TestCase):
                     "input_schema": {"type": "object", "properties": {}, "additionalProperties": False}}  # fmt: skip
         self.assertEqual(pay.definition, expected)
 
+    def test_a_tool_says_what_it_can_do(self) -> None:
+        def delete(path: str) -> None: ...
+
+        unsaid: Any = tool
+        given: Any = delete
+        for define in (
+            lambda: unsaid(delete),
+            lambda: unsaid()(delete),
+            lambda: unsaid(name="x"),
+            lambda: unsaid(delete, side_effects="writes"),
+            lambda: Engine([given]),
+            lambda: AsyncEngine([given]),
+        ):
+            with self.assertRaisesRegex(TypeError, r'write @tool\(side_effects="…"\)'):
+                define()
+
+    def test_two_tools_of_one_name(self) -> None:
+        def delete() -> None: ...
+
+        first, second = tool(delete, side_effects="write"), tool(delete, side_effects="write")
+        with self.assertRaisesRegex(ValueError, "several tools have the name delete"):
+            Engine([first, second])
+
     def test_the_context_is_no_argument(self) -> None:
-        @tool
+        @tool(side_effects="read")
         def look(context: Context, at: str) -> Any:
             return (context, at)
 
@@ -194,7 +217,7 @@ class Tools(unittest.TestCase):
     def test_a_schema_of_ones_own_and_arguments_as_they_come(self) -> None:
         schema = {"type": "object", "properties": {"when": {"type": "string", "format": "date"}}}
 
-        @tool(schema=schema)
+        @tool(side_effects="read", schema=schema)
         def book(when: bytes) -> Any:
             return when
 
@@ -203,7 +226,7 @@ class Tools(unittest.TestCase):
         self.assertEqual(book.bind({"when": "today"}, context)(), "today")
 
     def test_any_names(self) -> None:
-        @tool
+        @tool(side_effects="read")
         def ask(url: str, **more: int) -> Any:
             return (url, more)
 
@@ -215,11 +238,11 @@ class Tools(unittest.TestCase):
         def many(*names: str) -> None: ...
 
         class Owner:
-            @tool
+            @tool(side_effects="read")
             def method(self) -> None: ...
 
         with self.assertRaisesRegex(TypeError, "make it a list"):
-            tool(many)
+            tool(many, side_effects="none")
         with self.assertRaisesRegex(TypeError, "make a tool of a bound one"):
             Owner().method()
 
@@ -232,8 +255,8 @@ class Tools(unittest.TestCase):
             def __call__(self, key: int) -> int:
                 return key
 
-        self.assertEqual(tool(Store().find).definition["description"], "Finds.")
-        self.assertEqual(tool(Store()).name, "Store")
+        self.assertEqual(tool(Store().find, side_effects="read").definition["description"], "Finds.")
+        self.assertEqual(tool(Store(), side_effects="read").name, "Store")
 
     def test_docstrings_with_fields(self) -> None:
         def function() -> None:

@@ -34,7 +34,7 @@ def add(a: int, b: int = 2) -> int:
     return a + b
 
 
-@tool
+@tool(side_effects="read")
 def measure(length: Length, scale: Optional[float] = None, name: Union[int, str] = 0) -> list[Any]:
     "Measures."
     return [length.value * (scale or 1), length.unit, name]
@@ -79,7 +79,7 @@ class Calls(RealProgram):
     def test_values_come_back_as_they_were(self) -> None:
         values: dict[str, Any] = {"int": 3, "none": None, "text": "3", "list": [1, "a"], "object": {"result": 1}}
 
-        @tool
+        @tool(side_effects="read")
         def get(name: str) -> Any:
             return values[name]
 
@@ -88,7 +88,7 @@ class Calls(RealProgram):
                 self.assertEqual(session.call("get", name=name), value)
 
     def test_pictures(self) -> None:
-        @tool
+        @tool(side_effects="read")
         def draw() -> Any:
             return ["a picture", Image(b"\x89PNG", "image/png")]
 
@@ -117,7 +117,7 @@ class Calls(RealProgram):
         together = threading.Barrier(2, timeout=WAIT_MAX_S)
         running: list[int] = []
 
-        @tool
+        @tool(side_effects="read")
         def look() -> int:
             return together.wait() >= 0
 
@@ -159,11 +159,11 @@ class Calls(RealProgram):
             session.close()
 
     def test_tools_that_call_tools(self) -> None:
-        @tool
+        @tool(side_effects="read")
         def deep(n: int, context: Context) -> int:
             return 0 if n == 0 else 1 + int(context.call("deep", n=n - 1))
 
-        @tool
+        @tool(side_effects="read")
         async def adeep(n: int, context: Context) -> int:
             return 0 if n == 0 else 1 + int(await context.acall("adeep", n=n - 1))
 
@@ -178,11 +178,11 @@ class Calls(RealProgram):
             attempts.append(context.attempt)
             raise ToolError("HTTP 503", kind="transient", retry_after=0.001)
 
-        @tool
+        @tool(side_effects="read")
         def broken() -> None:
             raise KeyError("secret")
 
-        @tool
+        @tool(side_effects="read")
         def invalid() -> Any:
             return object()
 
@@ -209,7 +209,7 @@ class Calls(RealProgram):
     def test_cancel(self) -> None:
         begun = threading.Event()
 
-        @tool
+        @tool(side_effects="read")
         async def hang() -> None:
             begun.set()
             await asyncio.sleep(WAIT_MAX_S)
@@ -222,7 +222,7 @@ class Calls(RealProgram):
             self.assertEqual(error and error.code, "cancelled")
 
     def test_output_before_the_end(self) -> None:
-        @tool
+        @tool(side_effects="read")
         def build(context: Context) -> str:
             context.emit("a")
             return "built"
@@ -255,7 +255,7 @@ class Calls(RealProgram):
             with self.assertRaises(toolyard.ToolNotFound):
                 session.call("add", a=1)
             with self.assertRaises(Refused):
-                engine.register(tool(name="read_file")(add.function))
+                engine.register(tool(name="read_file", side_effects="none")(add.function))
 
     def test_many_at_once(self) -> None:
         wrong: list[Any] = []
@@ -275,7 +275,7 @@ class Calls(RealProgram):
         self.assertEqual(wrong, [])
 
     def test_large_results(self) -> None:
-        @tool
+        @tool(side_effects="read")
         def large(size: int) -> dict[str, str]:
             return {"text": "ä" * size}
 
@@ -379,7 +379,7 @@ class Ends(RealProgram):
     def test_a_program_that_is_killed(self) -> None:
         begun = threading.Event()
 
-        @tool
+        @tool(side_effects="read")
         def hang(context: Context) -> None:
             begun.set()
             context.cancelled.wait(WAIT_MAX_S)
@@ -395,7 +395,7 @@ class Ends(RealProgram):
         release = threading.Event()
         begun = threading.Event()
 
-        @tool
+        @tool(side_effects="read")
         def slow() -> str:
             begun.set()
             release.wait(WAIT_MAX_S)
@@ -410,7 +410,7 @@ class Ends(RealProgram):
 
 class Async(RealProgram, unittest.IsolatedAsyncioTestCase):
     async def test_calls(self) -> None:
-        @tool
+        @tool(side_effects="read")
         async def aadd(a: int, b: int = 2) -> int:
             await asyncio.sleep(0)
             return a + b
@@ -431,7 +431,7 @@ class Async(RealProgram, unittest.IsolatedAsyncioTestCase):
         begun = asyncio.Event()
         stopped = asyncio.Event()
 
-        @tool
+        @tool(side_effects="read")
         async def hang() -> None:
             begun.set()
             try:

@@ -4,7 +4,7 @@
 
     from toolyard import Engine, tool
 
-    @tool
+    @tool(side_effects="none")
     def add(a: int, b: int) -> int:
         "Adds two numbers."
         return a + b

@@ -62,7 +62,7 @@ class Core:
         greeted = [self.request("hello", **self._options.greeting(False))]
         return greeted + [self.register(one) for one in self._options.tools]
 
-    def register(self, one: Callable[..., Any] | Tool[Any]) -> Answer:
+    def register(self, one: Tool[Any]) -> Answer:
         tool = as_tool(one)
         self._runner.add(tool)
         return self.request("register", definition=tool.definition)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from types import TracebackType
 from typing import Any
@@ -12,7 +12,7 @@ from .core import Core
 from .errors import Closed
 from .events import OnEvent
 from .functions.loops import Loop
-from .functions.tool import Tool
+from .functions.tool import Tool, tools_of
 from .local import LocalBackend
 from .options import Options, StrPath
 from .place import Place
@@ -27,7 +27,7 @@ class Engine:
 
     ::
 
-        @tool
+        @tool(side_effects="none")
         def add(a: int, b: int) -> int:
             "Adds two numbers."
             return a + b
@@ -35,7 +35,7 @@ class Engine:
         with Engine(tools=[add], approve=ask) as engine, engine.session() as session:
             turn = session.dispatch(answer_of_the_model)
 
-    ``tools`` are functions, or what ``@tool`` has made of them. ``config`` is a ``toolyard.toml``, ``workspace`` the
+    ``tools`` are what ``@tool`` has made of functions. ``config`` is a ``toolyard.toml``, ``workspace`` the
     directory of its file tools. ``approve`` is asked about calls that need approval (a :class:`toolyard.Question`, to
     be answered by ``True``, ``False``, ``"always"``, ``Edit(arguments)`` or ``Deny(reason)``); without it they are
     refused. ``on_event`` is told of events, of the kinds in ``events`` or of all. ``program`` is the program, found by itself if
@@ -47,7 +47,7 @@ class Engine:
 
     def __init__(
         self,
-        tools: Iterable[Callable[..., Any] | Tool[Any]] = (),
+        tools: Iterable[Tool[Any]] = (),
         *,
         config: StrPath | None = None,
         workspace: StrPath | None = None,
@@ -60,7 +60,7 @@ class Engine:
         threads: int = 32,
     ) -> None:
         self._options = Options(
-            list(tools), config, workspace, approve, on_event, events, program, tuple(args), env, threads
+            tools_of(tools), config, workspace, approve, on_event, events, program, tuple(args), env, threads
         )
         self._core: Core | None = None
         self._closed = False
@@ -105,9 +105,9 @@ class Engine:
         ).result()
         return Session(LocalBackend(core), Place(name))
 
-    def register(self, function: Callable[..., Any] | Tool[Any]) -> None:
+    def register(self, tool: Tool[Any]) -> None:
         """Makes one more function a tool; one of the same name is replaced."""
-        self._running().register(function).result()
+        self._running().register(tool).result()
 
     def unregister(self, name: str) -> None:
         """Takes a function away. Calls of it that run go on."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Union
 
@@ -19,7 +19,7 @@ StrPath = Union[str, "os.PathLike[str]"]
 class Options:
     """What :class:`toolyard.Engine` and :class:`toolyard.AsyncEngine` take."""
 
-    tools: Iterable[Callable[..., Any] | Tool[Any]] = ()
+    tools: Sequence[Tool[Any]] = ()
     config: StrPath | None = None
     workspace: StrPath | None = None
     approve: Approve | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -12,7 +12,7 @@ from ..core import Core
 from ..errors import Closed, ToolyardError
 from ..events import OnEvent
 from ..functions.loops import Loop
-from ..functions.tool import Tool
+from ..functions.tool import Tool, tools_of
 from ..options import Options, StrPath
 from ..place import Place
 from ..question import Approve
@@ -62,7 +62,7 @@ class AsyncEngine:
 
     def __init__(
         self,
-        tools: Iterable[Callable[..., Any] | Tool[Any]] = (),
+        tools: Iterable[Tool[Any]] = (),
         *,
         config: StrPath | None = None,
         workspace: StrPath | None = None,
@@ -75,7 +75,7 @@ class AsyncEngine:
         threads: int = 32,
     ) -> None:
         self._options = Options(
-            list(tools), config, workspace, approve, on_event, events, program, tuple(args), env, threads
+            tools_of(tools), config, workspace, approve, on_event, events, program, tuple(args), env, threads
         )
         self._core: Core | None = None
         self._closed = False
@@ -113,9 +113,9 @@ class AsyncEngine:
         bounds = {"capabilities": capabilities, "confirmations": confirmations, "limits": limits}
         return Opening(self._running(), Place(name or f"session-{next(self._numbers)}"), bounds)
 
-    async def register(self, function: Callable[..., Any] | Tool[Any]) -> None:
+    async def register(self, tool: Tool[Any]) -> None:
         """Makes one more function a tool; one of the same name is replaced."""
-        await result_of(self._running().register(function))
+        await result_of(self._running().register(tool))
 
     async def unregister(self, name: str) -> None:
         """Takes a function away. Calls of it that run go on."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
-from typing import Any, Generic, Literal, TypeVar, cast, overload
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Generic, Literal, TypeVar, cast, get_args, overload
 
 from .context import Context
 from .signature import read_signature
 
 SideEffects = Literal["none", "read", "write", "execute", "network"]
+SIDE_EFFECTS: tuple[SideEffects, ...] = get_args(SideEffects)
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -34,7 +35,7 @@ class Tool(Generic[F]):
         self.function = function
         functools.update_wrapper(cast(Any, self), function, updated=())
         self._signature = read_signature(function, schema)
-        self.name = name or str(getattr(function, "__name__", type(function).__name__))
+        self.name = name or name_of(function)
         self.is_async = _is_async(function)
         self.definition = {
             "name": self.name,
@@ -60,14 +61,12 @@ class Tool(Generic[F]):
 
 
 @overload
-def tool(function: F, /) -> Tool[F]: ...
-@overload
 def tool(
     *,
+    side_effects: SideEffects,
     name: str | None = None,
     description: str | None = None,
     schema: Mapping[str, Any] | None = None,
-    side_effects: SideEffects | None = None,
     concurrency: Literal["read", "serial", "concurrent"] | None = None,
     recursive: bool | None = None,
     idempotent: bool | None = None,
@@ -78,14 +77,33 @@ def tool(
     cost: int | None = None,
     version: str | None = None,
 ) -> Callable[[F], Tool[F]]: ...
+@overload
+def tool(
+    function: F,
+    /,
+    *,
+    side_effects: SideEffects,
+    name: str | None = None,
+    description: str | None = None,
+    schema: Mapping[str, Any] | None = None,
+    concurrency: Literal["read", "serial", "concurrent"] | None = None,
+    recursive: bool | None = None,
+    idempotent: bool | None = None,
+    timeout: float | None = None,
+    grace: float | None = None,
+    attempts: int | None = None,
+    max_concurrency: int | None = None,
+    cost: int | None = None,
+    version: str | None = None,
+) -> Tool[F]: ...
 def tool(
     function: F | None = None,
     /,
     *,
+    side_effects: SideEffects | None = None,
     name: str | None = None,
     description: str | None = None,
     schema: Mapping[str, Any] | None = None,
-    side_effects: SideEffects | None = None,
     concurrency: Literal["read", "serial", "concurrent"] | None = None,
     recursive: bool | None = None,
     idempotent: bool | None = None,
@@ -100,7 +118,7 @@ def tool(
 
     ::
 
-        @tool
+        @tool(side_effects="none")
         def add(a: int, b: int = 0) -> int:
             "Adds two numbers."
             return a + b
@@ -109,15 +127,17 @@ def tool(
         async def charge(amount: Annotated[float, "in euros"], context: Context) -> Receipt:
             return await bank.charge(amount, key=context.key)
 
-    The schema is made of the type hints, the description is the docstring; ``schema`` takes the place of both hints and
-    conversion. ``side_effects`` is the worst that the tool can do, and decides whether calls overlap and whether
-    somebody is asked. A tool that does not say is taken to read, and is never tried twice.
+        find = tool(store.find, side_effects="read")
+
+    ``side_effects`` is the worst that the tool can do, and must be said: it decides whether calls overlap and whether
+    somebody is asked. The schema is made of the type hints, the description is the docstring; ``schema`` takes the place
+    of both hints and conversion.
 
     ``timeout`` and ``grace`` are in seconds: of each attempt, and how long it may go on after its timeout. The rest is
     as in the line protocol, ``concurrency`` being its ``class``.
     """
-    if side_effects is None:
-        side_effects, attempts = "read", attempts or 1
+    if side_effects not in SIDE_EFFECTS:
+        raise TypeError(_unsaid("a tool" if function is None else name_of(function), side_effects))
     options = {
         "side_effects": side_effects,
         "class": concurrency,
@@ -138,12 +158,34 @@ def tool(
 
 
 def as_tool(one: Any) -> Tool[Any]:
-    """A function as it is, or what ``@tool`` has made of it."""
+    """What ``@tool`` has made of a function; of one that is given as it is, nobody knows what it can do."""
     if isinstance(one, Tool):
         return one
     if not callable(one):
         raise TypeError(f"{one!r} is no function, and nothing that @tool has made")
-    return tool(one)
+    raise TypeError(_unsaid(name_of(one), None))
+
+
+def tools_of(given: Iterable[Any]) -> list[Tool[Any]]:
+    """Tools whose names differ."""
+    tools = [as_tool(one) for one in given]
+    names = [one.name for one in tools]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"several tools have the name {', '.join(twice)}: give others to the decorator, `name=`")
+    return tools
+
+
+def name_of(function: Any) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _unsaid(name: str, given: object) -> str:
+    what = "does not say what it can do" if given is None else f"has the side effects {given!r}, which there are not"
+    return (
+        f'{name} {what}: write @tool(side_effects="…") with the worst of "none" (computes), "read", "write", '
+        '"execute" (runs programs) and "network"'
+    )
 
 
 def _milliseconds(seconds: float | None) -> int | None:

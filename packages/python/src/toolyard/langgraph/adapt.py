@@ -23,9 +23,14 @@ def as_function(one: BaseTool, options: Mapping[str, Any], requests: Requests, *
     """The tool's schema and description, and a function that runs it for the node whose call it is."""
     schema: Any = one.tool_call_schema
     schema = schema if isinstance(schema, dict) else schema.model_json_schema()
-    made = tool(name=one.name, description=one.description, schema=schema, **options)
+    made = tool(name=one.name, description=one.description, schema=schema, **options_of(options))
     is_async = getattr(one, "coroutine", None) is not None
     return made(_async_function(one, requests, raises) if is_async else _function(one, requests, raises))
+
+
+def options_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """LangChain's tools declare no side effects: one of which nothing is said is taken to read, and tried once."""
+    return dict(options) if "side_effects" in options else {"side_effects": "read", "attempts": 1, **options}
 
 
 def _function(one: BaseTool, requests: Requests, raises: bool) -> Any:

@@ -44,7 +44,8 @@ class ToolNode(OwnToolNode):
     call these tools alone. With ``session`` in its place all threads share that one, and its other tools may be called too.
 
     ``options`` has for each tool what ``@toolyard.tool`` takes: ``{"send": {"side_effects": "write", "timeout": 30}}``.
-    A tool of which nothing is said is taken to read, overlaps others, and is never tried twice. ``key`` gives a call its
+    LangChain's tools declare no side effects: one of which nothing is said is taken to only read, overlaps others, is
+    asked about by nobody, and is tried once. ``key`` gives a call its
     idempotency key, ``lambda call: call["id"]`` for example: calls of a tool with one key run once, also when the graph
     runs the node again after an interrupt.
 

@@ -185,7 +185,7 @@ class OpenTurns:
         turn = self._open.get(line.split(".")[0]) if isinstance(line, str) else None
         if turn is None:
             return False
-        turn.forget(line, refused(message))
+        turn.forget(str(line), refused(message))
         if line == turn.name:
             self.drop(turn)
         return True
