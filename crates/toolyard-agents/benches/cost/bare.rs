@@ -1,4 +1,5 @@
-//! The least that answers an agent: reads a line, parses it, and writes an answer, in tokio.
+//! The least that answers an agent: reads a line, parses it, and writes an answer, in tokio, on one thread: a second one
+//! would only be woken for nothing, and make this slower than it has to be.
 
 use crate::measure::Failed;
 use serde_json::{Value, json};
@@ -6,10 +7,17 @@ use std::process::Stdio;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
     process::Command,
+    runtime::Builder,
+    task::spawn_blocking,
 };
 
 /// What an agent with these arguments gives with its bye.
-pub(crate) async fn run(args: &[String]) -> Result<Value, Failed> {
+pub(crate) async fn run(args: Vec<String>) -> Result<Value, Failed> {
+    let alone = move || Builder::new_current_thread().enable_all().build()?.block_on(answer(&args));
+    spawn_blocking(alone).await?
+}
+
+async fn answer(args: &[String]) -> Result<Value, Failed> {
     let mut command = Command::new(std::env::current_exe()?);
     let mut agent =
         command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
