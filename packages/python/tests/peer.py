@@ -248,6 +248,24 @@ class RefusesToRegister(Peer):
         self.send(op="error", id=message["id"], code="invalid", message="the name is taken", refused="register", line=2)
 
 
+class RefusesTheSecond(Peer):
+    registered = 0
+
+    def take_register(self, message: Message) -> None:
+        self.registered += 1
+        super().take_register(message) if self.registered == 1 else self.refuse(message, "invalid")
+
+
+class RefusesAnswers(Peer):
+    """Takes no answer that has an id, as if it were none of the protocol."""
+
+    def take_tool_result(self, message: Message) -> None:
+        self.send(op="error", id=message["id"], code="invalid", message="no such thing", refused=message["op"], line=1)
+
+    def take_tool_failed(self, message: Message) -> None:
+        self.take_tool_result(message) if "id" in message else super().take_tool_failed(message)
+
+
 class Deaf(Peer):
     """Does not end when its input does, and hears no signal but the last one."""
 

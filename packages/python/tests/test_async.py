@@ -70,6 +70,38 @@ class Calls(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(outcome.error and outcome.error.code, "cancelled")
             await session.close()
 
+    async def test_a_growing_turn_is_not_waited_for_before_its_end(self) -> None:
+        async with ascripted("Plain", aadd) as engine, engine.session() as session:
+            turn = session.turn()
+            with self.assertRaisesRegex(RuntimeError, "still grows"):
+                await turn
+            turn.end()
+            self.assertEqual((await turn).outcomes, [])
+
+    async def test_a_timeout_within_a_function_cancels_what_it_calls(self) -> None:
+        stopped: list[str] = []
+
+        @tool(side_effects="none")
+        async def inner() -> None:
+            try:
+                await asyncio.sleep(WAIT_MAX_S)
+            except asyncio.CancelledError:
+                stopped.append("inner")
+                raise
+
+        @tool(side_effects="none")
+        async def outer(context: Context) -> str:
+            calls = asyncio.ensure_future(context.acall("inner"))
+            while not calls.done():
+                await asyncio.sleep(0.01)
+                calls.cancel()
+            while not stopped:
+                await asyncio.sleep(0.01)
+            return "went on"
+
+        async with ascripted("Plain", inner, outer) as engine, engine.session() as session:
+            self.assertEqual(await session.call("outer"), "went on")
+
     async def test_what_comes_too_late_for_a_turn_that_grows(self) -> None:
         async with ascripted("EndsMeanwhile", add) as engine, engine.session() as session, session.turn() as turn:
             late = await turn.call("add", a=1)
@@ -224,6 +256,24 @@ class Ends(unittest.IsolatedAsyncioTestCase):
             await engine.close(timeout=0.1)
         with self.assertRaises(Closed):
             await turn
+
+
+class Loops(unittest.TestCase):
+    def test_a_loop_that_is_closed_before_its_engine(self) -> None:
+        async def approve(question: Question) -> bool:
+            return True
+
+        async def begin() -> tuple[AsyncEngine, Any]:
+            engine = await ascripted("Plain", aadd, add, approve=approve).start()
+            return engine, await engine.session()
+
+        async def go_on(engine: AsyncEngine, session: Any) -> None:
+            with self.assertRaises(CallError):
+                await session.call("aadd", a=1)
+            self.assertEqual(await session.call("add", a=1), 3)
+            await engine.close()
+
+        asyncio.run(go_on(*asyncio.run(begin())))
 
 
 class Coroutines(unittest.TestCase):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import os
+import subprocess
 import sys
 import threading
 import unittest
@@ -41,8 +44,6 @@ def add(a: int, b: int = 2) -> int:
 
 @tool(side_effects="read")
 async def wait_for_cancel() -> None:
-    import asyncio
-
     await asyncio.sleep(WAIT_MAX_S)
 
 
@@ -203,6 +204,56 @@ class Calls(unittest.TestCase):
             session.close()
             self.assertEqual(engine.session("s").call("add", a=1), 3)
 
+    def test_functions_that_end_as_none_should(self) -> None:
+        class Unspeakable(Exception):
+            def __str__(self) -> str:
+                raise KeyError("no text")
+
+        errors = {
+            "exit": SystemExit(3),
+            "interrupt": KeyboardInterrupt(),
+            "base": BaseException("base"),
+            "unspeakable": Unspeakable(),
+            "never": ToolError("busy", kind="transient", retry_after=float("inf")),
+            "half": ToolError("half a character: \ud800"),
+        }
+
+        @tool(side_effects="none")
+        def fail(how: str) -> None:
+            raise errors[how]
+
+        @tool(side_effects="none")
+        async def afail(how: str) -> None:
+            raise errors[how]
+
+        with scripted("Plain", fail, afail, add) as engine, engine.session() as session:
+            for name in ("fail", "afail"):
+                for how in errors:
+                    with self.subTest(name=name, how=how), self.assertRaises(CallError):
+                        session.call(name, how=how)
+            self.assertEqual(session.call("add", a=1), 3)
+
+    def test_an_answer_that_the_engine_refuses_is_a_failure(self) -> None:
+        @tool(side_effects="none")
+        def busy() -> None:
+            raise ToolError("busy", kind="bussy")  # type: ignore[arg-type]
+
+        with scripted("RefusesAnswers", busy, add) as engine, engine.session() as session:
+            for name in ("busy", "add"):
+                with self.assertRaisesRegex(CallError, "cannot be sent: no such"):
+                    session.call(name, {"a": 1} if name == "add" else {})
+
+    def test_a_function_that_is_refused_changes_nothing(self) -> None:
+        other = tool(name="add", side_effects="none")(lambda a: -1)
+        with scripted("RefusesTheSecond", add) as engine, engine.session() as session:
+            with self.assertRaises(Refused):
+                engine.register(other)
+            with self.assertRaises(Refused):
+                engine.register(tool(name="other", side_effects="none")(lambda a: -1))
+            self.assertEqual(session.call("add", a=1), 3)
+            with self.assertRaisesRegex(CallError, "no function"):
+                session.call("other")
+
     def test_cancel(self) -> None:
         gone = threading.Event()
 
@@ -358,7 +409,10 @@ class Approvals(unittest.TestCase):
         def raises(question: Question) -> Any:
             raise OSError("no terminal")
 
-        for given in (None, 1, "yes", raises, Edit(object())):
+        def exits(question: Question) -> Any:
+            sys.exit(1)
+
+        for given in (None, 1, "yes", raises, exits, Edit(object())):
             outcome, _ = self.ask("Asks", given)
             self.assertIsInstance(outcome.error, toolyard.PermissionDenied, msg=repr(given))
 
@@ -371,8 +425,16 @@ class Approvals(unittest.TestCase):
         async def approve(question: Question) -> bool:
             return True
 
-        with scripted("Asks", add, approve=approve) as engine, engine.session() as session:
-            self.assertEqual(session.call("add", a=1), 3)
+        async def exits(question: Question) -> bool:
+            sys.exit(1)
+
+        # The second one is no coroutine function, and returns a coroutine all the same.
+        for ask in (approve, lambda question: approve(question)):
+            with scripted("Asks", add, approve=ask) as engine, engine.session() as session:
+                self.assertEqual(session.call("add", a=1), 3)
+        with scripted("Asks", add, approve=exits) as engine, engine.session() as session:
+            with self.assertRaises(toolyard.PermissionDenied):
+                session.call("add", a=1)
 
 
 class Events(unittest.TestCase):
@@ -381,7 +443,7 @@ class Events(unittest.TestCase):
 
         def on_event(event: dict[str, Any]) -> None:
             seen.append((event["event"], event.get("seq"), event["cursor"]))
-            raise ValueError("is logged")
+            raise SystemExit("is logged")
 
         with scripted("TellsEvents", add, on_event=on_event, events=["tool.called"]) as engine:
             engine.session().call("add", a=1)
@@ -493,6 +555,78 @@ class Ends(unittest.TestCase):
                 os._exit(1)
             self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 9)
             self.assertEqual(session.call("add", a=1), 3)
+
+    @unittest.skipUnless(hasattr(os, "fork"), "needs fork")
+    def test_a_forked_process_does_not_keep_the_program_alive(self) -> None:
+        engine = scripted("Plain", wait_for_cancel).start()
+        engine.session().start(answer(("t1", "wait_for_cancel", {})))
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(write)
+            engine.close()
+            os.read(read, 1)
+            os._exit(0)
+        os.close(read)
+        assert engine._core is not None
+        process = engine._core._process
+        engine.close(timeout=0)
+        # It has seen the end of its input, and no signal.
+        self.assertEqual(process.wait(0), 0)
+        os.close(write)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    def test_an_engine_that_nobody_holds_ends(self) -> None:
+        stopped = threading.Event()
+
+        @tool(side_effects="none")
+        async def watched() -> None:
+            try:
+                await asyncio.sleep(WAIT_MAX_S)
+            finally:
+                stopped.set()
+
+        def use() -> tuple[Any, Any]:
+            engine = scripted("Plain", add, watched, approve=lambda question: True, on_event=print).start()
+            session = engine.session()
+            del engine
+            # Who has a session has its engine.
+            self.assertEqual(session.call("add", a=1), 3)
+            session.start(answer(("t1", "watched", {})))
+            core = session._backend._core  # type: ignore[attr-defined]
+            return core._process, core._link
+
+        process, link = use()
+        gc.collect()
+        self.assertTrue(link.join(WAIT_MAX_S))
+        self.assertEqual(process.wait(WAIT_MAX_S), 0)
+
+    def test_a_program_that_ends_without_closing(self) -> None:
+        text = f"""
+import asyncio, sys, threading
+sys.path[:0] = {sys.path!r}
+from support import answer, scripted
+from toolyard import tool
+begun = threading.Semaphore(0)
+@tool(side_effects="none")
+def hang():
+    begun.release(); threading.Event().wait()
+@tool(side_effects="none")
+async def ahang():
+    begun.release(); await asyncio.sleep(600)
+engine = scripted("Plain", hang, ahang, on_event=print).start()
+engine.session().start(answer(("1", "hang", {{}}), ("2", "ahang", {{}})))
+begun.acquire(); begun.acquire()
+print("ends")
+"""
+        done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=WAIT_MAX_S, check=False)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "ends\n", ""))
+
+    def test_closing_what_has_died_is_no_error(self) -> None:
+        with scripted("DiesInTheMiddle", add) as engine, engine.session() as session:
+            running = session.start(answer(("t1", "add", {"a": 1})))
+            with self.assertRaises(ProgramDied):
+                running.result(WAIT_MAX_S)
 
     def test_the_log_is_passed_on(self) -> None:
         with self.assertLogs("toolyard.program", "ERROR") as logs, self.assertRaises(ProgramDied):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import enum
+import functools
+import pickle
 import unittest
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +14,8 @@ from typing import Annotated, Any, Literal, NewType, Optional, TypedDict, Union
 
 from support import setUpModule, tearDownModule
 
-from toolyard import AsyncEngine, Context, Engine, Image, ToolError, tool
+from toolyard import AsyncEngine, Context, Engine, Image, ProgramDied, Refused, ToolError, tool
+from toolyard.errors import call_error
 from toolyard.functions.content import fields_of, value_of
 from toolyard.functions.docstring import read_docstring
 from toolyard.functions.shape import Misfit, shape_of
@@ -32,6 +36,15 @@ class Point:
 class Options(TypedDict, total=False):
     depth: int
     mode: Literal["fast", "slow"]
+
+
+@dataclass
+class Even:
+    number: int
+
+    def __post_init__(self) -> None:
+        if self.number % 2:
+            raise ValueError("it is odd")
 
 
 @dataclass
@@ -258,6 +271,62 @@ class Tools(unittest.TestCase):
         self.assertEqual(tool(Store().find, side_effects="read").definition["description"], "Finds.")
         self.assertEqual(tool(Store(), side_effects="read").name, "Store")
 
+    def test_a_partial_function_shows_nothing_of_what_it_was_given(self) -> None:
+        def find(store: str, name: str, context: Context, *, token: str = "", limit: int = 3) -> Any:
+            "Finds."
+            return (store, name, token, limit, context)
+
+        made = tool(functools.partial(find, "s", token="secret"), side_effects="read")
+        self.assertEqual((made.name, made.definition["description"]), ("find", "Finds."))
+        self.assertEqual(list(made.definition["input_schema"]["properties"]), ["name", "limit"])
+        self.assertNotIn("secret", str(made.definition))
+        given: Any = object()
+        self.assertEqual(made.bind({"name": "n"}, given)(), ("s", "n", "secret", 3, given))
+
+    def test_functions_that_are_refused_where_they_are_defined(self) -> None:
+        def lines() -> Any:
+            yield "a"
+
+        async def alines() -> Any:
+            yield "a"
+
+        def typed(what: Missing) -> None: ...  # type: ignore[name-defined]  # noqa: F821
+
+        class Bytes(enum.Enum):
+            A = b"a"
+
+        def coloured(what: Bytes) -> None: ...
+
+        coloured.__annotations__["what"] = Bytes
+        for function, about in (
+            (lines, "yields: return a list"),
+            (alines, "yields"),
+            (functools.partial(lines), "yields"),
+            (lambda: 1, "give one to the decorator"),
+            (typed, "'Missing' is not defined. What they name has to be at the top"),
+            (coloured, "values that JSON has not"),
+        ):
+            with self.assertRaisesRegex(TypeError, about):
+                tool(function, side_effects="none")
+        made = tool(typed, side_effects="none", schema={"type": "object"})
+        self.assertEqual(made.definition["input_schema"], {"type": "object"})
+
+    def test_a_context_that_may_be_none_and_a_tool_in_a_class(self) -> None:
+        @tool(side_effects="none")
+        def look(context: Optional[Context] = None) -> Any:
+            return context
+
+        class Agent:
+            looks = look
+
+        self.assertEqual(look.definition["input_schema"]["properties"], {})
+        given: Any = object()
+        self.assertIs(Agent().looks.bind({}, given)(), given)
+
+    def test_a_dataclass_that_checks_its_fields(self) -> None:
+        with self.assertRaisesRegex(Misfit, "it is odd"):
+            shape_of(Even).load({"number": 3})
+
     def test_docstrings_with_fields(self) -> None:
         def function() -> None:
             """Does it.
@@ -269,6 +338,17 @@ class Tools(unittest.TestCase):
             """
 
         self.assertEqual(read_docstring(function), ("Does it.", {"a": "the first of two", "b": "the second"}))
+
+
+class Errors(unittest.TestCase):
+    def test_they_go_to_other_processes(self) -> None:
+        meta = {"code": "timeout", "retry_after_ms": 1500, "attempts": 2}
+        failed = call_error("fs_denied", "no", tool="Read", call_id="c1", meta=meta, note="n")
+        died = ProgramDied("it has ended", returncode=7, stderr="log")
+        refused = Refused("no", code="too_many", errors=[{"pointer": "/a", "detail": "d"}])
+        for error in (failed, died, refused, ToolError("busy", kind="transient", retry_after=2)):
+            for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+                self.assertEqual((type(again), str(again), vars(again)), (type(error), str(error), vars(error)))
 
 
 class Results(unittest.TestCase):
@@ -298,7 +378,7 @@ class Results(unittest.TestCase):
         self.assertEqual(self.there_and_back([Colour.RED, Path("a")]), ["red", "a"])
 
     def test_what_is_no_json_is_the_tools_fault(self) -> None:
-        for value in (object(), {1, object()}, float("nan"), {"a": b""}):
+        for value in (object(), {1, object()}, float("nan"), {"a": b""}, [Image(b"", "a/b"), object()]):
             with self.assertRaises(ToolError) as raised:
                 fields_of(value)
             self.assertEqual(raised.exception.kind, "output_invalid")

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import logging
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +30,6 @@ from .functions.loops import Loop
 from .functions.runner import Runner
 from .functions.tool import Tool, as_tool
 from .options import Options
-from .outcome import Outcome
 from .place import Place
 from .wire.link import Link
 from .wire.process import Process
@@ -49,13 +48,17 @@ class Core:
         self._options = options
         self._loop = loop
         self._turns = OpenTurns()
-        self._runner = Runner(self, loop, options.threads)
-        self._desk = None if options.approve is None else Desk(options.approve, self.request, loop)
+        this = weakref.ref(self)
+        self._runner = Runner(_Host(this), loop, options.threads)
+        self._desk = None if options.approve is None else Desk(options.approve, _Host(this).request, loop)
         self._teller = None if options.on_event is None else Teller(options.on_event)
         self._deltas = False
         self._deltas_lock = threading.Lock()
         self._process = Process(options.command(), cwd=None, env=options.env)
-        self._link = Link(self._process, self._heard(), self._ended)
+        self._link = Link(self._process, self._heard(), self._all_ended())
+        self._abandoned = weakref.finalize(self, _abandon, self._link, loop)
+        # The end of this program is the end of the other's input, which needs no help.
+        self._abandoned.atexit = False
 
     def greet(self) -> list[Answer]:
         """Says hello and registers the tools; the first answer is the welcome."""
@@ -64,8 +67,14 @@ class Core:
 
     def register(self, one: Tool[Any]) -> Answer:
         tool = as_tool(one)
-        self._runner.add(tool)
-        return self.request("register", definition=tool.definition)
+        undo = self._runner.add(tool)
+        try:
+            answer = self.request("register", definition=tool.definition)
+        except BaseException:
+            undo()
+            raise
+        answer.add_done_callback(lambda done: undo() if done.exception() else None)
+        return answer
 
     def unregister(self, name: str) -> Answer:
         answer = self.request("unregister", tool=name)
@@ -120,23 +129,13 @@ class Core:
     def answer(self, line: dict[str, Any]) -> None:
         self._link.send(line)
 
-    def dispatch_within(self, call_id: str, calls: Iterable[BatchEntry]) -> Future[list[Outcome]]:
+    def begin_within(self, call_id: str, calls: Iterable[BatchEntry]) -> TurnState:
+        """Makes calls as part of an invocation."""
         turn = self._open(False)
         # Elsewhere they belong to the turn of the function's own call, whose ids are not to be theirs.
         made = [replace(call, id=call.id or f"{turn.name}.{number}") for number, call in enumerate(as_calls(calls), 1)]
         self._send_calls(turn, made, {"within": call_id})
-        outcomes: Future[list[Outcome]] = Future()
-        outcomes.set_running_or_notify_cancel()
-
-        def pass_on(ended: Future[Any]) -> None:
-            error = ended.exception()
-            if error is None:
-                outcomes.set_result(ended.result().outcomes)
-            else:
-                outcomes.set_exception(error)
-
-        turn.ended.add_done_callback(pass_on)
-        return outcomes
+        return turn
 
     # Backpressure, for who must not wait in a lock
 
@@ -156,6 +155,9 @@ class Core:
 
     def end(self) -> None:
         """Cancels what still runs, and waits for the end of the program; never for long."""
+        self._abandoned.detach()
+        if not self._process.is_ours:
+            return
         self._link.end_input()
         self._link.join(PATIENCE_S)
         self._process.end(PATIENCE_S)
@@ -164,17 +166,24 @@ class Core:
             self._teller.join(PATIENCE_S)
         self._loop.close()
 
-    def _ended(self, error: Callable[[], Disconnected]) -> None:
-        self._turns.end(error)
-        self._runner.cancel_all()
-        if self._desk is not None:
-            self._desk.end_all()
-        if self._teller is not None:
-            self._teller.end()
+    def _all_ended(self) -> Callable[[Callable[[], Disconnected]], None]:
+        """What is done at the end. It holds the parts and not this, as `_heard`."""
+        turns, runner, desk, teller = self._turns, self._runner, self._desk, self._teller
+
+        def ended(error: Callable[[], Disconnected]) -> None:
+            turns.end(error)
+            runner.cancel_all()
+            if desk is not None:
+                desk.end_all()
+            if teller is not None:
+                teller.end()
+
+        return ended
 
     # Lines
 
     def _open(self, deltas: bool) -> TurnState:
+        self._link.check()
         if deltas:
             self._ask_for_deltas()
         return self._turns.open(self._runner.has, deltas=deltas)
@@ -205,13 +214,14 @@ class Core:
             raise
 
     def _heard(self) -> dict[str, Callable[[dict[str, Any]], None]]:
+        turns, runner = self._turns, self._runner
         heard: dict[str, Callable[[dict[str, Any]], None]] = {
-            "tool_invoke": self._runner.invoke,
-            "tool_cancel": lambda message: self._runner.cancel(message["call_id"]),
-            "tool_response": self._turns.take_response,
-            "tool_delta": self._turns.take_delta,
-            "turn_ended": self._turns.take_end,
-            "error": self._take_error,
+            "tool_invoke": runner.invoke,
+            "tool_cancel": lambda message: runner.cancel(message["call_id"]),
+            "tool_response": turns.take_response,
+            "tool_delta": turns.take_delta,
+            "turn_ended": turns.take_end,
+            "error": lambda message: _take_error(turns, runner, message),
             "shutdown": lambda message: _LOG.warning("the program ends in %s ms", message.get("grace_ms")),
         }
         if self._desk is not None:
@@ -220,7 +230,41 @@ class Core:
             heard.update(event=self._teller.take, event_reset=self._teller.take)
         return heard
 
-    def _take_error(self, message: dict[str, Any]) -> None:
-        if not self._turns.take_error(message):
-            level = logging.DEBUG if ends_what_has_ended(message) else logging.WARNING
-            _LOG.log(level, "line %s was refused: %s", message.get("line"), message.get("message"))
+
+class _Host:
+    """What functions and `approve` need of an engine, without keeping it: one that nobody holds any more ends."""
+
+    def __init__(self, core: weakref.ref[Core]) -> None:
+        self._core = core
+
+    def request(self, op: str, **fields: Any) -> Answer:
+        return self._there().request(op, **fields)
+
+    def answer(self, line: dict[str, Any]) -> None:
+        self._there().answer(line)
+
+    def cancel(self, turn: TurnState) -> None:
+        self._there().cancel(turn)
+
+    def begin_within(self, call_id: str, calls: Iterable[BatchEntry]) -> TurnState:
+        return self._there().begin_within(call_id, calls)
+
+    def _there(self) -> Core:
+        core = self._core()
+        if core is None:
+            raise Closed("nobody holds the engine any more")
+        return core
+
+
+def _abandon(link: Link, loop: Loop) -> None:
+    _LOG.debug("nobody holds the engine any more")
+    link.abandon()
+    loop.close()
+
+
+def _take_error(turns: OpenTurns, runner: Runner, message: dict[str, Any]) -> None:
+    if message.get("refused") in ("tool_result", "tool_failed") and isinstance(message.get("id"), str):
+        runner.refused(message["id"], message.get("message", ""))
+    elif not turns.take_error(message):
+        level = logging.DEBUG if ends_what_has_ended(message) else logging.WARNING
+        _LOG.log(level, "line %s was refused: %s", message.get("line"), message.get("message"))

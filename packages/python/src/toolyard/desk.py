@@ -42,10 +42,10 @@ class Desk:
         question = read_question(message)
         with self._lock:
             self._open[question.request_id] = (question, None)
-            if self._is_async:
-                self._open[question.request_id] = (question, self._loop.run(self._ask_async(question)))
-                return
-        self._person.submit(lambda: self._ask(question))
+        if self._is_async:
+            self._await(question, self._approve)
+        else:
+            self._person.submit(lambda: self._ask(question))
 
     def end(self, message: Mapping[str, Any]) -> None:
         with self._lock:
@@ -65,24 +65,44 @@ class Desk:
         if question.ended.is_set():
             return
         try:
-            given = decision(self._approve(question))
-        except Exception:
+            answer = self._approve(question)
+            if inspect.isawaitable(answer):
+                return self._await(question, lambda _: answer)
+            given = decision(answer)
+        except BaseException:
             given = self._broken(question)
         self._send(question, given)
 
-    async def _ask_async(self, question: Question) -> None:
+    def _await(self, question: Question, ask: Approve) -> None:
+        """Asks on the event loop."""
+        with self._lock:
+            if question.request_id not in self._open:
+                return
+            try:
+                task = self._loop.run(self._ask_async(question, ask))
+            except RuntimeError:
+                task = None
+            else:
+                self._open[question.request_id] = (question, task)
+        if task is None:
+            self._send(question, self._broken(question))
+
+    async def _ask_async(self, question: Question, ask: Approve) -> None:
         try:
-            given = decision(await self._approve(question))  # type: ignore[misc]
+            given = decision(await ask(question))  # type: ignore[misc]
         except asyncio.CancelledError:
             if question.ended.is_set():
                 raise
             given = decision(Deny("the question was not answered"))
-        except Exception:
-            given = self._broken(question)
+        except BaseException as error:
+            self._send(question, self._broken(question))
+            if isinstance(error, KeyboardInterrupt) and not self._loop.is_own:
+                raise
+            return
         self._send(question, given)
 
     def _broken(self, question: Question) -> dict[str, Any]:
-        _LOG.exception("nobody could be asked about a call of %s, which is denied", question.tool)
+        _LOG.error("nobody could be asked about a call of %s, which is denied", question.tool, exc_info=True)
         return decision(Deny("nobody could be asked"))
 
     def _send(self, question: Question, given: dict[str, Any]) -> None:

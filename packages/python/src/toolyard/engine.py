@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from types import TracebackType
 from typing import Any
 
 from .core import Core
-from .errors import Closed
+from .errors import Closed, Disconnected
 from .events import OnEvent
 from .functions.loops import Loop
 from .functions.tool import Tool, tools_of
@@ -64,6 +65,7 @@ class Engine:
         )
         self._core: Core | None = None
         self._closed = False
+        self._lock = threading.Lock()
         self._numbers = itertools.count(1)
         self.version = ""
         """That of the program."""
@@ -118,10 +120,10 @@ class Engine:
 
         A program that does not end then is made to. Does nothing a second time.
         """
-        core, self._closed = self._core, True
+        with self._lock:
+            core, self._core, self._closed = self._core, None, True
         if core is None:
             return
-        self._core = None
         try:
             if timeout > 0:
                 wait([_said(core)], timeout)
@@ -146,7 +148,8 @@ class Engine:
 def _said(core: Core) -> Future[Any]:
     try:
         return core.bye()
-    except Closed:
+    except Disconnected:
+        # Who waits for turns that went with it hears why.
         return _done()
 
 

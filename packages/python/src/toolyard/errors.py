@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Literal
 
 Kind = Literal[
@@ -103,6 +104,10 @@ class CallError(ToolyardError):
         """Seconds after which it may."""
         self.attempts: int = meta.get("attempts", 0)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        about = {name: getattr(self, name) for name in ("slug", "tool", "call_id", "meta", "note")}
+        return partial(type(self), **about), (self.message,)
+
 
 class ToolNotFound(CallError):
     """There is no tool of this name."""
@@ -167,6 +172,9 @@ class ProgramDied(Disconnected):
         self.returncode = returncode
         self.stderr = stderr
         """The last lines that it wrote to standard error."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self), returncode=self.returncode, stderr=self.stderr), self.args
 
 
 class ProtocolError(Disconnected):

@@ -62,5 +62,5 @@ class Teller:
                 event = self._events.popleft()
             try:
                 self._on_event(event)
-            except Exception:
+            except BaseException:
                 _LOG.exception("`on_event` has failed")

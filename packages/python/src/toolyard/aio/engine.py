@@ -35,7 +35,9 @@ class Opening:
         return self._open().__await__()
 
     async def _open(self) -> AsyncSession:
-        await result_of(self._core.request("open", session=self._place.session, **self._bounds))
+        core, name = self._core, self._place.session
+        # Who gives up meanwhile has no session that could be closed.
+        await result_of(core.request("open", session=name, **self._bounds), lambda: core.request("close", session=name))
         self._session = AsyncSession(self._core, self._place)
         return self._session
 

@@ -91,6 +91,11 @@ class AsyncGrowingTurn(AsyncRunningTurn):
         super().__init__(core, state)
         self._ended = False
 
+    def __await__(self) -> Generator[Any, None, Turn]:
+        if not (self._ended or self.done()):
+            raise RuntimeError("this turn still grows: use it in `async with session.turn() as turn`, or end() it first")
+        return super().__await__()
+
     async def call(self, tool: str | Call, args: Mapping[str, Any] | None = None, /, **named: Any) -> AsyncCall:
         """Adds a call, and does not wait for it."""
         return (await self.add([make_call(tool, args, named)]))[0]

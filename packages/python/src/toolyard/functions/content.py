@@ -88,4 +88,4 @@ def _known(value: Any) -> Any:
 def _part(value: Any) -> dict[str, Any]:
     if isinstance(value, Image):
         return {"type": "image", "media_type": value.media_type, "data": base64.b64encode(value.data).decode()}
-    return {"type": "text", "text": value if isinstance(value, str) else _text(value)}
+    return {"type": "text", "text": value if isinstance(value, str) else _text(plain(value))}

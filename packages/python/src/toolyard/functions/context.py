@@ -70,16 +70,22 @@ class Context:
         coroutine, use :meth:`adispatch`.
         """
         with self._invocation.waiting():
-            return [outcome.value_or_error for outcome in self._invocation.dispatch(calls).result()]
+            turn = self._invocation.begin(calls).ended.result()
+        return [outcome.value_or_error for outcome in turn.outcomes]
 
     def call(self, tool: str | Call, args: Mapping[str, Any] | None = None, /, **named: Any) -> Any:
         """One call, like :meth:`dispatch`; raises ``CallError`` if it fails: ``context.call("Read", path="a")``."""
         return _one(self.dispatch([_entry(tool, args, named)]))
 
     async def adispatch(self, calls: Iterable[BatchEntry]) -> list[Any]:
-        """:meth:`dispatch` for coroutines."""
-        future = self._invocation.dispatch(calls)
-        return [outcome.value_or_error for outcome in await asyncio.wrap_future(future)]
+        """:meth:`dispatch` for coroutines. If this is cancelled, as by a timeout of one's own, so are the calls."""
+        begun = self._invocation.begin(calls)
+        try:
+            turn = await asyncio.wrap_future(begun.ended)
+        except asyncio.CancelledError:
+            self._invocation.cancel_calls(begun)
+            raise
+        return [outcome.value_or_error for outcome in turn.outcomes]
 
     async def acall(self, tool: str | Call, args: Mapping[str, Any] | None = None, /, **named: Any) -> Any:
         """:meth:`call` for coroutines."""

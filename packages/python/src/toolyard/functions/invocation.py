@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from ..errors import CallError, Disconnected, ToolError
+from ..errors import CallError, Closed, Disconnected, ToolError
 from .content import fields_of
 from .context import Context
 from .loops import Loop
@@ -21,7 +21,7 @@ from .workers import Workers
 
 if TYPE_CHECKING:
     from ..calls import BatchEntry
-    from ..outcome import Outcome
+    from ..wire.turn import TurnState
     from .runner import Host
 
 _LOG = logging.getLogger("toolyard")
@@ -47,11 +47,15 @@ class Invocation:
 
     def start(self, workers: Workers, loop: Loop) -> None:
         """Runs it on a thread or on the loop; never waits."""
-        if self._tool.is_async:
-            self._task = loop.run(self._run_async())
-            self._task.add_done_callback(lambda _: self._end_unstarted())
-        else:
+        if not self._tool.is_async:
             workers.submit(lambda: self._run(workers))
+            return
+        try:
+            self._task = loop.run(self._run_async(loop))
+        except RuntimeError as reason:
+            self._end(self._failure(Closed(f"there is no event loop for the tool: {reason}")))
+        else:
+            self._task.add_done_callback(lambda _: self._end_unstarted())
 
     def cancel(self) -> None:
         """It is to stop. Its thread is not counted any more, since it may never do so."""
@@ -71,8 +75,11 @@ class Invocation:
         if not self._cut:
             self._send({"op": "tool_delta", "call_id": self.id, "text": text})
 
-    def dispatch(self, calls: Iterable[BatchEntry]) -> Future[list[Outcome]]:
-        return self._host.dispatch_within(self.id, calls)
+    def begin(self, calls: Iterable[BatchEntry]) -> TurnState:
+        return self._host.begin_within(self.id, calls)
+
+    def cancel_calls(self, turn: TurnState) -> None:
+        self._host.cancel(turn)
 
     def waiting(self) -> AbstractContextManager[None]:
         if self._tool.is_async:
@@ -92,13 +99,17 @@ class Invocation:
         if self._cut:
             workers.retake()
 
-    async def _run_async(self) -> None:
+    async def _run_async(self, loop: Loop) -> None:
         try:
             coroutine: Coroutine[Any, Any, Any] = self._tool.bind(self._args, self._context)()
             answer = self._answer(fields_of(await coroutine))
-        except (Exception, asyncio.CancelledError) as error:
-            answer = self._failure(error)
-        self._end(answer)
+        except BaseException as error:
+            self._end(self._failure(error))
+            # It is for the program whose loop this is; `sys.exit()` in a tool is a failure of it, as it is on a thread.
+            if isinstance(error, KeyboardInterrupt) and not loop.is_own:
+                raise
+        else:
+            self._end(answer)
 
     def _end_unstarted(self) -> None:
         """It was cancelled before it has begun."""
@@ -112,10 +123,18 @@ class Invocation:
         self._send(answer)
 
     def _answer(self, fields: dict[str, Any]) -> dict[str, Any]:
-        return {"op": "tool_result", "call_id": self.id, **fields}
+        # The id tells which answer the engine has refused.
+        return {"op": "tool_result", "id": self.id, "call_id": self.id, **fields}
 
     def _failure(self, error: BaseException) -> dict[str, Any]:
-        failed: dict[str, Any] = {"op": "tool_failed", "call_id": self.id, "message": str(error)}
+        try:
+            return self._failed(error)
+        except Exception as reason:
+            # The exception is one that cannot even be shown.
+            return self._failed(RuntimeError(f"{type(error).__name__}, of which nothing can be said: {reason!r}"))
+
+    def _failed(self, error: BaseException) -> dict[str, Any]:
+        failed: dict[str, Any] = {"op": "tool_failed", "id": self.id, "call_id": self.id, "message": str(error)}
         if isinstance(error, ToolError):
             wait = None if error.retry_after is None else round(error.retry_after * 1000)
             return {**failed, "kind": error.kind, "retry_after_ms": wait, "outcome": error.outcome}
@@ -123,6 +142,8 @@ class Invocation:
             return {**failed, "kind": "invalid_input", "outcome": "failed"}
         if isinstance(error, CallError):
             return {**failed, "kind": "execution_error"}
+        if isinstance(error, Disconnected):
+            return {**failed, "kind": "internal", "outcome": "unknown"}
         if isinstance(error, asyncio.CancelledError):
             return {**failed, "message": "the tool was cancelled", "kind": "cancelled"}
         _LOG.error("the tool %s has failed", self._tool.name, exc_info=error)
@@ -134,9 +155,13 @@ class Invocation:
         try:
             try:
                 self._host.answer(line)
-            except ValueError as reason:
-                self._host.answer(
-                    self._failure(ToolError(f"the result cannot be sent: {reason}", kind="output_invalid"))
-                )
+            except (ValueError, TypeError) as reason:
+                self._host.answer(unsent(self.id, reason))
         except Disconnected:
             _LOG.debug("nobody is told what came of %s", self.id)
+
+
+def unsent(call_id: str, reason: object) -> dict[str, Any]:
+    """The answer in place of one that cannot be sent, or that was refused."""
+    about = f"the result cannot be sent: {reason}"
+    return {"op": "tool_failed", "call_id": call_id, "kind": "output_invalid", "message": about}

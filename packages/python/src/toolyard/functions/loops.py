@@ -15,21 +15,37 @@ class Loop:
     def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
         self._loop = loop
         self._own = loop is None
-        self._lock = threading.Lock()
+        self._closed = False
+        self._lock = threading.RLock()  # the collection of an engine may come within it
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Future[Any]:
-        """Starts a coroutine, from any thread; cancelling the future cancels it."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._get())
+        """Starts a coroutine, from any thread; cancelling the future cancels it.
+
+        Raises :class:`RuntimeError` if the program has closed its loop, or this is closed.
+        """
+        try:
+            return asyncio.run_coroutine_threadsafe(coroutine, self._get())
+        except RuntimeError:
+            coroutine.close()
+            raise
+
+    @property
+    def is_own(self) -> bool:
+        """Whether nothing but tools and `approve` runs on it."""
+        return self._own
 
     def close(self) -> None:
         """Ends the loop, if it is one of its own."""
         with self._lock:
+            self._closed = True
             loop, self._loop = (self._loop, None) if self._own else (None, self._loop)
         if loop is not None:
             loop.call_soon_threadsafe(loop.stop)
 
     def _get(self) -> asyncio.AbstractEventLoop:
         with self._lock:
+            if self._closed:
+                raise RuntimeError("the engine was closed")
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 threading.Thread(target=_serve, args=(self._loop,), name="toolyard-loop", daemon=True).start()

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Mapping
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .invocation import Invocation
+from .invocation import Invocation, unsent
 from .loops import Loop
 from .tool import Tool
 from .workers import Workers
 
 if TYPE_CHECKING:
     from ..calls import BatchEntry
-    from ..outcome import Outcome
+    from ..wire.turn import TurnState
 
 _LOG = logging.getLogger("toolyard")
 
@@ -26,8 +25,11 @@ class Host(Protocol):
     def answer(self, line: dict[str, Any]) -> None:
         """Sends a line; one that cannot be sent is a failure of the tool."""
 
-    def dispatch_within(self, call_id: str, calls: Iterable[BatchEntry]) -> Future[list[Outcome]]:
+    def begin_within(self, call_id: str, calls: Iterable[BatchEntry]) -> TurnState:
         """Makes calls as part of an invocation."""
+
+    def cancel(self, turn: TurnState) -> None:
+        """Asks to stop them."""
 
 
 class Runner:
@@ -41,9 +43,21 @@ class Runner:
         self._tools: dict[str, Tool[Any]] = {}
         self._running: dict[str, Invocation] = {}
 
-    def add(self, tool: Tool[Any]) -> None:
+    def add(self, tool: Tool[Any]) -> Callable[[], None]:
+        """Takes a function, and gives what takes it away again, for the one that it has replaced."""
         with self._lock:
+            before = self._tools.get(tool.name)
             self._tools[tool.name] = tool
+        return lambda: self._undo(tool, before)
+
+    def _undo(self, tool: Tool[Any], before: Tool[Any] | None) -> None:
+        with self._lock:
+            if self._tools.get(tool.name) is not tool:
+                return
+            if before is None:
+                del self._tools[tool.name]
+            else:
+                self._tools[tool.name] = before
 
     def remove(self, name: str) -> None:
         with self._lock:
@@ -71,6 +85,11 @@ class Runner:
             invocation = self._running.get(call_id)
         if invocation is not None:
             invocation.cancel()
+
+    def refused(self, call_id: str, reason: str) -> None:
+        """The engine has refused the answer of an invocation, which still needs one."""
+        _LOG.error("what a tool has given was refused: %s", reason)
+        self._host.answer(unsent(call_id, reason))
 
     def cancel_all(self) -> None:
         """Nobody waits for any of them."""

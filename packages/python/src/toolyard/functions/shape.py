@@ -129,6 +129,8 @@ def _literal(args: tuple[Any, ...], _within: tuple[Any, ...]) -> Shape:
 
 def _enum(annotation: type[enum.Enum]) -> Shape:
     members = list(annotation)
+    if not all(member.value is None or isinstance(member.value, (bool, int, float, str)) for member in members):
+        raise TypeError(f"{annotation.__name__} has values that JSON has not; give `schema=` to the decorator")
     return _one_of([member.value for member in members], members)
 
 
@@ -208,7 +210,15 @@ def _dataclass(annotation: type, within: tuple[Any, ...]) -> Shape:
     shapes = {field.name: with_default(shape_of(hints[field.name], within), field.default) for field in fields}
     none = dataclasses.MISSING
     required = {field.name for field in fields if field.default is none and field.default_factory is none}
-    return fields_shape(shapes, required, lambda values: annotation(**values))
+
+    def make(values: dict[str, Any]) -> Any:
+        try:
+            return annotation(**values)
+        except ValueError as reason:
+            # Its own check of its fields.
+            raise Misfit(str(reason)) from reason
+
+    return fields_shape(shapes, required, make)
 
 
 def _typed_dict(annotation: Any, within: tuple[Any, ...]) -> Shape:

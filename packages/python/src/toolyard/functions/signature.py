@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import typing
 from collections.abc import Callable, Mapping
@@ -37,11 +38,13 @@ class Signature:
 
 def read_signature(function: Callable[..., Any], schema: Mapping[str, Any] | None = None) -> Signature:
     """Reads type hints and docstring; with ``schema`` the arguments are given as they come."""
-    description, about = read_docstring(function)
-    hints = _hints(function)
+    plain, given = _without_given(function)
+    description, about = read_docstring(plain)
+    hints = _hints(plain, strict=schema is None)
     parameters = list(inspect.signature(function).parameters.values())
-    context = next((one.name for one in parameters if hints.get(one.name) is Context), None)
-    parameters = [one for one in parameters if one.name != context]
+    context = next((one.name for one in parameters if _is_context(hints.get(one.name, one.annotation))), None)
+    # What a partial function is given by name is nothing that a model may know or change.
+    parameters = [one for one in parameters if one.name != context and one.name not in given]
     by_place = tuple(one.name for one in parameters if one.kind is inspect.Parameter.POSITIONAL_ONLY)
     if schema is not None:
         return Signature(description, dict(schema), _as_they_come, by_place, context)
@@ -53,12 +56,35 @@ def _as_they_come(args: Any) -> dict[str, Any]:
     return dict(args)
 
 
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    target = function if inspect.isroutine(function) else type(function).__call__
+def _without_given(function: Any) -> tuple[Any, set[str]]:
+    """The function within a partial one, and what that gives it by name."""
+    given: set[str] = set()
+    while isinstance(function, functools.partial):
+        given |= set(function.keywords)
+        function = function.func
+    return function, given
+
+
+def _is_context(hint: Any) -> bool:
+    if isinstance(hint, str):
+        return hint.rpartition(".")[2] == Context.__name__
+    return hint is Context or Context in typing.get_args(hint)
+
+
+def _hints(function: Any, *, strict: bool) -> dict[str, Any]:
+    if isinstance(function, type):
+        target = vars(function).get("__init__", function)
+    else:
+        target = function if inspect.isroutine(function) else type(function).__call__
     try:
         return typing.get_type_hints(target, include_extras=True)
     except (NameError, TypeError) as reason:
-        raise TypeError(f"the type hints of {function!r} cannot be read: {reason}") from reason
+        if not strict:
+            return {}
+        raise TypeError(
+            f"the type hints of {function!r} cannot be read: {reason}. What they name has to be at the top of its "
+            "module, and imported for more than type checkers; or give `schema=` to the decorator"
+        ) from reason
 
 
 def _shape(parameters: list[inspect.Parameter], hints: dict[str, Any], about: dict[str, str]) -> Shape:

@@ -32,10 +32,14 @@ class Tool(Generic[F]):
         description: str | None,
         **options: Any,
     ) -> None:
+        if inspect.isgeneratorfunction(_plain(function)) or inspect.isasyncgenfunction(_plain(function)):
+            raise TypeError(f"{name_of(function)} yields: return a list, and give output before the end to `Context.emit`")
         self.function = function
         functools.update_wrapper(cast(Any, self), function, updated=())
         self._signature = read_signature(function, schema)
         self.name = name or name_of(function)
+        if self.name == "<lambda>":
+            raise TypeError("a lambda has no name: give one to the decorator, `name=`")
         self.is_async = _is_async(function)
         self.definition = {
             "name": self.name,
@@ -52,7 +56,9 @@ class Tool(Generic[F]):
         return f"<tool {self.name}>"
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
-        raise TypeError(f"{self.name} is a method: make a tool of a bound one, tool({self.name})(owner.{self.name})")
+        if "self" not in self._signature.schema.get("properties", {}):
+            return self
+        raise TypeError(f"{self.name} is a method: make a tool of a bound one, tool(owner.{self.name}, side_effects=…)")
 
     def bind(self, args: Any, context: Context) -> Callable[[], Any]:
         """The invocation of the function with these arguments; raises ``Misfit`` if they are not what it takes."""
@@ -177,7 +183,15 @@ def tools_of(given: Iterable[Any]) -> list[Tool[Any]]:
 
 
 def name_of(function: Any) -> str:
+    function = _plain(function)
     return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _plain(function: Any) -> Any:
+    """The function within a partial one."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
 
 
 def _unsaid(name: str, given: object) -> str:
@@ -193,5 +207,5 @@ def _milliseconds(seconds: float | None) -> int | None:
 
 
 def _is_async(function: Any) -> bool:
-    function = function.func if isinstance(function, functools.partial) else function
+    function = _plain(function)
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))

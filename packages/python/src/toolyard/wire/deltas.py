@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 
 from ..outcome import Delta
 
@@ -50,4 +51,6 @@ class Deltas:
         self._changed.notify_all()
         woken, self._woken = self._woken, []
         for wake in woken:
-            wake()
+            # The loop of who waited may be closed.
+            with suppress(RuntimeError):
+                wake()

@@ -40,12 +40,14 @@ class Link:
         self._requests = Requests()
         self._gone: Callable[[], Disconnected] | None = None
         self._closing = False
+        self._abandoned = False
         self._outbox = Outbox(process.writes)
         self._reader = threading.Thread(target=self._read, name="toolyard-reader", daemon=True)
         self._reader.start()
 
     def request(self, op: str, **fields: Any) -> Answer:
         """Sends a request, and gives the future of its answer; the id is made here."""
+        self.check()
         request_id, answer = self._requests.open()
         try:
             self.send({"op": op, "id": request_id, **fields})
@@ -59,8 +61,8 @@ class Link:
 
     def send(self, message: dict[str, Any]) -> None:
         """Sends a line; waits only while too much of what was sent has not been written."""
-        line = encode(message)
         self.check()
+        line = encode(message)
         if self._outbox.is_full and threading.current_thread() is not self._reader:
             self._outbox.wait_for_room()
         self._outbox.put(line)
@@ -88,6 +90,11 @@ class Link:
         """What runs is cancelled, and the program ends."""
         self._closing = True
         self._outbox.close()
+
+    def abandon(self) -> None:
+        """The same, when nobody is there to wait for it; never waits."""
+        self._abandoned = True
+        self.end_input()
 
     def join(self, timeout: float) -> bool:
         """Waits until nothing comes any more."""
@@ -140,6 +147,8 @@ class Link:
             self._gone = _died(code, self._process.tail())
         self._requests.end(self._gone)
         self._told_end(self._gone)
+        if self._abandoned:
+            self._process.end(EXIT_S)
 
 
 def _died(code: int | None, tail: str) -> Callable[[], Disconnected]:

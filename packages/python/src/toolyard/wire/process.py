@@ -8,8 +8,10 @@ import os
 import subprocess
 import sys
 import threading
+import weakref
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import IO, cast
 
 from ..errors import ProgramNotFound
@@ -40,6 +42,7 @@ class Process:
             )
         except OSError as reason:
             raise ProgramNotFound(f"{command[0]!r} cannot be started: {reason}") from reason
+        _PROCESSES.add(self)
         self._logger = threading.Thread(target=self._read_log, name="toolyard-log", daemon=True)
         self._logger.start()
 
@@ -57,6 +60,13 @@ class Process:
     def is_ours(self) -> bool:
         """Whether it was started by this very process, and not by one that has forked this one."""
         return os.getpid() == self._own
+
+    def let_go(self) -> None:
+        """This process was forked: it holds no ends of pipes that are for the program to see close."""
+        for pipe in (self._popen.stdin, self._popen.stdout, self._popen.stderr):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
 
     def wait(self, timeout: float) -> int | None:
         """Its exit code, or None if it is still running then."""
@@ -85,6 +95,18 @@ class Process:
                 text = line.decode("utf-8", "replace").rstrip("\r\n")
                 self._tail.append(text)
                 _LOG.log(_level(text), "%s", text)
+
+
+_PROCESSES: weakref.WeakSet[Process] = weakref.WeakSet()
+
+
+def _let_go() -> None:
+    for process in list(_PROCESSES):
+        process.let_go()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go)
 
 
 def _level(text: str) -> int:
