@@ -32,9 +32,14 @@ export class Core {
 
   constructor(command, options) {
     this.#options = options;
-    this.log = options.log;
+    // What it throws is not to end the conversation.
+    this.log = (text, level) => {
+      try {
+        options.log(text, level);
+      } catch {}
+    };
     this.#desk = options.approve && new Desk(options.approve, this);
-    this.#process = new Process(command, options);
+    this.#process = new Process(command, { ...options, log: this.log });
     this.#link = new Link(this.#process, this.#handlers(), (error) => this.#ended(error));
   }
 
@@ -44,10 +49,15 @@ export class Core {
     return welcome;
   }
 
-  register(one) {
+  async register(one) {
     const tool = asTool(one);
-    this.#runner.add(tool);
-    return this.request("register", { definition: tool.definition });
+    const undo = this.#runner.add(tool);
+    try {
+      return await this.request("register", { definition: tool.definition });
+    } catch (error) {
+      undo();
+      throw error;
+    }
   }
 
   async unregister(name) {
@@ -208,6 +218,8 @@ export class Core {
       event_reset: ({ cursor }) => told({ event: "reset", cursor }, "reset"),
       shutdown: ({ grace_ms: ms }) => this.log(`the program ends in ${ms} ms`, "warn"),
       error: (message) => {
+        const { refused, id } = message;
+        if (["tool_result", "tool_failed"].includes(refused) && id) return this.#runner.refused(id, message.message);
         const level = endsWhatHasEnded(message) ? "info" : "warn";
         if (!this.#turns.takeError(message)) this.log(`line ${message.line} was refused: ${message.message}`, level);
         this.held();

@@ -137,21 +137,28 @@ export interface Turn {
   number: number;
 }
 
-/** A turn that was sent: awaited for its end, and iterated for the output that comes before it. */
-export class RunningTurn implements PromiseLike<Turn>, AsyncIterable<Delta> {
+/** A turn that is open: iterated for the output that comes before its end. */
+declare class OpenTurn implements AsyncIterable<Delta> {
   protected constructor();
   readonly done: boolean;
-  then: Promise<Turn>["then"];
-  catch: Promise<Turn>["catch"];
-  finally: Promise<Turn>["finally"];
   /** Asks to stop one call, or all of it. It still ends with an outcome for each call. */
   cancel(callId?: string): void;
   /** Needs `{ deltas: true }` at the start. */
   [Symbol.asyncIterator](): AsyncIterator<Delta>;
 }
 
-/** A turn to which calls are added while others run, as when a model is still writing. */
-export class GrowingTurn extends RunningTurn {
+/** A turn that was sent: awaited for its end. */
+export class RunningTurn extends OpenTurn implements PromiseLike<Turn> {
+  then: Promise<Turn>["then"];
+  catch: Promise<Turn>["catch"];
+  finally: Promise<Turn>["finally"];
+}
+
+/**
+ * A turn to which calls are added while others run, as when a model is still writing. It is no promise: what awaited it
+ * would wait for an end that nobody has asked for.
+ */
+export class GrowingTurn extends OpenTurn {
   call(tool: string, args?: unknown, options?: CallOptions): PendingCall;
   add(calls: Iterable<BatchEntry>): PendingCall[];
   /** Nothing more is added; resolves to what became of all calls. */

@@ -60,8 +60,15 @@ export class Runner {
     return this.#running.size;
   }
 
+  /** Takes a function, and gives what takes it away again, for the one that it has replaced. */
   add(tool) {
+    const before = this.#tools.get(tool.name);
     this.#tools.set(tool.name, tool);
+    return () => {
+      if (this.#tools.get(tool.name) !== tool) return;
+      if (before) this.#tools.set(tool.name, before);
+      else this.#tools.delete(tool.name);
+    };
   }
 
   remove(name) {
@@ -79,7 +86,7 @@ export class Runner {
     this.#running.set(id, context);
     const answer = await this.#answer(message, context);
     this.#running.delete(id);
-    this.#send(id, answer, context);
+    this.#send(id, answer);
     this.#host.held();
   }
 
@@ -102,7 +109,12 @@ export class Runner {
     try {
       return { op: "tool_result", ...fieldsOf(await tool.run(args, context)) };
     } catch (error) {
-      return this.#failure(error, name, context);
+      try {
+        return this.#failure(error, name, context);
+      } catch {
+        // It is one that cannot even be shown.
+        return this.#failure(new Error("what it has thrown cannot be shown"), name, context);
+      }
     }
   }
 
@@ -113,18 +125,29 @@ export class Runner {
     }
     if (error instanceof CallError) return { ...failed, kind: "execution_error" };
     if (signal.aborted) return { ...failed, kind: "cancelled" };
+    if (error instanceof Disconnected) return { ...failed, kind: "internal", outcome: "unknown" };
     this.#host.log(`the tool ${name} has failed: ${error?.stack ?? error}`, "error");
     // Nobody has said that nothing was changed before it failed.
     return { ...failed, kind: "internal", outcome: "unknown" };
   }
 
-  #send(id, answer, context) {
+  /** The engine has refused the answer of an invocation, which still needs one. */
+  refused(id, reason) {
+    this.#host.log(`what a tool has given was refused: ${reason}`, "error");
+    this.#host.answer(unsent(id, reason));
+  }
+
+  #send(id, answer) {
     try {
-      this.#host.answer({ ...answer, call_id: id });
+      // The id tells which answer the engine has refused.
+      this.#host.answer({ ...answer, id, call_id: id });
     } catch (error) {
-      if (error instanceof Disconnected) return;
-      const told = new ToolError(`the result cannot be sent: ${error.message}`, { kind: "output_invalid" });
-      this.#host.answer({ ...this.#failure(told, "", context), call_id: id });
+      if (!(error instanceof Disconnected)) this.#host.answer(unsent(id, error.message));
     }
   }
+}
+
+/** The answer in place of one that cannot be sent, or that was refused. */
+function unsent(id, reason) {
+  return { op: "tool_failed", call_id: id, kind: "output_invalid", message: `the result cannot be sent: ${reason}` };
 }

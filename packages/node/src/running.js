@@ -2,8 +2,8 @@
 
 import { unwrap } from "./outcome.js";
 
-/** A turn that was sent: awaited for its end, and iterated for the output that comes before it. */
-export class RunningTurn {
+/** A turn that is open: iterated for the output that comes before its end. */
+class OpenTurn {
   #core;
   #state;
 
@@ -16,16 +16,8 @@ export class RunningTurn {
     return this.#state.done;
   }
 
-  then(fulfilled, rejected) {
-    return this.#state.ended.then(fulfilled, rejected);
-  }
-
-  catch(rejected) {
-    return this.#state.ended.catch(rejected);
-  }
-
-  finally(ended) {
-    return this.#state.ended.finally(ended);
+  get _ended() {
+    return this.#state.ended;
   }
 
   cancel(callId) {
@@ -43,6 +35,21 @@ export class RunningTurn {
 
   _end() {
     this.#core.endTurn(this.#state);
+  }
+}
+
+/** A turn that was sent: awaited for its end. */
+export class RunningTurn extends OpenTurn {
+  then(fulfilled, rejected) {
+    return this._ended.then(fulfilled, rejected);
+  }
+
+  catch(rejected) {
+    return this._ended.catch(rejected);
+  }
+
+  finally(ended) {
+    return this._ended.finally(ended);
   }
 }
 
@@ -80,8 +87,11 @@ export class PendingCall {
   }
 }
 
-/** A turn to which calls are added while others run, as when a model is still writing. */
-export class GrowingTurn extends RunningTurn {
+/**
+ * A turn to which calls are added while others run, as when a model is still writing. It is no promise: what awaited it
+ * would wait for an end that nobody has asked for.
+ */
+export class GrowingTurn extends OpenTurn {
   #ended = false;
 
   call(tool, args, options) {
@@ -100,6 +110,6 @@ export class GrowingTurn extends RunningTurn {
       this.#ended = true;
       if (!this.done) this._end();
     }
-    return await this;
+    return await this._ended;
   }
 }

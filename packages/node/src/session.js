@@ -23,6 +23,7 @@ export class Session {
   async dispatch(response, { from, to, signal, onDelta } = {}) {
     signal?.throwIfAborted();
     await this.#backend.room();
+    signal?.throwIfAborted();
     return finish(this.start(response, { from, to, deltas: Boolean(onDelta) }), signal, onDelta);
   }
 
@@ -43,6 +44,7 @@ export class Session {
   async outcomes(calls, { signal, onDelta } = {}) {
     signal?.throwIfAborted();
     await this.#backend.room();
+    signal?.throwIfAborted();
     const turn = this.#backend.run(this.#place, [...calls], { deltas: Boolean(onDelta) });
     return (await finish(turn, signal, onDelta)).outcomes;
   }

@@ -2,6 +2,9 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -96,6 +99,59 @@ test("a session that somebody else has closed", () =>
     await assert.rejects(session.turn().end(), isClosed);
     await assert.rejects(session.definitions(), isClosed);
     await session.close();
+  }));
+
+test("functions that throw what none should", () => {
+  const thrown = { nothing: undefined, bare: Object.create(null), symbol: Symbol("s"), shows: { get message() { throw new Error("no"); } } };
+  const fail = { name: "fail", sideEffects: "none", run({ how }) { throw thrown[how]; } };
+  return scripted("Plain", { tools: [fail, add] }, async (_, session) => {
+    for (const how of Object.keys(thrown)) await assert.rejects(session.call("fail", { how }), CallError);
+    assert.equal(await session.call("add", { a: 1 }), 3);
+  });
+});
+
+test("an answer that the engine refuses is a failure", () => {
+  const busy = { name: "busy", sideEffects: "none", run() { throw new ToolError("busy", { kind: "bussy" }); } };
+  return scripted("RefusesAnswers", { tools: [busy, add] }, async (_, session) => {
+    await assert.rejects(session.call("busy"), /cannot be sent: no such/);
+    await assert.rejects(session.call("add", { a: 1 }), /cannot be sent: no such/);
+  });
+});
+
+test("a function that is refused changes nothing", () =>
+  scripted("RefusesTheSecond", { tools: [add] }, async (engine, session) => {
+    for (const name of ["add", "other"]) {
+      await assert.rejects(engine.register({ name, sideEffects: "none", run: () => -1 }), Refused);
+    }
+    assert.equal(await session.call("add", { a: 1 }), 3);
+    await assert.rejects(session.call("other"), /no function/);
+  }));
+
+test("a growing turn is no promise, and a log may throw", () =>
+  scripted("Plain", { tools: [add], log() { throw new Error("no log"); } }, async (_, session) => {
+    const turn = await Promise.resolve(session.turn());
+    await assert.rejects(turn.call("nobody").then(), CallError);
+    assert.equal((await turn.end()).outcomes.length, 1);
+  }));
+
+test("a program that cannot be started", { skip: process.platform === "win32" }, async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), "toolyard-"));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const program = join(directory, "program");
+  writeFileSync(program, "#!/no/such/interpreter\n", { mode: 0o755 });
+  await assert.rejects(start({ program, log() {} }), ProgramNotFound);
+});
+
+test("an abort while nothing can be sent yet", () =>
+  scripted("Slow", { tools: [add] }, async (_, session) => {
+    const text = "x".repeat(33 * 1024 * 1024);
+    const large = [0, 1, 2].map(() => session.start(answer(["t1", "add", { text }])));
+    const controller = new AbortController();
+    const call = session.call("add", { a: 1 }, { signal: controller.signal });
+    controller.abort(new Error("enough"));
+    await assert.rejects(call, /enough/);
+    for (const turn of large) turn.cancel();
+    await Promise.all(large);
   }));
 
 test("cancel", async () => {

@@ -218,6 +218,36 @@ const scripts = {
     }
   },
 
+  RefusesTheSecond: class extends Peer {
+    registered = 0;
+
+    register(message) {
+      if ((this.registered += 1) === 1) super.register(message);
+      else this.refuse(message, "invalid");
+    }
+  },
+
+  // Takes no answer that has an id, as if it were none of the protocol.
+  RefusesAnswers: class extends Peer {
+    tool_result({ id, op }) {
+      this.send({ op: "error", id, code: "invalid", message: "no such thing", refused: op, line: 1 });
+    }
+
+    tool_failed(message) {
+      if (message.id) this.tool_result(message);
+      else super.tool_failed(message);
+    }
+  },
+
+  // Reads nothing for a while, so that what is sent has to wait.
+  Slow: class extends Peer {
+    async open(message) {
+      super.open(message);
+      process.stdin.pause();
+      setTimeout(() => process.stdin.resume(), 300);
+    }
+  },
+
   Deaf: class extends Peer {
     run() {
       process.on("SIGTERM", () => {});
