@@ -2,13 +2,15 @@
 
 usage: python bench/langgraph.py [--rounds N]     prints tables in Markdown
 
-The rounds of both nodes take turns, so that what else the machine does falls on both. The program is found as always.
+The rounds of both nodes take turns, so that what else the machine does falls on both; what is measured while it does
+much else is marked, and is no figure to keep. The program is found as always.
 """
 
 from __future__ import annotations
 
 import argparse
 import logging
+import os
 import statistics
 import sys
 import tempfile
@@ -29,6 +31,8 @@ from toolyard import Engine
 from toolyard.langgraph import ToolNode
 
 SIZES = (1, 10, 100)
+QUIET = 0.3
+"""Load above which times say more of the others than of what is measured."""
 RELEASE = threading.Event()
 RAN: list[str] = []
 
@@ -85,7 +89,15 @@ def cost(graph: Any, size: int) -> float:
     return (time.perf_counter() - began) / (repeats * size) * 1e6
 
 
+def load() -> float | None:
+    """How many programs want a processor, over the last minute, where the system says it."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+
+
 def costs(own: Any, ours: Any, rounds: int) -> None:
+    before = load()
+    if before is None or before > QUIET:
+        print(f"Not to be kept: the machine was not quiet, or did not say so (load {before}).\n")
     print("| calls in a message | LangGraph's own, µs per call | this one | ratio, and its range |")
     print("|---|---|---|---|")
     for size in SIZES:

@@ -51,7 +51,10 @@ class PendingCall:
         self.id = call_id
         self.tool = call.tool
         self.future = future
-        """For ``concurrent.futures.wait`` and ``as_completed``; its result is the :class:`Outcome`."""
+        """For ``concurrent.futures.wait`` and ``as_completed``; its result is the :class:`Outcome`.
+
+        A callback on it runs on the thread that reads, and must not wait for the engine.
+        """
         self._core = core
         self._state = state
 
