@@ -78,7 +78,7 @@ export class ProgramDied extends Disconnected {
 /** What came from the other side is none of the protocol; nothing more of it is read. */
 export class ProtocolError extends Disconnected {}
 
-/** The engine was closed. */
+/** The engine, or the session, was closed. */
 export class Closed extends Disconnected {}
 
 const BY_SLUG = new Map([

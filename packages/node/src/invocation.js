@@ -3,6 +3,9 @@
 import { fieldsOf } from "./content.js";
 import { CallError, Disconnected, ToolError } from "./errors.js";
 
+/** Characters of what is wrong with an answer, which may name a place deep in it. */
+const REASON_MAX = 300;
+
 /** What a function may know of its invocation, and do within it. */
 export class Context {
   #host;
@@ -149,5 +152,5 @@ export class Runner {
 
 /** The answer in place of one that cannot be sent, or that was refused. */
 function unsent(id, reason) {
-  return { op: "tool_failed", call_id: id, kind: "output_invalid", message: `the result cannot be sent: ${reason}` };
+  return { op: "tool_failed", call_id: id, kind: "output_invalid", message: `the result cannot be sent: ${reason}`.slice(0, REASON_MAX) };
 }

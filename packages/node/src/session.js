@@ -1,11 +1,13 @@
 // A session: whose calls share their lease, budgets, keys and approvals.
 
+import { Closed } from "./errors.js";
 import { unwrap } from "./outcome.js";
 
 /** Makes calls, and runs those of a model. Made by `engine.session(…)`; `backend` is a program or a server. */
 export class Session {
   #backend;
   #place;
+  #closed = false;
 
   constructor(backend, place) {
     this.#backend = backend;
@@ -28,7 +30,7 @@ export class Session {
   }
 
   start(response, { from, to, deltas = false } = {}) {
-    return this.#backend.respond(this.#place, response, { from, to, deltas });
+    return this.#backend.respond(this.#open(), response, { from, to, deltas });
   }
 
   async call(tool, args, { signal, onDelta, ...options } = {}) {
@@ -45,25 +47,33 @@ export class Session {
     signal?.throwIfAborted();
     await this.#backend.room();
     signal?.throwIfAborted();
-    const turn = this.#backend.run(this.#place, [...calls], { deltas: Boolean(onDelta) });
+    const turn = this.#backend.run(this.#open(), [...calls], { deltas: Boolean(onDelta) });
     return (await finish(turn, signal, onDelta)).outcomes;
   }
 
   turn({ deltas = false } = {}) {
-    return this.#backend.grow(this.#place, { deltas });
+    return this.#backend.grow(this.#open(), { deltas });
   }
 
   async fork({ name, capabilities, onlyTools } = {}) {
-    const agent = await this.#backend.fork(this.#place, { name, capabilities, only_tools: onlyTools });
-    return new Session(this.#backend, { ...this.#place, agent });
+    const agent = await this.#backend.fork(this.#open(), { name, capabilities, only_tools: onlyTools });
+    return new Session(this.#backend, { ...this.#open(), agent });
   }
 
-  definitions(to = "neutral") {
-    return this.#backend.definitions(this.#place, to);
+  async definitions(to = "neutral") {
+    return this.#backend.definitions(this.#open(), to);
   }
 
   async close() {
-    if (this.agent === "root") await this.#backend.closeSession(this.#place);
+    if (this.agent !== "root") return;
+    this.#closed = true;
+    await this.#backend.closeSession(this.#place);
+  }
+
+  #open() {
+    // A call would open another session of this name, without the bounds of this one.
+    if (this.#closed) throw new Closed(`the session ${this.name} was closed`);
+    return this.#place;
   }
 }
 

@@ -103,6 +103,9 @@ test("bounds, forks and functions", { skip }, (t) =>
     await assert.rejects(session.call("read_file", { path: "a" }), PermissionDenied);
     await assert.rejects(engine.session("s"), ({ code }) => code === "session_open");
     await session.close();
+    for (const use of [() => session.call("add", { a: 1 }), () => session.turn(), () => session.definitions()]) {
+      await assert.rejects(async () => use(), /the session s was closed/);
+    }
     await assert.rejects(engine.register({ name: "read_file", sideEffects: "read", run() {} }), Refused);
     await engine.unregister("add");
     const again = await engine.session("s");

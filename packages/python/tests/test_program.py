@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import functools
 import os
 import signal
 import threading
@@ -193,6 +194,18 @@ class Calls(RealProgram):
         self.assertEqual((output.code, output.slug), ("output_invalid", "tool_failed"))
         self.assertNotIn("secret", internal.message)
 
+    def test_an_answer_that_is_nested_too_deep(self) -> None:
+        @tool(side_effects="none")
+        def nest(depth: int) -> Any:
+            return functools.reduce(lambda inner, _: [inner], range(depth), 1)
+
+        with self.engine(nest) as engine, engine.session() as session:
+            for depth in (200, 100_000):
+                with self.assertRaises(toolyard.ToolFailed) as raised:
+                    session.call("nest", depth=depth)
+                self.assertEqual(raised.exception.code, "output_invalid")
+                self.assertLess(len(raised.exception.message), 1_000)
+
     def test_a_function_that_hangs_ends_at_its_timeout(self) -> None:
         stopped = threading.Event()
 
@@ -242,6 +255,10 @@ class Calls(RealProgram):
                 with self.assertRaises(Refused) as raised:
                     engine.session("s")
                 self.assertEqual(raised.exception.code, "session_open")
+            for use in (lambda: session.call("add", a=1), lambda: session.turn(), session.fork, session.definitions):
+                with self.assertRaisesRegex(toolyard.Closed, "the session s was closed"):
+                    use()
+            session.close()
             engine.session("s").close()
             with self.assertRaises(Refused) as raised:
                 engine.session("t", limits={"no_such": 1})
@@ -426,6 +443,8 @@ class Async(RealProgram, unittest.IsolatedAsyncioTestCase):
             )
             async with session.turn() as growing:
                 self.assertEqual(await (await growing.call("aadd", a=1)), 3)
+        with self.assertRaises(toolyard.Closed):
+            await session.call("aadd", a=1)
 
     async def test_a_task_that_is_cancelled(self) -> None:
         begun = asyncio.Event()

@@ -182,7 +182,7 @@ class ProtocolError(Disconnected):
 
 
 class Closed(Disconnected):
-    """The engine was closed."""
+    """The engine, or the session, was closed."""
 
 
 _BY_SLUG: dict[str, type[CallError]] = {

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from .calls import BatchEntry, Call, make_call
+from .errors import Closed
 from .outcome import Delta, Outcome, Turn
 from .place import Place
 from .running import GrowingTurn, RunningTurn
@@ -53,6 +54,7 @@ class Session:
     def __init__(self, backend: Backend, place: Place) -> None:
         self._backend = backend
         self._place = place
+        self._closed = False
 
     @property
     def name(self) -> str:
@@ -65,6 +67,12 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<session {self.name} {self.agent}>"
+
+    def _open_place(self) -> Place:
+        # A call would open another session of this name, without the bounds of this one.
+        if self._closed:
+            raise Closed(f"the session {self.name} was closed")
+        return self._place
 
     def dispatch(
         self,
@@ -86,7 +94,7 @@ class Session:
         self, response: Any, *, format: Format | None = None, to: Format | None = None, deltas: bool = False
     ) -> RunningTurn:
         """:meth:`dispatch` without the waiting."""
-        return self._backend.respond(self._place, response, format=format, to=to, deltas=deltas)
+        return self._backend.respond(self._open_place(), response, format=format, to=to, deltas=deltas)
 
     def call(self, tool: str | Call, args: Mapping[str, Any] | None = None, /, **named: Any) -> Any:
         """Calls a tool, and waits for what it gives; raises :class:`toolyard.CallError` if that fails.
@@ -97,7 +105,7 @@ class Session:
             text = session.call("Read", {"path": "notes.md"})
             session.call(Call("charge", {"amount": 5}, key="order-17", timeout=30))
         """
-        turn = self._backend.run(self._place, [make_call(tool, args, named)], deltas=False)
+        turn = self._backend.run(self._open_place(), [make_call(tool, args, named)], deltas=False)
         return self._finish(turn).outcomes[0].unwrap()
 
     def batch(
@@ -122,12 +130,12 @@ class Session:
         self, calls: Iterable[BatchEntry], *, on_delta: Callable[[Delta], object] | None = None
     ) -> list[Outcome]:
         """:meth:`batch`, with what the engine knows of each call."""
-        turn = self._backend.run(self._place, list(calls), deltas=on_delta is not None)
+        turn = self._backend.run(self._open_place(), list(calls), deltas=on_delta is not None)
         return self._finish(turn, on_delta).outcomes
 
     def turn(self, *, deltas: bool = False) -> GrowingTurn:
         """A turn to which calls are added while others run."""
-        return self._backend.grow(self._place, deltas=deltas)
+        return self._backend.grow(self._open_place(), deltas=deltas)
 
     def fork(
         self,
@@ -139,17 +147,18 @@ class Session:
         """A sub-agent: the same session for an agent that may do less."""
         fields = {"name": name, "capabilities": capabilities, "only_tools": only_tools}
         given = {field: value for field, value in fields.items() if value is not None}
-        return Session(self._backend, self._backend.fork(self._place, given))
+        return Session(self._backend, self._backend.fork(self._open_place(), given))
 
     def definitions(
         self, to: Literal["neutral", "openai-chat", "openai-responses", "anthropic", "gemini", "mcp"] = "neutral"
     ) -> list[dict[str, Any]]:
         """The tools that may be called here, as the provider's API takes them."""
-        return self._backend.definitions(self._place, to)
+        return self._backend.definitions(self._open_place(), to)
 
     def close(self) -> None:
         """Cancels what runs in the session, and lets go of it. Does nothing for a fork, which ends with its session."""
         if self.agent == "root":
+            self._closed = True
             self._backend.close_session(self._place)
 
     def __enter__(self) -> Session:

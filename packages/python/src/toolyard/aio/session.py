@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from ..calls import BatchEntry, Call, make_call
 from ..core import Core
-from ..errors import Disconnected, Refused, is_gone
+from ..errors import Closed, Disconnected, Refused, is_gone
 from ..outcome import Delta, Outcome, Turn
 from ..place import Place
 from ..session import Format
@@ -26,6 +26,7 @@ class AsyncSession:
     def __init__(self, core: Core, place: Place) -> None:
         self._core = core
         self._place = place
+        self._closed = False
 
     @property
     def name(self) -> str:
@@ -39,6 +40,12 @@ class AsyncSession:
     def __repr__(self) -> str:
         return f"<session {self.name} {self.agent}>"
 
+    def _open_place(self) -> Place:
+        # A call would open another session of this name, without the bounds of this one.
+        if self._closed:
+            raise Closed(f"the session {self.name} was closed")
+        return self._place
+
     async def dispatch(
         self,
         response: Any,
@@ -50,7 +57,7 @@ class AsyncSession:
         """Runs the calls of a model's answer, and waits for all of them."""
         await room(self._core)
         deltas = on_delta is not None
-        state = self._core.respond(self._place, response, format=format, to=to, deltas=deltas)
+        state = self._core.respond(self._open_place(), response, format=format, to=to, deltas=deltas)
         return await self._finish(state, on_delta)
 
     async def start(
@@ -58,7 +65,7 @@ class AsyncSession:
     ) -> AsyncRunningTurn:
         """:meth:`dispatch` without the waiting for the calls."""
         await room(self._core)
-        state = self._core.respond(self._place, response, format=format, to=to, deltas=deltas)
+        state = self._core.respond(self._open_place(), response, format=format, to=to, deltas=deltas)
         return AsyncRunningTurn(self._core, state)
 
     async def call(self, tool: str | Call, args: Mapping[str, Any] | None = None, /, **named: Any) -> Any:
@@ -82,12 +89,12 @@ class AsyncSession:
     ) -> list[Outcome]:
         """:meth:`batch`, with what the engine knows of each call."""
         await room(self._core)
-        state, _ = self._core.begin(self._place, calls, more=False, deltas=on_delta is not None)
+        state, _ = self._core.begin(self._open_place(), calls, more=False, deltas=on_delta is not None)
         return (await self._finish(state, on_delta)).outcomes
 
     def turn(self, *, deltas: bool = False) -> AsyncGrowingTurn:
         """A turn to which calls are added while others run."""
-        return AsyncGrowingTurn(self._core, self._core.begin(self._place, [], more=True, deltas=deltas)[0])
+        return AsyncGrowingTurn(self._core, self._core.begin(self._open_place(), [], more=True, deltas=deltas)[0])
 
     async def fork(
         self,
@@ -98,14 +105,14 @@ class AsyncSession:
     ) -> AsyncSession:
         """A sub-agent: the same session for an agent that may do less."""
         fields = {"name": name, "capabilities": capabilities, "only_tools": only_tools}
-        answer = await result_of(self._core.request("fork", **self._place.fields(), **fields))
+        answer = await result_of(self._core.request("fork", **self._open_place().fields(), **fields))
         return AsyncSession(self._core, Place(self.name, answer["agent"]))
 
     async def definitions(
         self, to: Literal["neutral", "openai-chat", "openai-responses", "anthropic", "gemini", "mcp"] = "neutral"
     ) -> list[dict[str, Any]]:
         """The tools that may be called here, as the provider's API takes them."""
-        answer = await result_of(self._core.request("definitions", **self._place.fields(), to=to))
+        answer = await result_of(self._core.request("definitions", **self._open_place().fields(), to=to))
         definitions: list[dict[str, Any]] = answer["definitions"]
         return definitions
 
@@ -113,6 +120,7 @@ class AsyncSession:
         """Cancels what runs in the session, and lets go of it. Does nothing for a fork."""
         if self.agent != "root":
             return
+        self._closed = True
         try:
             await result_of(self._core.request("close", session=self.name))
         except (Disconnected, Refused) as error:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("toolyard")
 
+REASON_MAX = 300
+"""Characters of what is wrong with an answer, which may name a place deep in it."""
+
 
 class Invocation:
     """Runs a function once. It is answered when the function has ended, also after its ``tool_cancel``: what has to
@@ -163,5 +166,5 @@ class Invocation:
 
 def unsent(call_id: str, reason: object) -> dict[str, Any]:
     """The answer in place of one that cannot be sent, or that was refused."""
-    about = f"the result cannot be sent: {reason}"
+    about = f"the result cannot be sent: {reason}"[:REASON_MAX]
     return {"op": "tool_failed", "call_id": call_id, "kind": "output_invalid", "message": about}
