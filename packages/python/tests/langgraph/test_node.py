@@ -19,12 +19,13 @@ from langgraph.prebuilt import ToolNode as OwnToolNode
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, interrupt
-from support import WAIT_MAX_S, RealProgram, setUpModule, tearDownModule
+from support import WAIT_MAX_S, RealProgram, scripted, setUpModule, tearDownModule
 from typing_extensions import TypedDict
 
 import toolyard
 from toolyard import Edit, Engine, ToolError
 from toolyard.langgraph import ToolNode
+from toolyard.langgraph.adapt import options_of
 
 VARIABLE: contextvars.ContextVar[str] = contextvars.ContextVar("VARIABLE", default="unset")
 
@@ -250,6 +251,22 @@ class Node(RealProgram):
         for thread in ("1", "1", "2"):
             graph.invoke({"messages": [message(("note", {"text": "x"}))]}, {"configurable": {"thread_id": thread}})
         self.assertEqual(ran, ["x", "x"])
+
+    def test_a_session_that_somebody_else_has_closed_is_followed_by_another(self) -> None:
+        with scripted("IsClosed") as engine:
+            graph = self.graph(ToolNode([add], engine=engine))
+            given = {"messages": [message(("add", {"a": 1}))]}
+            with self.assertRaises(toolyard.Refused):
+                graph.invoke(given)
+            self.assertEqual(graph.invoke(given)["messages"][-1].content, "3")
+
+    def test_a_tool_of_which_nothing_is_said_is_taken_to_read(self) -> None:
+        asked: list[str] = []
+        with self.engine(approve=lambda question: asked.append(question.tool) is None) as engine:
+            node = ToolNode([add, multiply], engine=engine, options={"multiply": {"side_effects": "write"}})
+            self.graph(node).invoke({"messages": [message(("add", {"a": 1}), ("multiply", {"a": 1}))]})
+        self.assertEqual(asked, ["multiply"])
+        self.assertEqual(options_of({"timeout": 1}), {"side_effects": "read", "attempts": 1, "timeout": 1})
 
     def test_reads_overlap_and_writes_do_not(self) -> None:
         together = threading.Barrier(2, timeout=WAIT_MAX_S)
