@@ -141,7 +141,7 @@ async fn trips() -> Result<(), Failed> {
     let yard = Yard::open(Place::Host).await?;
     let args = [ROLE.to_owned(), "trips".to_owned(), TRIPS.to_string()];
     let (mut ratios, mut ours) = (Vec::new(), Vec::new());
-    let bare = async || bare::run(args.clone()).await?.as_f64().ok_or(Failed::from("no time"));
+    let bare = async || bare::run(args.to_vec()).await?.as_f64().ok_or(Failed::from("no time"));
     let mut bares = Vec::new();
     for round in 0..TRIP_ROUNDS {
         // In turns, so that what else the machine does favours neither.
