@@ -19,7 +19,7 @@ use crate::{
 use parking_lot::Mutex;
 use serde_json::json;
 use std::{
-    future::pending,
+    future::{pending, ready},
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::Path,
     pin::pin,
@@ -279,6 +279,12 @@ async fn until_interrupted(
     }
     server.drain();
     tell.cancel();
+    // It hears that the program ends before it hears what its calls have come to.
+    tokio::select! {
+        biased;
+        over = &mut talking, if talked.is_none() => talked = Some(over),
+        () = ready(()) => {}
+    }
     let mut shutting_down = pin!(shut_down(engine, interrupts));
     loop {
         tokio::select! {
