@@ -619,7 +619,9 @@ engine.session().start(answer(("1", "hang", {{}}), ("2", "ahang", {{}})))
 begun.acquire(); begun.acquire()
 print("ends")
 """
-        done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=WAIT_MAX_S, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", text], capture_output=True, text=True, timeout=WAIT_MAX_S, check=False
+        )
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "ends\n", ""))
 
     def test_closing_what_has_died_is_no_error(self) -> None:

@@ -93,7 +93,9 @@ class AsyncGrowingTurn(AsyncRunningTurn):
 
     def __await__(self) -> Generator[Any, None, Turn]:
         if not (self._ended or self.done()):
-            raise RuntimeError("this turn still grows: use it in `async with session.turn() as turn`, or end() it first")
+            raise RuntimeError(
+                "this turn still grows: use it in `async with session.turn() as turn`, or end() it first"
+            )
         return super().__await__()
 
     async def call(self, tool: str | Call, args: Mapping[str, Any] | None = None, /, **named: Any) -> AsyncCall:

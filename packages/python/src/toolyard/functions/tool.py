@@ -33,7 +33,9 @@ class Tool(Generic[F]):
         **options: Any,
     ) -> None:
         if inspect.isgeneratorfunction(_plain(function)) or inspect.isasyncgenfunction(_plain(function)):
-            raise TypeError(f"{name_of(function)} yields: return a list, and give output before the end to `Context.emit`")
+            raise TypeError(
+                f"{name_of(function)} yields: return a list, and give output before the end to `Context.emit`"
+            )
         self.function = function
         functools.update_wrapper(cast(Any, self), function, updated=())
         self._signature = read_signature(function, schema)

@@ -134,7 +134,9 @@ class TurnState:
 
 
 def _too_late() -> Refused:
-    return Refused("the turn had ended before the call was added, which did not run: begin another one", code="turn_closed")
+    return Refused(
+        "the turn had ended before the call was added, which did not run: begin another one", code="turn_closed"
+    )
 
 
 def ends_what_has_ended(message: Mapping[str, Any]) -> bool:
