@@ -28,7 +28,7 @@ use feed::Stream;
 use parking_lot::Mutex;
 use std::{fmt, sync::Arc};
 use tokio::sync::{mpsc, oneshot};
-use toolyard_core::{Call, EventKind, Outcome};
+use toolyard_core::{Call, Outcome};
 
 /// A batch that is still being written.
 ///
@@ -70,6 +70,8 @@ pub(crate) enum Owner {
     Nobody,
     /// A turn's, which keeps its results or does not.
     Turn { keeps: bool },
+    /// A handler's: it belongs to the turn of the handler's call.
+    Handler,
 }
 
 impl OpenBatch {
@@ -77,9 +79,8 @@ impl OpenBatch {
     pub(crate) fn new(session: &Arc<SessionCore>, order: Order, turn: TurnOf, owner: Owner) -> Self {
         let caller = session.caller_call();
         let number = session.next_batch();
-        let is_kept = owner == Owner::Turn { keeps: true };
         let stream = Arc::new(Stream {
-            calls: StreamCalls::new(session.clone(), turn.number, number, is_kept),
+            calls: StreamCalls::new(session.clone(), turn.number, number, owner),
             may_be_resumed: matches!(caller, Ok(None)) && session.may_be_resumed(),
             foundation: session.record_stream(
                 turn.number,
@@ -95,7 +96,7 @@ impl OpenBatch {
         });
         let (feed, calls) = mpsc::unbounded_channel();
         let (done_sender, done) = oneshot::channel();
-        stream.calls.emit(|| EventKind::TurnStarted { calls: None });
+        stream.calls.announce_start();
         let playing = feed::play(stream.clone(), calls);
         session.engine.tasks.spawn(async move {
             playing.await;
@@ -170,7 +171,7 @@ impl OpenBatch {
     pub fn cancel(&self) {
         self.stream.calls.session.record_cancel(match self.owner {
             Owner::Nobody => Cancelled::Turn(self.turn()),
-            Owner::Turn { .. } => Cancelled::Batch(self.stream.calls.number()),
+            Owner::Turn { .. } | Owner::Handler => Cancelled::Batch(self.stream.calls.number()),
         });
         self.stream.calls.stop(Stop::Cancelled);
     }

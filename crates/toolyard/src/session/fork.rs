@@ -9,7 +9,8 @@
 use super::{Session, settings::settings_of_both};
 use crate::{
     agent::ForkParts,
-    call::{BatchState, CallGone, CallRef, NameTaken, SessionCore},
+    batch::{OpenBatch, Order, Owner},
+    call::{BatchState, CallGone, CallRef, NameTaken, SessionCore, TurnOf},
     config::FORK_DEPTH_MAX,
     tool::ToolEntry,
 };
@@ -177,7 +178,7 @@ impl Session {
     }
 }
 
-/// What a handler's context can do to make sub-agents and to tell them of their tools.
+/// What a handler's context can do beside dispatching: make sub-agents, tell them of their tools, and make calls one by one.
 pub trait SubAgents {
     /// Creates a sub-agent of the session that the handler's call belongs to; see [`Session::fork`].
     ///
@@ -195,6 +196,24 @@ pub trait SubAgents {
     /// ```
     fn fork(&self, policy: ForkPolicy) -> Result<Session, ForkError>;
 
+    /// Opens a batch in the turn of the handler's call, whose calls are added and answered one by one, as those of
+    /// [`ToolContext::dispatch`] are together (CL-4, CL-5): what the turn may spend they spend, and it announces no turn of
+    /// its own. `None` for a context made only for a tool's own test.
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard::{Call, SubAgents, ToolContext, ToolError, ToolOutput};
+    /// async fn first_line(cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+    ///     let Some(batch) = cx.open_batch() else { return Ok(ToolOutput::text("")) };
+    ///     let mut ends = batch.ends();
+    ///     batch.push(Call::new("call_1", "read_file", r#"{"path": "notes.md"}"#));
+    ///     let (_, outcome) = ends.next().await; // others may be pushed meanwhile
+    ///     batch.finish().await;
+    ///     Ok(ToolOutput::text(outcome.to_text()))
+    /// }
+    /// ```
+    fn open_batch(&self) -> Option<OpenBatch>;
+
     /// The sub-agent of this name that the session of the handler's call has; see [`Session::sub_agent`].
     fn sub_agent(&self, name: &str) -> Option<Session>;
 
@@ -208,6 +227,12 @@ impl SubAgents for ToolContext {
         let CallRef { batch, index } = call_of(self).ok_or(ForkError::NoEngine)?;
         let session = batch.session.clone();
         fork(&session, policy, Ok(Some(CallRef { batch, index })))
+    }
+
+    fn open_batch(&self) -> Option<OpenBatch> {
+        let CallRef { batch, .. } = call_of(self)?;
+        let turn = TurnOf { number: batch.turn, is_whole: false, allowance: batch.allowance().cloned() };
+        Some(OpenBatch::new(&batch.session, Order::Runs, turn, Owner::Handler))
     }
 
     fn sub_agent(&self, name: &str) -> Option<Session> {

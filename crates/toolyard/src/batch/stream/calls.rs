@@ -6,7 +6,7 @@
 //!               └──────────┴─ a stop and a cancel reach both
 //! ```
 
-use super::answers::StreamAnswers;
+use super::{Owner, answers::StreamAnswers};
 use crate::{
     call::{BatchState, Entered, SessionCore, Stop, index, vanished_error},
     record::EventPlace,
@@ -24,6 +24,8 @@ pub(crate) struct StreamCalls {
     pub(super) session: Arc<SessionCore>,
     pub(super) turn: u64,
     pub(super) number: u64,
+    /// Whether it is a turn, which it announces; otherwise it is a part of one.
+    is_turn: bool,
     state: Mutex<State>,
 }
 
@@ -65,9 +67,17 @@ enum Holder {
 }
 
 impl StreamCalls {
-    /// No calls so far; `is_kept` if a turn keeps their results.
-    pub(super) fn new(session: Arc<SessionCore>, turn: u64, number: u64, is_kept: bool) -> Arc<Self> {
-        Arc::new(Self { session, turn, number, state: Mutex::new(State { is_kept, ..State::default() }) })
+    /// No calls so far.
+    pub(super) fn new(session: Arc<SessionCore>, turn: u64, number: u64, owner: Owner) -> Arc<Self> {
+        let state = State { is_kept: owner == Owner::Turn { keeps: true }, ..State::default() };
+        Arc::new(Self { session, turn, number, is_turn: owner != Owner::Handler, state: Mutex::new(state) })
+    }
+
+    /// Announces its start, if it is a turn.
+    pub(super) fn announce_start(&self) {
+        if self.is_turn {
+            self.emit(|| EventKind::TurnStarted { calls: None });
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -217,6 +227,9 @@ impl StreamCalls {
     /// Announces its end: every call has its result.
     pub(super) fn announce_end(&self) {
         self.state().is_over = true;
+        if !self.is_turn {
+            return;
+        }
         self.emit(|| {
             let pieces = self.pieces();
             let failed = pieces.iter().map(|batch| batch.failed()).sum::<usize>();
