@@ -296,15 +296,17 @@ async fn until_interrupted(
     }
     stop.cancel();
     // Whoever waits for an answer has it now, and a moment to read it.
-    let last_answers = async {
+    let answered = async {
         if has_listener {
             let _ = listening.await;
         }
+    };
+    let said = async {
         if stdio && talked.is_none() {
             talked = Some(talking.await);
         }
     };
-    let _ = timeout(ANSWER_TIMEOUT, last_answers).await;
+    let _ = timeout(ANSWER_TIMEOUT, async { tokio::join!(answered, said) }).await;
     match talked {
         Some(Err(error)) => Err(Error::Usage(format!("--stdio: {error}"))),
         _ if is_interrupted || !stdio => Ok(Exit::Interrupted),

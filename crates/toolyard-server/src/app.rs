@@ -127,9 +127,8 @@ impl App {
 
     /// Forgets the sessions that have closed.
     pub(crate) fn forget_closed(&self) {
-        for id in self.book.forget_closed(|id| self.engine.find(id).is_some()) {
-            self.front.questions().forget(&id);
-        }
+        let questions = self.front.questions();
+        self.book.forget_closed(|id| self.engine.find(id).is_some(), |id| questions.forget(id));
     }
 
     /// A session that this caller may see: its own, or any for those who look after all (HT-7).

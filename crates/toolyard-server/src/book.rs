@@ -24,7 +24,7 @@ use toolyard::{Engine, SessionId, SessionOptions};
 pub(crate) struct Book(Mutex<BTreeMap<String, Arc<Served>>>);
 
 impl Book {
-    /// Opens a session.
+    /// Opens a session. `belongs` is told of it before anybody can find it.
     ///
     /// # Errors
     /// A [`Problem`]: a session of this name is open, or its owner has as many as it may.
@@ -35,6 +35,7 @@ impl Book {
         opened: Opened,
         options: SessionOptions,
         most: usize,
+        belongs: impl FnOnce(&SessionId),
     ) -> Result<Arc<Served>, Problem> {
         let mut all = self.0.lock();
         let own = all.values().filter(|served| served.owner().name() == opened.owner.name()).count();
@@ -47,6 +48,7 @@ impl Book {
             Some(id) => engine.open(id.clone(), options).map_err(|_| taken(&id))?,
         };
         let served = Arc::new(Served::new(session, opened));
+        belongs(served.id());
         all.insert(served.id().to_string(), served.clone());
         Ok(served)
     }
@@ -72,15 +74,20 @@ impl Book {
         self.0.lock().len()
     }
 
-    /// Forgets the closing sessions that nothing runs in any more, by what the engine says of them, and returns them.
-    pub(crate) fn forget_closed(&self, is_open: impl Fn(&SessionId) -> bool) -> Vec<SessionId> {
-        let closing = self.list(None, usize::MAX, Served::is_closing);
-        let over: Vec<_> =
-            closing.iter().map(|served| served.id().clone()).filter(|id| !is_open(id)).collect();
-        for id in &over {
-            self.0.lock().remove(id.as_str());
+    /// Forgets the closing sessions that nothing runs in any more, by what the engine says of them. `forget` is told of each
+    /// while no other one of its name can be opened.
+    pub(crate) fn forget_closed(&self, is_open: impl Fn(&SessionId) -> bool, forget: impl Fn(&SessionId)) {
+        for served in self.list(None, usize::MAX, Served::is_closing) {
+            if is_open(served.id()) {
+                continue;
+            }
+            let mut all = self.0.lock();
+            // Somebody else may have forgotten it meanwhile, and its name may be another one's.
+            if all.get(served.id().as_str()).is_some_and(|now| Arc::ptr_eq(now, &served)) {
+                forget(served.id());
+                all.remove(served.id().as_str());
+            }
         }
-        over
     }
 }
 

@@ -155,6 +155,9 @@ impl Questions {
         let mut asking = pin!(self.desk.ask(request));
         let asked = futures::poll!(&mut asking);
         let mut open = self.open(request);
+        if self.has_nobody(request.session()) {
+            return Answer::nobody(); // whoever could answer has gone meanwhile
+        }
         let answer = match asked {
             Poll::Ready(answer) => answer,
             Poll::Pending => asking.await,

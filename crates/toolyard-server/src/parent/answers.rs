@@ -28,9 +28,15 @@ impl Answers {
     }
 
     /// Tells of the end of a turn, whose name may be used again from then on.
-    pub(super) async fn end(&self, turn: &str, ended: Vec<u8>) {
-        self.turns.ended(turn);
-        let _ = self.out.tell(ended).await;
+    /// What else ends with it has done so before the parent can read of it.
+    pub(super) async fn end(&self, turn: &str, ended: Vec<u8>, finish: impl FnOnce()) {
+        let room = self.out.room(&ended).await;
+        self.turns.ended(turn, || {
+            finish();
+            if let Ok(room) = room {
+                let _ = self.out.put(ended, Some(room)); // a parent that has gone hears nothing
+            }
+        });
     }
 
     /// Tells of calls of a turn, by their places, and of the end of all of them, in a task.
@@ -40,7 +46,7 @@ impl Answers {
             for (index, outcome) in outcomes.iter().enumerate().filter(|(index, _)| !told[*index]) {
                 answers.one(&turn, index, outcome).await;
             }
-            answers.end(&turn, tell::turn_ended(&turn, number, &outcomes, None)).await;
+            answers.end(&turn, tell::turn_ended(&turn, number, &outcomes, None), || {}).await;
         };
         drop(self.runtime.spawn(self.tasks.track_future(telling)));
     }

@@ -31,17 +31,18 @@ use axum::http::StatusCode;
 use futures::{Stream, StreamExt as _};
 use serde_json::{Value, json};
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeSet, HashSet, VecDeque},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 use tokio::{
     runtime::Handle,
     sync::{mpsc, watch},
     task::JoinHandle,
-    time::timeout,
+    time::{interval, timeout},
 };
 use tokio_util::{codec::LinesCodecError, sync::CancellationToken, task::TaskTracker};
 use toolyard::{Answer, CallId, Session, SessionId};
@@ -146,7 +147,7 @@ impl Conversation {
             if answer.is_none()
                 && let Some(line) = self.ahead.pop_front()
             {
-                self.ahead_bytes -= line.len();
+                self.ahead_bytes -= weight(&line);
                 answer = self.line(&line).and_then(|told| self.out.try_tell(told).err());
                 continue;
             }
@@ -170,10 +171,12 @@ impl Conversation {
                 () = self.tasks.wait(), if self.ending.is_some() && answer.is_none() => break Ok(self.over().await),
                 line = lines.next(), if may_read => match line {
                     None if matches!(self.ending, Some(Ending::Bye(_))) => self.says_no_more(),
+                    // It says bye, once what stands before that is answered.
+                    None if self.ahead.iter().any(|line| is_bye(line)) => self.is_read = true,
                     None => break Ok(TalkEnd::Closed),
                     Some(Err(error)) => break Err(self.broken(error).await),
                     Some(Ok(line)) => {
-                        self.ahead_bytes += line.len();
+                        self.ahead_bytes += weight(&line);
                         self.ahead.push_back(line);
                     }
                 }
@@ -235,7 +238,8 @@ impl Conversation {
 
     /// Lines cannot be read any more.
     async fn broken(&mut self, error: LinesCodecError) -> TalkError {
-        let (error, number) = (TalkError::from(error), self.line + 1);
+        let number = self.line + self.ahead.len() as u64 + 1;
+        let error = TalkError::from(error);
         let told = self.out.tell(tell::error(&Head::default(), number, &Problem::malformed(&error)));
         let _ = timeout(LAST_LINES, told).await; // a parent that reads nothing hears nothing
         error
@@ -298,6 +302,9 @@ impl Conversation {
             Ask::Bye if matches!(self.ending, Some(Ending::Bye(_))) => Err(Problem::draining()),
             Ask::Bye => {
                 self.end(Ending::Bye(head.id.clone()));
+                if self.is_read {
+                    self.says_no_more();
+                }
                 Ok(None)
             }
         }
@@ -308,7 +315,7 @@ impl Conversation {
         if let Some(deltas) = self.app.front.deltas() {
             deltas.want(hello.deltas);
         }
-        self.app.front.questions().set_parent(hello.confirm);
+        self.app.front.questions().set_parent(hello.confirm && !self.is_read);
         if hello.confirm && self.followers.questions.is_none() {
             let following = questions::follow(self.app.clone(), self.names.clone(), self.out.clone());
             self.followers.questions = Some(tokio::spawn(following));
@@ -343,8 +350,12 @@ impl Conversation {
     /// The session that is named, opened if it is not open.
     fn served(&self, of: &OfSession) -> Result<Arc<Served>, Problem> {
         let name = of.session.as_deref().unwrap_or(SESSION);
-        self.app.forget_closed(); // one of this name may be over by now
-        match self.app.book.find(name).filter(|served| served.owner().is_parent()) {
+        let find = || self.app.book.find(name).filter(|served| served.owner().is_parent());
+        if let Some(served) = find().filter(|served| !served.is_closing()) {
+            return Ok(served);
+        }
+        self.app.forget_closed(); // it may be over by now
+        match find() {
             Some(served) => Ok(served),
             // What it was opened with is not given up by opening another one.
             None if self.opened.contains(name) => {
@@ -378,8 +389,9 @@ impl Conversation {
                 for turn in served.turns.list() {
                     turn.until_ended().await;
                 }
+                // What has still to be let go of is so in a moment.
+                let _ = timeout(GRACE, until_forgotten(&app, &served)).await;
             }
-            app.forget_closed();
             let _ = out.tell(closed).await;
         });
         Ok(())
@@ -443,7 +455,7 @@ impl Conversation {
         if ask.continues {
             return self.turns.add(name, ask.calls, ask.more);
         }
-        turns::check(&[], &ask.calls)?;
+        turns::check(&HashSet::new(), &ask.calls)?;
         let (running, _) =
             self.begin(name, &ask.of, ask.after.as_deref(), Format::Neutral, ask.calls.len())?;
         let ids = ask.calls.iter().map(|call| call.id.clone()).collect();
@@ -458,7 +470,7 @@ impl Conversation {
     /// Calls that a function of the parent makes.
     fn nested(&self, name: &str, call_id: &str, calls: Vec<toolyard::Call>) -> Result<(), Problem> {
         self.turns.is_free(name)?;
-        turns::check(&[], &calls)?;
+        turns::check(&HashSet::new(), &calls)?;
         self.functions.nest(call_id, |room| {
             let name: Arc<str> = name.into();
             let cancel = self.turns.begin_nested(name.clone());
@@ -511,12 +523,34 @@ impl Drop for Conversation {
     }
 }
 
+/// Waits until the name of a session that is closing is free.
+async fn until_forgotten(app: &App, served: &Arc<Served>) {
+    let mut again = interval(Duration::from_millis(1));
+    loop {
+        again.tick().await;
+        app.forget_closed();
+        if app.book.find(served.id().as_str()).is_none_or(|now| !Arc::ptr_eq(&now, served)) {
+            return;
+        }
+    }
+}
+
 /// Tells an answer, which is kept by whoever waits for that.
 async fn tell_one(out: &Out, answer: Option<&Vec<u8>>) -> Result<(), Gone> {
     match answer {
         Some(answer) => out.tell(answer.clone()).await,
         None => Ok(()),
     }
+}
+
+/// Whether a line says bye.
+fn is_bye(line: &str) -> bool {
+    ask::head(line).0.op.as_deref() == Some("bye")
+}
+
+/// What a line that waits takes, in bytes.
+fn weight(line: &str) -> usize {
+    line.len() + 64
 }
 
 /// Whether a session is the parent's.

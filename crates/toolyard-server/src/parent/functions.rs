@@ -291,7 +291,7 @@ impl Tool for Invoke {
                     }
                     Some(Told::Reply(Reply::Delta(text))) => cx.emit(&text),
                     // On this task, so that the call waits without its permits (CC-6).
-                    Some(Told::Nested(batch)) => nested.push(batch.run(&shared.engine, cx)),
+                    Some(Told::Nested(batch)) => nested.push(batch.run(cx)),
                     None => {
                         invocation.is_open = false;
                         return Err(gone().outcome_unknown());

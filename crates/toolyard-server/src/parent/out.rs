@@ -56,8 +56,16 @@ impl Out {
     /// # Cancel safety
     /// If the future is dropped, the line is not told.
     pub(super) async fn tell(&self, bytes: Vec<u8>) -> Result<(), Gone> {
-        let room = self.room.clone().acquire_many_owned(weight(&bytes)).await.map_err(|_| Gone)?;
+        let room = self.room(&bytes).await?;
         self.put(bytes, Some(room))
+    }
+
+    /// Waits for room for a line.
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing.
+    pub(super) async fn room(&self, bytes: &[u8]) -> Result<OwnedSemaphorePermit, Gone> {
+        self.room.clone().acquire_many_owned(weight(bytes)).await.map_err(|_| Gone)
     }
 
     /// Puts a line behind those that wait, or returns it if there is no room for it.
@@ -76,7 +84,8 @@ impl Out {
         let _ = self.put(bytes, None);
     }
 
-    fn put(&self, bytes: Vec<u8>, room: Option<OwnedSemaphorePermit>) -> Result<(), Gone> {
+    /// Puts a line behind those that wait, in the room that is there for it.
+    pub(super) fn put(&self, bytes: Vec<u8>, room: Option<OwnedSemaphorePermit>) -> Result<(), Gone> {
         self.lines.send(Waiting::Line { bytes, _room: room }).map_err(|_| Gone)
     }
 
@@ -116,9 +125,15 @@ impl Writing {
                 break;
             }
             bytes.clear();
+            bytes.shrink_to(4 * WRITE_BYTES); // one long line does not keep its memory
             held.clear();
         }
         let _ = to.shutdown().await;
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
         // Whoever waits for room hears that there is nobody to tell.
         self.room.close();
     }

@@ -89,9 +89,9 @@ impl RunningTurn {
     async fn end(self, message: Message, outcomes: Vec<Outcome>, results: Option<Value>) {
         self.names.remove(self.served.id(), self.turn.number);
         let ended = tell::turn_ended(&self.name, self.turn.number, &outcomes, results);
-        // Whoever waits for the end of the turn finds that it has been told.
-        self.answers.end(&self.name, ended).await;
-        finish(&self.served, &self.turn, message, outcomes);
+        let Self { name, served, turn, engine_turn, answers, .. } = self;
+        drop(engine_turn); // so that a session that closes has closed when its last turn has ended
+        answers.end(&name, ended, || finish(&served, &turn, message, outcomes)).await;
     }
 }
 

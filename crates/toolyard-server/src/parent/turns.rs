@@ -28,6 +28,7 @@ struct OpenTurn {
     turn: Arc<ServedTurn>,
     /// Its calls, by their places.
     ids: Vec<CallId>,
+    known: HashSet<CallId>,
     /// Where further calls go, until it is said that none follow.
     feed: Option<mpsc::UnboundedSender<Vec<Call>>>,
 }
@@ -56,7 +57,8 @@ impl Turns {
         ids: Vec<CallId>,
         feed: Option<mpsc::UnboundedSender<Vec<Call>>>,
     ) {
-        self.0.lock().insert(name, Open::Turn(OpenTurn { turn, ids, feed }));
+        let known = if feed.is_some() { ids.iter().cloned().collect() } else { HashSet::new() };
+        self.0.lock().insert(name, Open::Turn(OpenTurn { turn, ids, known, feed }));
     }
 
     /// Begins a batch of an invocation.
@@ -77,11 +79,12 @@ impl Turns {
             Some(_) => return Err(closed(name)),
             None => return Err(not_open(name)),
         };
-        check(&open.ids, &calls)?;
+        check(&open.known, &calls)?;
         let ids: Vec<CallId> = calls.iter().map(|call| call.id.clone()).collect();
-        if let Some(feed) = &open.feed {
+        if let Some(feed) = open.feed.as_ref().filter(|_| !calls.is_empty()) {
             feed.send(calls).map_err(|_| closed(name))?; // its session is closing
         }
+        open.known.extend(ids.iter().cloned());
         open.ids.extend(ids);
         open.turn.grows(toolyard_wire::Format::Neutral, open.ids.len());
         if !more {
@@ -156,18 +159,21 @@ impl Turns {
         }
     }
 
-    /// A turn has ended: its name may be used again.
-    pub(super) fn ended(&self, name: &str) {
-        let ended = self.0.lock().remove(name);
+    /// A turn has ended: its name may be used again. Nobody can begin one of that name before `finish` is over.
+    pub(super) fn ended(&self, name: &str, finish: impl FnOnce()) {
+        let mut all = self.0.lock();
+        let ended = all.remove(name);
+        finish();
+        drop(all);
         drop(ended); // outside of the lock
     }
 }
 
 /// Passes if a turn with these calls may have those too.
-pub(super) fn check(known: &[CallId], calls: &[Call]) -> Result<(), Problem> {
+pub(super) fn check(known: &HashSet<CallId>, calls: &[Call]) -> Result<(), Problem> {
     has_room(known.len() + calls.len())?;
-    let mut ids: HashSet<&CallId> = known.iter().collect();
-    match calls.iter().position(|call| !ids.insert(&call.id)) {
+    let mut ids: HashSet<&CallId> = HashSet::with_capacity(calls.len());
+    match calls.iter().position(|call| known.contains(&call.id) || !ids.insert(&call.id)) {
         None => Ok(()),
         Some(at) => {
             let field = format!("/calls/{at}/tool_call_id");

@@ -146,9 +146,8 @@ pub(crate) fn begin(app: &App, token: &Arc<Token>, body: Open) -> Result<Arc<Ser
     };
     let options = options(app, token, body)?;
     app.forget_closed(); // one of this name may be over by now
-    let served = app.book.open(&app.engine, id.map(SessionId::from), opened, options, bounds.sessions_max)?;
-    app.front.questions().belong(served.id().clone(), token.name());
-    Ok(served)
+    let belongs = |id: &SessionId| app.front.questions().belong(id.clone(), token.name());
+    app.book.open(&app.engine, id.map(SessionId::from), opened, options, bounds.sessions_max, belongs)
 }
 
 /// What the sessions of MCP clients with this token may, who ask for nothing (HT-7).

@@ -47,6 +47,21 @@ async fn a_parent_says_bye_and_closes_its_end() {
     }
 }
 
+/// AG-14: a bye that is read while answers wait for room counts, though the end of the parent's lines is behind it.
+#[tokio::test]
+async fn a_bye_behind_answers_that_wait_counts() {
+    let mut parent = Parent::new().await;
+    let schema = json!({"type": "object", "title": "x".repeat(200 << 10)});
+    parent.register(json!({"name": "large", "side_effects": "read", "input_schema": schema})).await;
+    for _ in 0..400 {
+        parent.send(json!({"op": "definitions"})).await;
+    }
+    parent.send(json!({"op": "bye"})).await;
+    let (end, lines) = parent.closed().await;
+    assert_eq!((end.unwrap(), lines.len()), (TalkEnd::Bye, 401));
+    assert_eq!(lines.last().unwrap()["op"], "goodbye");
+}
+
 /// AG-14: a second bye is refused, and the first one is answered.
 #[tokio::test]
 async fn a_parent_says_bye_once() {

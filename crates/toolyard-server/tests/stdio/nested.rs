@@ -89,3 +89,50 @@ async fn calls_of_a_function_are_cancelled_together() {
     parent.result(&outer, json!("went on")).await;
     assert_eq!(parent.response("c").await["result"]["text"], "went on");
 }
+
+/// AG-14, RT-11: calls of a function belong to the turn of its call: they have its name, and spend what it may spend.
+#[tokio::test]
+async fn calls_of_a_function_belong_to_its_turn() {
+    let mut parent = Parent::new().await;
+    parent.hello().await;
+    parent.functions(&[("read", "read")]).await;
+    parent.ask(json!({"op": "open", "session": "s", "limits": {"turn_calls": 2}})).await;
+    let call = json!([{"tool_call_id": "c", "tool": "read", "args": {}}]);
+    parent.send(json!({"op": "tool_calls", "turn": "t", "session": "s", "calls": call})).await;
+    let outer = parent.invoked("read").await;
+    parent.send(within("n", &outer, "read")).await;
+    let inner = parent.line("tool_invoke").await;
+    assert_eq!((&inner["turn"], &inner["session"]), (&json!("t"), &json!("s")));
+    let inner = inner["call_id"].as_str().unwrap().to_owned();
+    parent.send(json!({"op": "tool_delta", "call_id": inner, "text": "half"})).await;
+    let delta = parent.line("tool_delta").await;
+    assert_eq!((&delta["turn"], &delta["tool_call_id"]), (&json!("t"), &json!("n")));
+    parent.result(&inner, json!(1)).await;
+    parent.ended("n").await;
+    parent.send(within("m", &outer, "read")).await;
+    assert_eq!(parent.response("m").await["meta"]["code"], "budget_exceeded");
+    assert_eq!(parent.ended("m").await["number"], 1);
+    parent.result(&outer, json!(2)).await;
+    assert_eq!(parent.ended("t").await["number"], 1);
+}
+
+/// AG-14: a function that runs when its parent says bye makes its calls still, and each batch ends by itself.
+#[tokio::test]
+async fn functions_call_on_after_bye() {
+    let mut parent = Parent::new().await;
+    parent.functions(&[("read", "read")]).await;
+    parent.calls("t", &[("c", "read")]).await;
+    let outer = parent.invoked("read").await;
+    parent.send(json!({"op": "bye"})).await;
+    parent.send(within("a", &outer, "read")).await;
+    let first = parent.invoked("read").await;
+    parent.send(within("b", &outer, "read")).await;
+    let second = parent.invoked("read").await;
+    parent.result(&second, json!(2)).await;
+    assert_eq!(parent.ended("b").await["failed"], 0, "the other one has not ended");
+    parent.result(&first, json!(1)).await;
+    parent.ended("a").await;
+    parent.result(&outer, json!(0)).await;
+    assert_eq!(parent.response("c").await["ok"], true);
+    parent.line("goodbye").await;
+}

@@ -72,6 +72,42 @@ async fn bounds_are_not_lost_with_their_session() {
     parent.invoked("read").await;
 }
 
+/// AG-14: a name is free once its session is said to have closed, and what is opened under it stays.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_is_free_once_its_session_has_closed() {
+    let mut parent = Parent::new().await;
+    parent.functions(&[("read", "read")]).await;
+    let call = json!([{"tool_call_id": "a", "tool": "read", "args": {}}]);
+    for round in 0..200 {
+        for name in ["a", "b", "c"] {
+            let open = parent.ask(json!({"op": "open", "session": name})).await;
+            assert_eq!(open["op"], "opened", "round {round}: {open}");
+            parent.send(json!({"op": "tool_calls", "turn": name, "session": name, "calls": call})).await;
+        }
+        for _ in 0..3 {
+            let invoked = parent.invoked("read").await;
+            parent.result(&invoked, json!(1)).await;
+        }
+        for name in ["a", "b", "c"] {
+            parent.ended(name).await;
+            assert_eq!(parent.ask(json!({"op": "close", "session": name})).await["op"], "closed");
+        }
+    }
+}
+
+/// AG-14: a turn that has ended leaves its place before it is told: as many as are allowed can be begun one after another.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_turn_leaves_its_place_before_it_is_told() {
+    let mut bounds = Bounds::default();
+    bounds.turns_open_max = 1;
+    let mut parent = Parent::of(Engine::builder(), ServerOptions::default().bounds(bounds)).await;
+    for _ in 0..2_000 {
+        parent.calls("t", &[("c", "none")]).await;
+        let line = parent.until(|line| line["op"] == "turn_ended" || line["op"] == "error").await;
+        assert_eq!(line["op"], "turn_ended", "{line}");
+    }
+}
+
 /// AG-14: a session of a parent stays open, however long nothing happens in it.
 #[tokio::test(start_paused = true)]
 async fn an_idle_session_stays_open() {
