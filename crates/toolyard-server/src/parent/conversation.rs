@@ -1,52 +1,37 @@
 //! What is done for each line of the parent.
 
+mod begin;
+mod sessions;
+
 use super::{
     GRACE, LAST_LINES, TalkEnd, TalkError,
-    answers::Answers,
-    ask::{self, Ask, Calls, Confirmation, Head, Hello, OfSession, Respond},
+    ask::{self, Ask, Confirmation, Head, Hello},
     deltas::Deltas,
     events,
     functions::Functions,
     names::Names,
-    nested::Nested,
     out::{Gone, Out},
-    questions,
-    running::RunningTurn,
-    tell,
-    turns::{self, Turns},
+    questions, tell,
+    turns::Turns,
 };
 use crate::{
     access::Token,
     app::App,
-    book::{Phase, Served, ServedTurn, is_name},
     problem::Problem,
-    routes::{
-        confirmations::settle,
-        sessions::{Open, begin},
-        tools::definitions_of,
-        turns::{undecodable, with_own_names},
-    },
+    routes::{confirmations::settle, tools::definitions_of},
 };
-use axum::http::StatusCode;
 use futures::{Stream, StreamExt as _};
 use serde_json::{Value, json};
 use std::{
-    collections::{BTreeSet, HashSet, VecDeque},
+    collections::{BTreeSet, VecDeque},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
 };
-use tokio::{
-    runtime::Handle,
-    sync::{mpsc, watch},
-    task::JoinHandle,
-    time::{interval, timeout},
-};
+use tokio::{sync::watch, task::JoinHandle, time::timeout};
 use tokio_util::{codec::LinesCodecError, sync::CancellationToken, task::TaskTracker};
-use toolyard::{Answer, CallId, Session, SessionId};
-use toolyard_wire::{Format, decode};
+use toolyard::{Answer, SessionId};
 
 /// The session of turns that name none.
 pub(crate) const SESSION: &str = "main";
@@ -331,157 +316,6 @@ impl Conversation {
         tell::welcome(head.id.as_ref(), self.app.engine.epoch(), &tools)
     }
 
-    /// Passes while something new may be begun.
-    fn may_begin(&self) -> Result<(), Problem> {
-        match self.ending {
-            Some(_) => Err(Problem::draining()),
-            None => self.app.starts(),
-        }
-    }
-
-    fn open(&self, name: &str, open: Open) -> Result<Arc<Served>, Problem> {
-        if !is_name(name) {
-            let why = "a name has 1 to 128 of A-Z a-z 0-9 . _ -, and not dots alone";
-            return Err(Problem::invalid("/session", why));
-        }
-        begin(&self.app, &self.token, open.named(name))
-    }
-
-    /// The session that is named, opened if it is not open.
-    fn served(&self, of: &OfSession) -> Result<Arc<Served>, Problem> {
-        let name = of.session.as_deref().unwrap_or(SESSION);
-        let find = || self.app.book.find(name).filter(|served| served.owner().is_parent());
-        if let Some(served) = find().filter(|served| !served.is_closing()) {
-            return Ok(served);
-        }
-        self.app.forget_closed(); // it may be over by now
-        match find() {
-            Some(served) => Ok(served),
-            // What it was opened with is not given up by opening another one.
-            None if self.opened.contains(name) => {
-                let why = format!("the session '{name}' was closed by somebody else: open it again");
-                Err(Problem::new(StatusCode::CONFLICT, "session_closed", why))
-            }
-            None => self.open(name, Open::default()),
-        }
-    }
-
-    /// The agent that is named, and its session.
-    fn agent(&self, of: &OfSession) -> Result<(Arc<Served>, Session), Problem> {
-        let served = self.served(of)?;
-        let agent = served.agent(of.agent.as_deref())?;
-        served.touch();
-        Ok((served, agent))
-    }
-
-    /// Closes a session, and says so once its turns have ended.
-    fn close(&mut self, head: &Head, session: &str) -> Result<(), Problem> {
-        let served = self.app.book.find(session).filter(|served| served.owner().is_parent());
-        let was_opened = self.opened.remove(session);
-        if served.is_none() && !was_opened {
-            return Err(Problem::not_found(format!("session '{}'", session.escape_debug())));
-        }
-        served.iter().for_each(|served| served.close());
-        let (app, out) = (self.app.clone(), self.out.clone());
-        let closed = tell::answer("closed", head.id.as_ref(), json!({"session": session}));
-        self.tasks.spawn(async move {
-            if let Some(served) = served {
-                for turn in served.turns.list() {
-                    turn.until_ended().await;
-                }
-                // What has still to be let go of is so in a moment.
-                let _ = timeout(GRACE, until_forgotten(&app, &served)).await;
-            }
-            let _ = out.tell(closed).await;
-        });
-        Ok(())
-    }
-
-    /// Begins a turn of the parent's, which goes on as its task.
-    fn begin(
-        &self,
-        name: &str,
-        of: &OfSession,
-        after: Option<&str>,
-        format: Format,
-        calls: usize,
-    ) -> Result<(RunningTurn, Session), Problem> {
-        self.may_begin()?;
-        self.turns.is_free(name)?;
-        let after = after.map(|after| self.turns.find(after)).transpose()?.flatten();
-        let (served, agent) = self.agent(of)?;
-        let room = served.turns.room();
-        let room = room
-            .ok_or_else(|| Problem::too_many("this session has too many open turns: wait for some to end"))?;
-        let engine_turn = Arc::new(agent.turn().without_resend());
-        let path = agent.agent().clone();
-        let turn = Arc::new(ServedTurn::new(engine_turn.clone(), path, Phase::Running, format, calls));
-        served.turns.add(room, turn.clone());
-        let name: Arc<str> = name.into();
-        self.names.add(served.id(), turn.number, name.clone());
-        let (names, answers) = (self.names.clone(), self.answers());
-        Ok((RunningTurn { name, served, turn, engine_turn, after, names, answers }, agent))
-    }
-
-    fn answers(&self) -> Answers {
-        Answers {
-            out: self.out.clone(),
-            turns: self.turns.clone(),
-            meta: self.meta.clone(),
-            tasks: self.tasks.clone(),
-            runtime: Handle::current(),
-        }
-    }
-
-    fn respond(&self, head: &Head, ask: Respond) -> Result<(), Problem> {
-        let name = turn_of(head)?;
-        self.may_begin()?;
-        let message = decode(ask.message.get(), ask.from).map_err(|error| undecodable(&error))?;
-        turns::has_room(message.calls().len())?;
-        let (running, agent) =
-            self.begin(name, &ask.of, ask.after.as_deref(), message.format(), message.calls().len())?;
-        let message = with_own_names(message, &agent);
-        let ids = message.calls().iter().map(|call| call.id.clone()).collect();
-        self.turns.begin(running.name.clone(), running.turn.clone(), ids, None);
-        self.tasks.spawn(running.respond(message, ask.to, ask.each));
-        Ok(())
-    }
-
-    fn calls(&self, head: &Head, ask: Calls) -> Result<(), Problem> {
-        let name = turn_of(head)?;
-        if let Some(call_id) = &ask.within {
-            return self.nested(name, call_id, ask.calls);
-        }
-        if ask.continues {
-            return self.turns.add(name, ask.calls, ask.more);
-        }
-        turns::check(&HashSet::new(), &ask.calls)?;
-        let (running, _) =
-            self.begin(name, &ask.of, ask.after.as_deref(), Format::Neutral, ask.calls.len())?;
-        let ids = ask.calls.iter().map(|call| call.id.clone()).collect();
-        let (feed, fed) = mpsc::unbounded_channel();
-        let _ = feed.send(ask.calls); // its receiver is here
-        let feed = ask.more.then_some(feed);
-        self.turns.begin(running.name.clone(), running.turn.clone(), ids, feed);
-        self.tasks.spawn(running.calls(fed));
-        Ok(())
-    }
-
-    /// Calls that a function of the parent makes.
-    fn nested(&self, name: &str, call_id: &str, calls: Vec<toolyard::Call>) -> Result<(), Problem> {
-        self.turns.is_free(name)?;
-        turns::check(&HashSet::new(), &calls)?;
-        self.functions.nest(call_id, |room| {
-            let name: Arc<str> = name.into();
-            let cancel = self.turns.begin_nested(name.clone());
-            Nested::new(name, calls, cancel, self.answers(), room)
-        })
-    }
-
-    fn cancel(&self, turn: &str, call: Option<&CallId>) -> Result<(), Problem> {
-        self.turns.cancel(turn, call)
-    }
-
     /// Brings an answer to its question, in a task: it may take a moment until it counts.
     fn confirmation(&self, head: &Head, given: Confirmation) {
         let (app, out) = (self.app.clone(), self.out.clone());
@@ -520,18 +354,6 @@ impl Conversation {
 impl Drop for Conversation {
     fn drop(&mut self) {
         self.leave();
-    }
-}
-
-/// Waits until the name of a session that is closing is free.
-async fn until_forgotten(app: &App, served: &Arc<Served>) {
-    let mut again = interval(Duration::from_millis(1));
-    loop {
-        again.tick().await;
-        app.forget_closed();
-        if app.book.find(served.id().as_str()).is_none_or(|now| !Arc::ptr_eq(&now, served)) {
-            return;
-        }
     }
 }
 
