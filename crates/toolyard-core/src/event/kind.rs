@@ -342,7 +342,16 @@ impl EventKind {
         }
     }
 
-    /// The same, taken out of an event that is no longer needed.
+    /// The name of the tool that the event is about, taken out of an event that is no longer needed; `None` if it is about
+    /// none.
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard_core::EventKind;
+    /// let suspended = EventKind::Suspended { tool_name: "save".into() };
+    /// assert_eq!(suspended.into_tool_name().as_deref(), Some("save"));
+    /// assert_eq!(EventKind::Attempt.into_tool_name(), None);
+    /// ```
     pub fn into_tool_name(self) -> Option<Arc<str>> {
         match self {
             Self::Received { tool_name, .. }

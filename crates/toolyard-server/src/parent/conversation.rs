@@ -270,7 +270,7 @@ impl Conversation {
             Ask::Respond(ask) => self.respond(head, *ask).map(|()| None),
             Ask::Calls(ask) => self.calls(head, ask).map(|()| None),
             Ask::TurnEnd => self.turns.end(turn_of(head)?).map(|()| None),
-            Ask::Cancel(call) => self.cancel(turn_of(head)?, call.as_ref()).map(|()| None),
+            Ask::Cancel(call) => self.turns.cancel(turn_of(head)?, call.as_ref()).map(|()| None),
             Ask::Confirmation(given) => {
                 self.confirmation(head, given);
                 Ok(None)

@@ -22,7 +22,7 @@ impl Reply {
         let ended = |ended| Self::Ended(Box::new(ended));
         match op {
             "tool_delta" => read::<Delta>(line).map(|delta| Self::Delta(delta.text)),
-            "tool_failed" => read::<Failed>(line)?.error().map(Err).map(ended),
+            "tool_failed" => Ok(ended(Err(read::<Failed>(line)?.error()))),
             _ => read::<Given>(line)?.output().map(Ok).map(ended),
         }
     }
@@ -101,7 +101,7 @@ enum Effect {
 struct Internal(String);
 
 impl Failed {
-    fn error(self) -> Result<ToolError, Problem> {
+    fn error(self) -> ToolError {
         let kind = match self.kind.unwrap_or_default() {
             Kind::ExecutionError => ToolErrorKind::Execution,
             Kind::Transient => ToolErrorKind::Transient,
@@ -125,7 +125,7 @@ impl Failed {
         if let Some(ms) = self.retry_after_ms {
             error = error.retry_after(Duration::from_millis(ms));
         }
-        Ok(self.content.into_iter().fold(error, ToolError::with_content))
+        self.content.into_iter().fold(error, ToolError::with_content)
     }
 }
 

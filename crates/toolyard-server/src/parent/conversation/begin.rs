@@ -15,7 +15,7 @@ use crate::{
 };
 use std::{collections::HashSet, sync::Arc};
 use tokio::{runtime::Handle, sync::mpsc};
-use toolyard::{Call, CallId, Session};
+use toolyard::{Call, Session};
 use toolyard_wire::{Format, decode};
 
 impl Conversation {
@@ -98,9 +98,5 @@ impl Conversation {
             let cancel = self.turns.begin_nested(name.clone());
             Nested::new(name, calls, cancel, self.answers(), room)
         })
-    }
-
-    pub(super) fn cancel(&self, turn: &str, call: Option<&CallId>) -> Result<(), Problem> {
-        self.turns.cancel(turn, call)
     }
 }
