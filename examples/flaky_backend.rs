@@ -17,7 +17,7 @@
 
 use futures::future::join_all;
 use parking_lot::Mutex;
-use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep};
 use toolyard::{
     BreakerPolicy, BreakerState, Call, Drain, Engine, Event, EventKind, Outcome, RetryPolicy, ToolContext,
@@ -43,14 +43,14 @@ fn roll(call: &str, attempt: u32) -> u64 {
 /// The tool that queries the back-end.
 fn search(began: Instant) -> Result<impl ToolFactory, Box<dyn std::error::Error>> {
     let touchy = BreakerPolicy::default()
-        .with_window(Duration::from_secs(1))?
-        .with_failures_min(NonZeroU32::new(4).ok_or("4 is not zero")?)
-        .with_ratio(0.75)?
-        .with_open(Duration::from_millis(400), Duration::from_secs(2))?;
+        .with_window(Duration::from_secs(1))
+        .with_failures_min(4)
+        .with_ratio(0.75)
+        .with_open(Duration::from_millis(400), Duration::from_secs(2));
     let patient =
-        RetryPolicy::default().with_delays(Duration::from_millis(150), 2.5, Duration::from_millis(600))?;
+        RetryPolicy::default().with_delays(Duration::from_millis(150), 2.5, Duration::from_millis(600));
     // A tool that only reads may be retried, whatever the failure.
-    let spec = ToolSpec::read("search").rate("10/s burst 4".parse()?).retry(patient).breaker(touchy);
+    let spec = ToolSpec::read("search").rate("10/s burst 4").retry(patient).breaker(touchy);
     Ok(tool_fn(spec, move |(): (), cx: ToolContext| async move {
         let is_down = (DOWN[0]..DOWN[1]).contains(&began.elapsed());
         let chance = roll(cx.call_id().as_str(), cx.attempt());

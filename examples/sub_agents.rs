@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use std::{num::NonZeroUsize, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 use toolyard::{
     Call, Confirmations, Drain, Engine, ForkPolicy, PoolWidths, Session, SubAgents, ToolContext, ToolError,
@@ -118,7 +118,6 @@ async fn surveyed(survey: Survey, cx: ToolContext) -> Result<String, ToolError> 
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let three = NonZeroUsize::new(3).ok_or("three is not zero")?;
     let notes = Arc::new(Diary { began: Instant::now(), lines: Mutex::default() });
     let engine = Engine::builder()
         .tool(tool_fn(survey(), surveyed))
@@ -131,7 +130,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             Ok("written")
         }))
         .resource(notes.clone())
-        .pools(PoolWidths::new(three, NonZeroUsize::MIN)) // three reads at once in the engine; one survey per agent
+        .pools(PoolWidths::new(3, 1)) // three reads at once in the engine; one survey per agent
         .confirmations(Confirmations::auto()) // nobody is asked in this example
         .build()
         .await?;

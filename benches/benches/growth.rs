@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::{
     alloc::System,
-    num::NonZeroUsize,
     sync::Arc,
     task::{Context, Waker},
 };
@@ -72,7 +71,7 @@ async fn engine(change: impl FnOnce(EngineBuilder) -> EngineBuilder) -> Engine {
 
 fn batch(tool: &'static str, calls: usize) -> Batch {
     let tool: Arc<str> = tool.into();
-    (0..calls).map(|n| Call::new(format!("call_{n}"), tool.clone(), json!({}))).collect()
+    (0..calls).map(|n| Call::with_arguments(format!("call_{n}"), tool.clone(), json!({}))).collect()
 }
 
 /// Forks agents at depth 3: 10 under the session, 10 under each of those, and `count` under those.
@@ -181,7 +180,7 @@ async fn measure_in_flight(calls: usize) {
         let own = if what == "running" { own(&waits(gate.clone()), calls) } else { 0 };
         let engine = engine(|builder| {
             let mut widths = PoolWidths::default();
-            widths.read = NonZeroUsize::new(width).expect("a width is not zero");
+            widths.read = width;
             let mut limits = Limits::default();
             (limits.batch_calls_max, limits.queue_session_max, limits.queue_engine_max) =
                 (calls, calls, calls);

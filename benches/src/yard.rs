@@ -108,7 +108,7 @@ impl Yard {
     }
 
     fn call(&self, n: usize) -> Call {
-        let mut call = Call::new(id(n), self.tool.clone(), json!({"n": n}));
+        let mut call = Call::with_arguments(id(n), self.tool.clone(), json!({"n": n}));
         if let Some(keys) = &self.keys {
             call.idempotency_key = Some(keys.next());
         }

@@ -4,7 +4,6 @@
 
 use serde_json::{Value, json};
 use std::{
-    num::NonZeroUsize,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -13,10 +12,6 @@ use toolyard::{
     ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
 };
 use toolyard_tests::{call, scripted, shape, yard};
-
-fn most(n: usize) -> NonZeroUsize {
-    NonZeroUsize::new(n).unwrap()
-}
 
 /// T3: [R1,R2,S1,S2,C1,C2,R3], S1 fails ⇒ R1∥R2, S1, S2, C1∥C2, R3; 7 results in order.
 #[tokio::test(start_paused = true)]
@@ -143,7 +138,7 @@ async fn pools_have_their_widths() {
 /// T19: forty calls, `max_in_flight` 8 ⇒ never more than 8 handlers at once, results in order.
 #[tokio::test(start_paused = true)]
 async fn t19_a_session_cap_holds_over_all_classes() {
-    let yard = yard(|builder, _| builder.max_in_flight(most(8))).await;
+    let yard = yard(|builder, _| builder.max_in_flight(8)).await;
     let session = yard.engine.session("t19");
     let half = |tool: &str| (0..20).map(|n| call(&format!("{tool}{n}"), tool, 7, "ok")).collect::<Vec<_>>();
     let (reads, others) = tokio::join!(session.dispatch(half("read")), session.dispatch(half("concurrent")));
@@ -159,8 +154,7 @@ async fn t19_a_session_cap_holds_over_all_classes() {
 #[tokio::test(start_paused = true)]
 async fn a_tools_limit_delays_only_its_own_calls() {
     let yard =
-        yard(|builder, log| builder.tool(scripted(ToolSpec::read("narrow").max_concurrency(most(2)), log)))
-            .await;
+        yard(|builder, log| builder.tool(scripted(ToolSpec::read("narrow").max_concurrency(2), log))).await;
     let mut batch: Vec<Call> = (0..6).map(|n| call(&format!("n{n}"), "narrow", 10, "ok")).collect();
     batch.extend((0..3).map(|n| call(&format!("r{n}"), "read", 10, "ok")));
     let outcomes = yard.engine.session("s").dispatch(batch).await;
@@ -173,7 +167,7 @@ async fn a_tools_limit_delays_only_its_own_calls() {
 /// T12: session A queues 1 000 reads, B one, pool 4 ⇒ B starts after at most 4 more of A.
 #[tokio::test(start_paused = true)]
 async fn t12_a_busy_session_does_not_starve_another() {
-    let yard = yard(|builder, _| builder.pools(PoolWidths::new(most(4), most(1)))).await;
+    let yard = yard(|builder, _| builder.pools(PoolWidths::new(4, 1))).await;
     let (a, b) = (yard.engine.session("a"), yard.engine.session("b"));
     let many = (0..1000).map(|n| call(&format!("a{n}"), "read", 10, "ok")).collect::<Vec<_>>();
     let late = async {

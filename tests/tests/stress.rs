@@ -261,7 +261,7 @@ impl Drop for Running {
 /// A tool that fails twice, at once or a little later, and counts handlers that run concurrently.
 fn flaky(beside: &Arc<Mutex<(u32, u32)>>) -> impl ToolFactory + use<> {
     let delays = RetryPolicy::default().with_delays(Duration::from_micros(300), 2.0, Duration::from_secs(1));
-    let spec = ToolSpec::write("flaky").concurrent().idempotent().retry(delays.unwrap());
+    let spec = ToolSpec::write("flaky").concurrent().idempotent().retry(delays);
     let beside = beside.clone();
     tool_fn(spec, move |wait: u64, cx: ToolContext| {
         let beside = beside.clone();

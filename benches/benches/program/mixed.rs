@@ -81,8 +81,8 @@ fn ideal(session: &Session) -> f64 {
         .iter()
         .map(|run| {
             let width = match run.routing {
-                Routing::Read => widths.read.get(),
-                Routing::Concurrent => widths.concurrent.get(),
+                Routing::Read => widths.read,
+                Routing::Concurrent => widths.concurrent,
                 _ => 1,
             };
             let mut free: BinaryHeap<Reverse<u64>> = (0..width).map(|_| Reverse(0)).collect();

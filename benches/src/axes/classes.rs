@@ -74,7 +74,7 @@ impl Mix {
         tools
             .take(calls)
             .enumerate()
-            .map(|(n, tool)| Call::new(id(n), tool.clone(), json!({"n": n})))
+            .map(|(n, tool)| Call::with_arguments(id(n), tool.clone(), json!({"n": n})))
             .collect()
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     handler::Handler,
     yard::{Yard, spec},
 };
-use std::{num::NonZeroUsize, sync::Arc};
+use std::sync::Arc;
 use tokio::task::JoinSet;
 use toolyard::{Engine, PoolWidths};
 
@@ -34,7 +34,7 @@ fn build() -> Building {
             let permits = Floor::named(floor, Handler::Ready, width);
             all.push(Arc::new(Sharing { members: vec![permits; SESSIONS] }));
             let mut widths = PoolWidths::default();
-            widths.read = NonZeroUsize::new(width).expect("a width here is not zero");
+            widths.read = width;
             let yard =
                 Yard::new(full, Engine::builder().pools(widths), spec("nothing"), Handler::Ready).await?;
             let session = |n| yard.engine().session(format!("session {n}"));

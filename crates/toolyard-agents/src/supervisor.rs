@@ -196,7 +196,7 @@ impl Supervisor {
     pub(crate) fn policy(&self, profile: &Profile, name: Option<&str>) -> ForkPolicy {
         let mut policy = ForkPolicy::default().capabilities(profile.capabilities());
         if let Some(most) = profile.limits.max_in_flight {
-            policy = policy.max_in_flight(most);
+            policy = policy.max_in_flight(most.get());
         }
         match name {
             Some(name) => policy.name(name),

@@ -133,7 +133,7 @@ fn warnings(setup: &Setup, engine: &Engine) -> String {
     }
     let widest = setup.config.pools.read.max(setup.config.pools.concurrent);
     if let Some(most) = setup.max_in_flight
-        && most < widest
+        && most.get() < widest
     {
         let _ =
             write!(text, "\nnote: max_in_flight {most} is less than the width of the widest pool, {widest}");

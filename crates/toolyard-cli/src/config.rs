@@ -307,8 +307,8 @@ impl Config {
     }
 
     fn pools(&mut self, mut section: Section<'_>) {
-        let read = section.count("read").unwrap_or(self.pools.read);
-        let concurrent = section.count("concurrent").unwrap_or(self.pools.concurrent);
+        let read = section.count("read").map_or(self.pools.read, NonZeroUsize::get);
+        let concurrent = section.count("concurrent").map_or(self.pools.concurrent, NonZeroUsize::get);
         self.pools = PoolWidths::new(read, concurrent);
         section.finish();
     }

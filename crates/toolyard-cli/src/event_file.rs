@@ -124,7 +124,7 @@ impl EventWriter for EventFile {
 mod tests {
     use super::*;
     use serde_json::{Value, json};
-    use std::{fs, num::NonZeroU32, time::Duration};
+    use std::{fs, time::Duration};
     use toolyard::{
         BreakerPolicy, Call, Drain, Engine, RetryPolicy, ToolContext, ToolError, ToolSpec, tool_fn,
     };
@@ -145,8 +145,8 @@ mod tests {
         let second = Duration::from_secs(1);
         let engine = Engine::builder()
             .tool(flaky)
-            .retry(RetryPolicy::default().with_delays(second, 1.0, second).unwrap())
-            .breaker(BreakerPolicy::default().with_consecutive(NonZeroU32::new(2)))
+            .retry(RetryPolicy::default().with_delays(second, 1.0, second))
+            .breaker(BreakerPolicy::default().with_consecutive(2))
             .event_writer(events.clone());
         let engine = engine.build().await.unwrap();
         engine.session("run").call(Call::new("a", "flaky", "{}")).await;

@@ -105,7 +105,7 @@ impl Reloading {
         for changes in &all {
             let Changes::Pool(class) = *changes else { continue };
             let width = if class == ToolClass::Read { next.pools.read } else { next.pools.concurrent };
-            self.engine.resize(class, width.get()).await.map_err(|_| ReloadError::Stopping)?;
+            self.engine.resize(class, width).await.map_err(|_| ReloadError::Stopping)?;
         }
         if all.contains(&Changes::Tokens) {
             server.set_tokens(next.server.tokens.clone())?;

@@ -125,10 +125,10 @@ impl Setup {
                 move |host| sandboxes::backend(&config, host)
             });
         if let Some(most) = self.max_in_flight {
-            builder = builder.max_in_flight(most);
+            builder = builder.max_in_flight(most.get());
         }
         if let Some(most) = self.config.tree_max_in_flight {
-            builder = builder.tree_max_in_flight(most);
+            builder = builder.tree_max_in_flight(most.get());
         }
         if let Some(limit) = self.config.queue_timeout {
             builder = builder.queue_timeout(limit);

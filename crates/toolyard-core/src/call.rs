@@ -59,6 +59,30 @@ impl Arguments {
         Self::Json(Arc::new(Value::Object(Map::new())))
     }
 
+    /// The arguments that a value stands for: its JSON, or, if that is a string, the JSON text in it, as a model wrote it.
+    /// What serialises to null, such as `()`, is an empty object. A value that JSON has no form for, such as a map whose
+    /// keys are no strings, becomes text that says so, and its call `invalid_input`.
+    ///
+    /// # Examples
+    /// ```
+    /// use serde::Serialize;
+    /// use serde_json::json;
+    /// use toolyard_core::Arguments;
+    /// #[derive(Serialize)]
+    /// struct City { name: &'static str }
+    /// assert_eq!(Arguments::of(&City { name: "Oslo" }), json!({"name": "Oslo"}).into());
+    /// assert_eq!(Arguments::of(r#"{"name": "Oslo"}"#), r#"{"name": "Oslo"}"#.into());
+    /// assert_eq!(Arguments::of(&()), Arguments::empty());
+    /// ```
+    pub fn of<T: Serialize + ?Sized>(value: &T) -> Self {
+        match serde_json::to_value(value) {
+            Ok(Value::String(text)) => Self::Text(text.into()),
+            Ok(Value::Null) => Self::empty(),
+            Ok(value) => Self::Json(Arc::new(value)),
+            Err(error) => Self::Text(format!("not written as JSON: {error}").into()),
+        }
+    }
+
     /// The arguments as text: as received, or serialised to JSON.
     pub fn text(&self) -> Cow<'_, str> {
         match self {
@@ -245,8 +269,31 @@ impl CallTimeout {
 }
 
 impl Call {
-    /// A call with only its id, its tool's name and its arguments.
-    pub fn new(id: impl Into<CallId>, name: impl Into<Arc<str>>, arguments: impl Into<Arguments>) -> Self {
+    /// A call with only its id, its tool's name and its arguments: anything that serialises to an object, or the JSON
+    /// text of one; see [`Arguments::of`] (KT-16).
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard_core::Call;
+    /// #[derive(serde::Serialize)]
+    /// struct City { name: &'static str }
+    /// let calls = [
+    ///     Call::new("call_1", "weather", City { name: "Oslo" }),
+    ///     Call::new("call_1", "weather", serde_json::json!({"name": "Oslo"})),
+    ///     Call::new("call_1", "weather", r#"{"name": "Oslo"}"#), // as a model writes it
+    /// ];
+    /// assert!(calls[0] == calls[1] && calls[0].arguments.means(&calls[2].arguments));
+    /// ```
+    pub fn new(id: impl Into<CallId>, name: impl Into<Arc<str>>, arguments: impl Serialize) -> Self {
+        Self::with_arguments(id, name, Arguments::of(&arguments))
+    }
+
+    /// The same of arguments as they are, which are neither copied nor written.
+    pub fn with_arguments(
+        id: impl Into<CallId>,
+        name: impl Into<Arc<str>>,
+        arguments: impl Into<Arguments>,
+    ) -> Self {
         Self {
             id: id.into(),
             provider_id: None,
@@ -257,6 +304,21 @@ impl Call {
             deadline: None,
             passthrough: None,
         }
+    }
+
+    /// Sets the key under which calls of one tool in one session tree run once (ID-1): 1 to 255 visible ASCII characters,
+    /// otherwise the call is `invalid_input`.
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard_core::Call;
+    /// let call = Call::new("call_1", "charge", r#"{"cents": 500}"#).idempotency_key("order-17");
+    /// assert_eq!(call.idempotency_key.as_deref(), Some("order-17"));
+    /// ```
+    #[must_use]
+    pub fn idempotency_key(mut self, key: impl Into<Arc<str>>) -> Self {
+        self.idempotency_key = Some(key.into());
+        self
     }
 
     /// Sets the call's deadline (V3).

@@ -1,6 +1,6 @@
 //! What a tool's author chooses and an operator may choose otherwise.
 
-use crate::{BreakerPolicy, Budget, Rate, RetryPolicy};
+use crate::{BreakerPolicy, Budget, PolicyError, Rate, RateError, RetryPolicy};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, num::NonZeroUsize, sync::Arc, time::Duration};
 
@@ -37,6 +37,53 @@ pub struct HiddenFrom {
     /// Agents in one of these roles.
     #[serde(default)]
     pub roles: BTreeSet<Arc<str>>,
+}
+
+/// A setting that is refused when its tool is registered, or its engine is built (KT-4).
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SettingError {
+    /// A number is zero.
+    #[error("{0} must not be zero")]
+    Zero(&'static str),
+    /// Of the retry policy.
+    #[error("retry: {0}")]
+    Retry(PolicyError),
+    /// Of the breaker.
+    #[error("breaker: {0}")]
+    Breaker(PolicyError),
+    /// The rate.
+    #[error("rate: {0}")]
+    Rate(#[from] RateError),
+}
+
+/// A value of a setting, or the failed attempt to make one, which is then refused together with all other settings when
+/// the tool is registered (KT-4): `.rate(Rate::per_second(5))` and `.rate("5/s")` need neither
+/// `?` nor `unwrap`.
+pub trait IntoSetting<T> {
+    /// The value.
+    ///
+    /// # Errors
+    /// What was wrong with it.
+    fn into_setting(self) -> Result<T, SettingError>;
+}
+
+impl<T> IntoSetting<T> for T {
+    fn into_setting(self) -> Result<T, SettingError> {
+        Ok(self)
+    }
+}
+
+impl IntoSetting<Rate> for &str {
+    fn into_setting(self) -> Result<Rate, SettingError> {
+        Ok(self.parse::<Rate>()?)
+    }
+}
+
+impl<T, E: Into<SettingError>> IntoSetting<T> for Result<T, E> {
+    fn into_setting(self) -> Result<T, SettingError> {
+        self.map_err(Into::into)
+    }
 }
 
 /// What a tool's author chooses, in its [`ToolSpec`](crate::ToolSpec), and an operator may choose otherwise. What
@@ -100,6 +147,15 @@ pub struct ToolSettings {
 }
 
 impl ToolSettings {
+    /// Looks for a setting that makes no sense.
+    ///
+    /// # Errors
+    /// The first one.
+    pub fn check(&self) -> Result<(), SettingError> {
+        self.retry.map_or(Ok(()), |retry| retry.checked().map(drop).map_err(SettingError::Retry))?;
+        self.breaker.map_or(Ok(()), |breaker| breaker.checked().map(drop).map_err(SettingError::Breaker))
+    }
+
     /// Merges both; where both choose, `over` wins.
     #[must_use]
     pub fn overlaid(self, over: Self) -> Self {
@@ -151,7 +207,7 @@ mod tests {
         let spec = ToolSpec::write("send")
             .timeout(Duration::from_millis(1500))
             .cost(u64::MAX)
-            .rate("5/s burst 10".parse().unwrap())
+            .rate("5/s burst 10")
             .serial_scope("mail")
             .without_capability()
             .hidden_from_role("reviewer");

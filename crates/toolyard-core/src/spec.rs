@@ -1,8 +1,8 @@
 //! The declaration of a tool: what the engine knows of it without running it.
 
 use crate::{
-    BreakerPolicy, Budget, FsMode, KeyConflict, LimitScope, Rate, RetryPolicy, SideEffects, ToolClass,
-    ToolSettings,
+    BreakerPolicy, Budget, FsMode, IntoSetting, KeyConflict, LimitScope, Rate, RetryPolicy, SettingError,
+    SideEffects, ToolClass, ToolSettings,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -91,6 +91,9 @@ pub struct ToolSpec {
     /// program or a service, should be a [hash](crate::ContentHash) of its form, so that a changed one never matches an
     /// old approval or key (SM-7).
     pub version: String,
+    /// The first setting that was refused.
+    #[serde(skip)]
+    fault: Option<SettingError>,
 }
 
 impl ToolSpec {
@@ -115,6 +118,7 @@ impl ToolSpec {
             requires_workspace: false,
             settings: ToolSettings::default(),
             version: "1".to_owned(),
+            fault: None,
         }
     }
 
@@ -240,13 +244,12 @@ impl ToolSpec {
     /// # Examples
     /// ```
     /// use toolyard_core::ToolSpec;
-    /// let spec = ToolSpec::network("search").rate("5/s burst 10".parse()?);
+    /// let spec = ToolSpec::network("search").rate("5/s burst 10");
     /// # Ok::<(), toolyard_core::RateError>(())
     /// ```
     #[must_use]
-    pub fn rate(mut self, rate: Rate) -> Self {
-        self.settings.rate = Some(rate);
-        self
+    pub fn rate(self, rate: impl IntoSetting<Rate>) -> Self {
+        self.set(rate.into_setting(), |settings, rate| settings.rate = Some(rate))
     }
 
     /// Sets the cost of one call (RT-11).
@@ -270,11 +273,35 @@ impl ToolSpec {
         self
     }
 
-    /// Limits how many calls of the tool run at once, per agent by default.
+    /// Limits how many calls of the tool run at once, at least 1, per agent by default.
     #[must_use]
-    pub fn max_concurrency(mut self, max: NonZeroUsize) -> Self {
-        self.settings.max_concurrency = Some(max);
+    pub fn max_concurrency(self, max: usize) -> Self {
+        let max = NonZeroUsize::new(max).ok_or(SettingError::Zero("max_concurrency"));
+        self.set(max, |settings, max| settings.max_concurrency = Some(max))
+    }
+
+    /// Sets what was not refused, and keeps the first refusal.
+    fn set<T>(mut self, value: Result<T, SettingError>, set: impl FnOnce(&mut ToolSettings, T)) -> Self {
+        match value {
+            Ok(value) => set(&mut self.settings, value),
+            Err(error) => self.fault = self.fault.or(Some(error)),
+        }
         self
+    }
+
+    /// Looks for a setting that makes no sense; registration does so too (KT-4).
+    ///
+    /// # Errors
+    /// The first one.
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard_core::{Rate, ToolSpec};
+    /// let spec = ToolSpec::network("search").rate(Rate::per_second(5)).max_concurrency(0);
+    /// assert_eq!(spec.check().unwrap_err().to_string(), "max_concurrency must not be zero");
+    /// ```
+    pub fn check(&self) -> Result<(), SettingError> {
+        self.fault.clone().map_or_else(|| self.settings.check(), Err)
     }
 
     /// Sets the scope over which [`max_concurrency`](Self::max_concurrency) counts.

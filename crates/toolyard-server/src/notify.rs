@@ -18,22 +18,18 @@ pub(crate) use outbox::{Counts, Outbox};
 pub use secret::{WebhookSecret, WebhookSecretError};
 pub(crate) use teller::Teller;
 
-use std::{
-    num::{NonZeroU32, NonZeroUsize},
-    path::PathBuf,
-    time::Duration,
-};
-use toolyard::RetryPolicy;
+use std::{path::PathBuf, time::Duration};
+use toolyard::{RetryPolicy, SettingError};
 use toolyard_egress::{Addresses, Egress, SetupError, Webhook};
 
 /// How many questions wait to be told of.
-const QUEUE_MAX: NonZeroUsize = NonZeroUsize::new(1024).expect("1024 is not zero");
+const QUEUE_MAX: usize = 1024;
 
 /// How long an attempt may take.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How often it is tried to tell of a question.
-const ATTEMPTS_MAX: NonZeroU32 = NonZeroU32::new(5).expect("5 is not zero");
+const ATTEMPTS_MAX: u32 = 5;
 
 /// Who is told of each question that is opened, by a POST that is signed as [Standard
 /// Webhooks](https://www.standardwebhooks.com) says (HT-5). The address may hold a secret, and is not shown.
@@ -56,7 +52,7 @@ pub struct Notify {
     addresses: Addresses,
     authorities: Option<PathBuf>,
     link: Option<String>,
-    queue_max: NonZeroUsize,
+    queue_max: usize,
     attempt_timeout: Duration,
     retry: RetryPolicy,
 }
@@ -74,7 +70,7 @@ impl Notify {
             link: None,
             queue_max: QUEUE_MAX,
             attempt_timeout: ATTEMPT_TIMEOUT,
-            retry: retry.with_delays(base, 4.0, cap).expect("the base is below the cap"),
+            retry: retry.with_delays(base, 4.0, cap),
         }
     }
 
@@ -92,6 +88,14 @@ impl Notify {
         self
     }
 
+    /// Looks for a number that makes no sense.
+    pub(crate) fn check_numbers(&self) -> Result<(), SettingError> {
+        if self.queue_max == 0 {
+            return Err(SettingError::Zero("queue_max"));
+        }
+        self.retry.checked().map(drop).map_err(SettingError::Retry)
+    }
+
     /// Sets the link to a question that is sent, with `{session}`, `{turn}` and `{request_id}` in the places of these.
     /// Without it, it is the page's address, or that of the question where no page is served. Whoever opens it needs a
     /// key or a token as ever.
@@ -101,9 +105,9 @@ impl Notify {
         self
     }
 
-    /// Sets how many questions wait to be told of; 1024 otherwise. Beyond that the newest is dropped.
+    /// Sets how many questions wait to be told of, at least 1; 1024 otherwise. Beyond that the newest is dropped.
     #[must_use]
-    pub fn queue_max(mut self, most: NonZeroUsize) -> Self {
+    pub fn queue_max(mut self, most: usize) -> Self {
         self.queue_max = most;
         self
     }

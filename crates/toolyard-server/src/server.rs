@@ -7,7 +7,7 @@ use crate::{
     app::{App, Begun},
     front::Front,
     http::{Entrance, Hosts},
-    notify::{Counts, Teller},
+    notify::{Counts, Notify, Teller},
     options::ServerOptions,
     reload::{ReloadError, Reloaded},
     routes,
@@ -18,7 +18,7 @@ use tokio::{
     time::{Instant, interval_at, sleep, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolyard::Engine;
+use toolyard::{Engine, SettingError};
 
 use toolyard_egress::SetupError;
 use toolyard_mcp::Connections;
@@ -45,6 +45,9 @@ pub enum ServeError {
     /// Nobody can be told of questions as it is configured.
     #[error("whoever is to be told of questions cannot be: {0}")]
     Notify(#[from] SetupError),
+    /// A setting makes no sense (KT-4).
+    #[error("{0}")]
+    Setting(#[from] SettingError),
     /// Anybody who can reach the address could make calls.
     #[error("{0} is not a loopback address: calls without a token are for this machine alone")]
     Public(SocketAddr),
@@ -84,6 +87,7 @@ impl Server {
     /// # Errors
     /// [`ServeError::SelfApproval`], [`ServeError::Twice`] and [`ServeError::Reserved`], for tokens that must not be; [`ServeError::Notify`].
     pub fn new(engine: Engine, front: Front, options: ServerOptions) -> Result<Self, ServeError> {
+        options.notify.as_ref().map_or(Ok(()), Notify::check_numbers)?;
         let tokens = checked(options.tokens.clone())?;
         let (link, code) = match options.has_page {
             true => {

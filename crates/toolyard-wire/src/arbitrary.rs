@@ -206,7 +206,7 @@ pub(crate) fn outcome() -> impl Strategy<Value = Outcome> {
     let facts = (routing, dedupe, select(Sandbox::ALL.to_vec()), times, any::<u32>(), flags);
     (call, status, facts, option::of(value())).prop_map(|((id, tool, arguments), status, facts, edited)| {
         let (routing, dedupe, sandbox, (queued, ran), run, (cancel_requested, recorded)) = facts;
-        let mut outcome = Outcome::new(&Call::new(id, tool, arguments), routing, status);
+        let mut outcome = Outcome::new(&Call::with_arguments(id, tool, arguments), routing, status);
         (outcome.dedupe, outcome.sandbox, outcome.run) = (dedupe, sandbox, run);
         (outcome.cancel_requested, outcome.recorded) = (cancel_requested, recorded);
         let time = |millis| Duration::from_millis(millis).into();

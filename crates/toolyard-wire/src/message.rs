@@ -99,7 +99,7 @@ impl Message {
     /// Adds a call under this id.
     fn add(&mut self, draft: Draft, id: Arc<str>) -> &Call {
         let sent = draft.id.map(|sent| if *sent == *id { id.clone() } else { sent.into() });
-        let mut call = Call::new(id, draft.name, draft.arguments);
+        let mut call = Call::with_arguments(id, draft.name, draft.arguments);
         call.provider_id = draft.provider_id.map(Into::into);
         call.idempotency_key = draft.idempotency_key.map(Into::into);
         call.timeout = draft.timeout.map(CallTimeout::of_attempt);

@@ -127,7 +127,7 @@ pub fn outcome_from_json(value: Value) -> Result<Outcome, FieldError> {
         None if status.is_ok() => Routing::Read,
         None => Routing::ShortCircuit,
     };
-    let mut outcome = Outcome::new(&Call::new(call_id, tool, arguments), routing, status);
+    let mut outcome = Outcome::new(&Call::with_arguments(call_id, tool, arguments), routing, status);
     take_facts(&mut outcome, &mut reader)?;
     Ok(outcome)
 }

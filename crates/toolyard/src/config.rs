@@ -1,6 +1,6 @@
 //! The engine's settings, as valid values.
 
-use std::{num::NonZeroUsize, time::Duration};
+use std::time::Duration;
 use toolyard_core::{AgentPath, Batch, Budget, SideEffects, ToolSettings, ToolSpec};
 
 /// The limits of calls that do not bring their own.
@@ -98,24 +98,22 @@ impl Default for Limits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolWidths {
-    /// Reads at once in the whole engine.
-    pub read: NonZeroUsize,
-    /// Concurrent mutating calls at once in one agent.
-    pub concurrent: NonZeroUsize,
+    /// Reads at once in the whole engine, at least 1.
+    pub read: usize,
+    /// Concurrent mutating calls at once in one agent, at least 1.
+    pub concurrent: usize,
 }
 
 impl PoolWidths {
-    /// Sets both widths.
-    pub fn new(read: NonZeroUsize, concurrent: NonZeroUsize) -> Self {
+    /// Sets both widths. An engine is not [built](crate::EngineBuilder::build) with one of zero.
+    pub fn new(read: usize, concurrent: usize) -> Self {
         Self { read, concurrent }
     }
 }
 
 impl Default for PoolWidths {
     fn default() -> Self {
-        const READ: NonZeroUsize = NonZeroUsize::new(20).expect("20 is not zero");
-        const CONCURRENT: NonZeroUsize = NonZeroUsize::new(10).expect("10 is not zero");
-        Self::new(READ, CONCURRENT)
+        Self::new(20, 10)
     }
 }
 

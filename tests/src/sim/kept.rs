@@ -10,7 +10,7 @@ use super::{
         KeyPlan, Nested, OnCancel, Order, Placement, Room, Step, TurnPlan,
     },
 };
-use std::{num::NonZeroU32, time::Duration};
+use std::time::Duration;
 use toolyard::{BreakerPolicy, ErrorKind, RetryPolicy, ToolClass};
 
 const CONCURRENT: usize = 2;
@@ -78,8 +78,7 @@ fn end(report: &Report, node: u32) -> (u64, Option<ErrorKind>) {
 #[test]
 fn a_call_that_has_streamed_calls_is_not_retried() {
     let mut program = program(1, &[&[READ]]);
-    program.tools[READ].guards.retry =
-        RetryPolicy::default().with_max_attempts(NonZeroU32::new(2).expect("not zero"));
+    program.tools[READ].guards.retry = RetryPolicy::default().with_max_attempts(2);
     let mut streamed = turn_of(DispatchMode::Streamed(0), vec![call(1, SERIAL), call(2, READ)]);
     streamed.cut = Some(Cut { after_ms: 0, by: CutBy::Drop });
     let first = &mut program.sessions[0].turns[0].batch.calls[0];
@@ -170,8 +169,7 @@ fn the_zombie_of_an_earlier_flight_delays_nobody() {
 fn a_call_that_takes_over_a_flight_goes_on_counting() {
     let mut program = program(1, &[&[READ]]);
     program.tools[READ].timeout_ms = 5_000;
-    program.tools[READ].guards.retry =
-        RetryPolicy::default().with_max_attempts(NonZeroU32::new(3).expect("not zero"));
+    program.tools[READ].guards.retry = RetryPolicy::default().with_max_attempts(3);
     let key = Some(KeyPlan { key: 0, args: 0 });
     let mut leads = CallPlan { key, deadline_ms: Some(2_000), ..call(0, READ) };
     leads.script.end = End::Hang;
@@ -231,8 +229,7 @@ fn a_successor_does_not_wait_for_the_lease_above_its_predecessor() {
         let mut program = program(1, &[&[SERIAL]]);
         program.tools.push(tool(ToolClass::Serial, Consent::Free));
         let retried = program.tools.len() - 1;
-        program.tools[retried].guards.retry =
-            RetryPolicy::default().with_max_attempts(NonZeroU32::new(2).expect("not zero"));
+        program.tools[retried].guards.retry = RetryPolicy::default().with_max_attempts(2);
         let key = Some(KeyPlan { key: 0, args: 0 });
         let mut leads = CallPlan { key, ..call(1, retried) };
         leads.script.first_ends = vec![End::Harmless];
@@ -301,12 +298,13 @@ fn a_handler_that_does_not_park_keeps_its_unit() {
 #[test]
 fn a_probe_goes_on_for_followers() {
     let mut program = program(3, &[&[READ, READ], &[READ]]);
-    let (open, attempts) = (Duration::from_millis(50), NonZeroU32::new(2).expect("not zero"));
+    let (open, attempts) = (Duration::from_millis(50), 2);
     let guards = &mut program.tools[READ].guards;
     guards.retry = RetryPolicy::default().with_max_attempts(attempts);
     guards.breaker = BreakerPolicy::default()
-        .with_failures_min(NonZeroU32::MIN)
+        .with_failures_min(1)
         .with_open(open, open)
+        .checked()
         .expect("valid breaker settings");
     let key = Some(KeyPlan { key: 0, args: 0 });
     let calls = &mut program.sessions[0].turns[0].batch.calls;
@@ -480,7 +478,7 @@ fn a_cancel_below_a_key_reaches_what_a_cancel_above_it_has_left() {
 #[test]
 fn a_probe_without_a_sandbox_gives_its_slot_back_before_its_call_ends() {
     let mut program = program(1, &[&[READ, READ, READ]]);
-    let policy = BreakerPolicy::default().with_failures_min(NonZeroU32::new(3).expect("three is not zero"));
+    let policy = BreakerPolicy::default().with_failures_min(3);
     (program.read, program.hooks) = (1, true);
     (program.tools[READ].sandboxed, program.tools[READ].guards.breaker) = (true, policy);
     let turns = &mut program.sessions[0].turns;

@@ -3,7 +3,7 @@
 use super::{
     Program,
     program::ForkPlan,
-    stage::{Agent, capabilities, nonzero, tools_except},
+    stage::{Agent, capabilities, tools_except},
 };
 use toolyard::{Call, ForkError, ForkPolicy, Outcome, Session, SubAgents, ToolContext};
 
@@ -29,7 +29,7 @@ pub(super) fn fork(program: &Program, parent: Parent<'_>, plan: &ForkPlan) -> Op
         policy = policy.share_concurrent();
     }
     if let Some(cap) = plan.cap {
-        policy = policy.max_in_flight(nonzero(cap));
+        policy = policy.max_in_flight(cap);
     }
     if let Some(hidden) = plan.hidden {
         policy = policy.only_tools(tools_except(program, hidden));

@@ -110,10 +110,10 @@ fn session(program: &Program, engine: &Engine, at: usize) -> Session {
     let plan = &program.sessions[at];
     let mut options = SessionOptions::default().priority(plan.priority);
     if let Some(cap) = plan.cap {
-        options = options.max_in_flight(stage::nonzero(cap));
+        options = options.max_in_flight(cap);
     }
     if let Some(cap) = plan.tree_cap {
-        options = options.tree_max_in_flight(stage::nonzero(cap));
+        options = options.tree_max_in_flight(cap);
     }
     if let Some(capabilities) = stage::capabilities(program, &plan.barred) {
         options = options.capabilities(capabilities);

@@ -202,7 +202,7 @@ pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
     let threads = Threads { shaker: stage.shaker.clone(), busy: stage.busy.clone() };
     let host = HostBackend::new(Arc::new(threads));
     let mut builder = Engine::builder()
-        .pools(PoolWidths::new(nonzero(program.read), nonzero(program.concurrent)))
+        .pools(PoolWidths::new(program.read, program.concurrent))
         .limits(limits)
         .grace(Duration::from_millis(program.grace_ms))
         .clock(Clock::starting_at(SystemTime::UNIX_EPOCH))
@@ -228,7 +228,7 @@ pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
         builder = builder.on_serial_failure(OnSerialFailure::SkipRest);
     }
     if let Some(cap) = program.cap {
-        builder = builder.max_in_flight(nonzero(cap));
+        builder = builder.max_in_flight(cap);
     }
     if let Some(ms) = program.queue_timeout_ms {
         builder = builder.queue_timeout(Duration::from_millis(ms));
@@ -251,11 +251,6 @@ pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
         };
     }
     builder.build().await.expect("invalid engine configuration")
-}
-
-/// A count as a non-zero number; programs only have counts of at least one.
-pub(super) fn nonzero(count: usize) -> NonZeroUsize {
-    NonZeroUsize::new(count).unwrap_or(NonZeroUsize::MIN)
 }
 
 /// The names of all tools but one.
@@ -281,7 +276,7 @@ pub(in crate::sim) fn spec(at: usize, tool: &ToolPlan) -> ToolSpec {
     spec.settings.hidden_from =
         Some(HiddenFrom { sub_agents: tool.hidden_from_forks, ..HiddenFrom::default() });
     spec.settings.requires_capability = Some(!tool.needs_no_capability);
-    spec.settings.max_concurrency = tool.limit.map(nonzero);
+    spec.settings.max_concurrency = tool.limit.and_then(NonZeroUsize::new);
     spec.settings.limit_scope = Some(tool.limit_scope);
     spec.settings.serial_scope = tool.scope.map(|scope| Program::scope_name(scope).into());
     spec.recursive = tool.recursive;

@@ -2,7 +2,6 @@
 
 use crate::{SECOND, no_hang, soon};
 use std::{
-    num::NonZeroUsize,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -15,10 +14,6 @@ use toolyard::{
     ToolClass, ToolSpec, async_trait,
 };
 use toolyard_tests::{Yard, call, scripted, shape, yard};
-
-fn most(n: usize) -> NonZeroUsize {
-    NonZeroUsize::new(n).unwrap()
-}
 
 /// SC-2, V1: hooks of inline calls run concurrently, and so do inline calls that wait.
 #[tokio::test(start_paused = true)]
@@ -65,7 +60,7 @@ async fn a_waiting_inline_call_delays_no_other() {
 /// CC-3: sessions that make one call at a time do not starve a session whose calls wait in line.
 #[tokio::test(start_paused = true)]
 async fn short_queues_do_not_starve_a_long_one() {
-    let yard = yard(|builder, _| builder.pools(PoolWidths::new(most(1), most(1)))).await;
+    let yard = yard(|builder, _| builder.pools(PoolWidths::new(1, 1))).await;
     let one_by_one = |name: &'static str| {
         let session = yard.engine.session(name);
         async move {
@@ -124,9 +119,9 @@ async fn turns_may_be_dropped_at_any_moment() {
     let yard = yard(|builder, log| {
         builder
             .tool(scripted(ToolSpec::read("inline").inline(), log))
-            .tool(scripted(ToolSpec::read("narrow").max_concurrency(most(2)), log))
+            .tool(scripted(ToolSpec::read("narrow").max_concurrency(2), log))
             .confirmations(Confirmations::default())
-            .max_in_flight(most(7))
+            .max_in_flight(7)
     })
     .await;
     let tools = ["read", "read", "inline", "concurrent", "narrow", "serial", "nothing", "read"];

@@ -1,25 +1,21 @@
 //! Tools that are replaced or removed while calls wait for them (CL-8, PO-3).
 
 use crate::{SECOND, no_hang};
-use std::{num::NonZeroUsize, time::Duration};
+use std::time::Duration;
 use toolyard::{
     Confirmations, Drain, Engine, ErrorKind, Outcome, PoolWidths, SideEffects, ToolConfig, ToolSettings,
     ToolSpec,
 };
 use toolyard_tests::{Log, Recorder, call, kinds, scripted, shape, yard};
 
-fn most(n: usize) -> NonZeroUsize {
-    NonZeroUsize::new(n).unwrap()
-}
-
 fn limited(name: &str, n: usize, log: &Log) -> impl toolyard::ToolFactory + use<> {
-    scripted(ToolSpec::read(name).max_concurrency(most(n)), log)
+    scripted(ToolSpec::read(name).max_concurrency(n), log)
 }
 
 /// CL-8, CC-1: ten thousand calls waiting for a tool that is removed are all answered, without recursion on the stack.
 #[tokio::test(start_paused = true)]
 async fn a_tool_is_removed_under_ten_thousand_calls() {
-    let yard = yard(|builder, _| builder.pools(PoolWidths::new(most(1), most(1)))).await;
+    let yard = yard(|builder, _| builder.pools(PoolWidths::new(1, 1))).await;
     let session = yard.engine.session("s");
     let batch: Vec<_> = (0..10_000).map(|n| call(&format!("c{n}"), "read", 300, "ok")).collect();
     let go = async {

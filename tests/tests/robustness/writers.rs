@@ -4,7 +4,6 @@ use crate::{SECOND, Tasks, no_hang, soon};
 use futures::future::BoxFuture;
 use std::{
     io,
-    num::NonZeroUsize,
     sync::{Arc, Mutex},
 };
 use tokio::sync::watch;
@@ -141,7 +140,7 @@ fn ending(outcome: &Outcome) -> (ErrorKind, Option<Reason>, u32) {
 /// The new calls start when there is room.
 #[tokio::test(start_paused = true)]
 async fn a_full_queue_holds_new_calls_back() {
-    let one = NonZeroUsize::MIN;
+    let one = 1;
     let (yard, stuck, written) = stuck(|builder| builder.pools(PoolWidths::new(one, one))).await;
     let session = yard.engine.session("s");
     let running = tokio::spawn({

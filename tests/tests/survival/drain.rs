@@ -48,7 +48,7 @@ async fn mixed() -> Yard {
         builder
             .tool(scripted(slow.max_concurrency(2.try_into().unwrap()), log))
             .tool(scripted(ToolSpec::write("flaky").concurrent().idempotent(), log))
-            .tool(scripted(ToolSpec::write("rated").concurrent().rate("1/4s".parse().unwrap()), log))
+            .tool(scripted(ToolSpec::write("rated").concurrent().rate("1/4s"), log))
             .tool(tool("keyed"))
             .tool(tool("asked"))
             .confirmations(Confirmations::auto().tool("asked", toolyard::ConfirmationMode::Prompt))

@@ -2,7 +2,7 @@
 
 use super::{SECOND, no_hang};
 use serde_json::json;
-use std::{num::NonZeroU32, time::Duration};
+use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use toolyard::{
     BreakerPolicy, Call, CallError, Effect, ErrorKind, EventKind, Jitter, Outcome, RetryPolicy, RetryStopped,
@@ -90,9 +90,9 @@ async fn only_repeatable_failures_are_retried() {
 /// RT-2: a tool may have its own policy, with full jitter and other numbers.
 #[tokio::test(start_paused = true)]
 async fn a_tool_may_set_its_retry_policy() {
-    let (five, second) = (NonZeroU32::new(5).unwrap(), Duration::from_secs(1));
-    let policy = RetryPolicy::default().with_max_attempts(five).with_jitter(Jitter::Full);
-    let policy = policy.with_delays(second, 1.0, second).unwrap();
+    let second = Duration::from_secs(1);
+    let policy = RetryPolicy::default().with_max_attempts(5).with_jitter(Jitter::Full);
+    let policy = policy.with_delays(second, 1.0, second);
     let yard = yard(|builder, log| {
         builder.tool(scripted(ToolSpec::read("own").retry(policy), log)).retry(RetryPolicy::NONE)
     })

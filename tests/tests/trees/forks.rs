@@ -12,10 +12,6 @@ use toolyard::{
 };
 use toolyard_tests::{call, kinds, scripted, shape, yard};
 
-fn at_most(most: usize) -> NonZeroUsize {
-    most.try_into().unwrap()
-}
-
 fn many(id: &str, tool: &str, count: usize) -> Batch {
     (0..count).map(|n| call(&format!("{id}{n}"), tool, 10, "ok")).collect()
 }
@@ -28,7 +24,7 @@ async fn a_fork_has_its_own_concurrent_pool_and_the_trees_serial_lease() {
     {
         let yard = yard(|builder, _| {
             let mut widths = PoolWidths::default();
-            (widths.read, widths.concurrent) = (at_most(3), at_most(2));
+            (widths.read, widths.concurrent) = (3, 2);
             builder.pools(widths)
         })
         .await;
@@ -53,12 +49,12 @@ async fn limits_count_in_their_scope() {
         (LimitScope::Agent, Some(1), 2),
     ] {
         let yard = yard(|builder, log| {
-            let spec = ToolSpec::read("limited").max_concurrency(at_most(1)).limit_scope(scope);
+            let spec = ToolSpec::read("limited").max_concurrency(1).limit_scope(scope);
             builder.tool(scripted(spec, log))
         })
         .await;
         let options = || match tree_cap {
-            Some(cap) => SessionOptions::default().tree_max_in_flight(at_most(cap)),
+            Some(cap) => SessionOptions::default().tree_max_in_flight(cap),
             None => SessionOptions::default(),
         };
         let sessions = ["s", "t"].map(|name| yard.engine.session_with(name, options()));
@@ -77,7 +73,7 @@ async fn a_configuration_sets_scopes() {
         (
             "read",
             ToolSettings {
-                max_concurrency: Some(at_most(1)),
+                max_concurrency: Some(NonZeroUsize::MIN),
                 limit_scope: Some(LimitScope::Engine),
                 ..ToolSettings::default()
             },

@@ -1,17 +1,13 @@
 //! Pools while trees of agents make calls (CC-2): status, resize, pause, drain.
 
 use crate::nested::{nest, nesting};
-use std::{num::NonZeroUsize, time::Duration};
+use std::time::Duration;
 use toolyard::{
     Drain, Engine, ErrorKind, ForkPolicy, PoolState, PoolWidths, Session, SessionOptions, ToolClass,
     ToolSpec,
     status::{Bound, Holder, HolderState, Missing, Waiting, Who},
 };
 use toolyard_tests::{Yard, call, kinds, scripted, yard};
-
-fn most(most: usize) -> NonZeroUsize {
-    most.try_into().unwrap()
-}
 
 async fn after(millis: u64) {
     tokio::time::sleep(Duration::from_millis(millis)).await;
@@ -65,14 +61,14 @@ async fn waiting(engine: &Engine) -> Vec<String> {
 async fn the_status_lists_waiters_and_what_they_need() {
     let yard = yard(|builder, log| {
         builder
-            .pools(PoolWidths::new(most(2), most(1)))
+            .pools(PoolWidths::new(2, 1))
             .tool(nesting(ToolSpec::write("nest"), log))
             .tool(scripted(ToolSpec::write("db").serial_scope("db"), log))
-            .tool(scripted(ToolSpec::read("narrow").max_concurrency(most(1)), log))
+            .tool(scripted(ToolSpec::read("narrow").max_concurrency(1), log))
     })
     .await;
     let session = yard.engine.session("s");
-    let other = yard.engine.session_with("t", SessionOptions::default().max_in_flight(most(1)));
+    let other = yard.engine.session_with("t", SessionOptions::default().max_in_flight(1));
     let calls = |tool: &str, count: u32| {
         (0..count).map(|n| call(&format!("{tool}{n}"), tool, 100, "ok")).collect::<Vec<_>>()
     };
@@ -125,7 +121,7 @@ fn writes(agent: usize, count: usize) -> Vec<toolyard::Call> {
 /// of the class includes their running and queued calls.
 #[tokio::test(start_paused = true)]
 async fn forks_are_resized_and_paused_with_their_class() {
-    let yard = yard(|builder, _| builder.pools(PoolWidths::new(most(2), most(2)))).await;
+    let yard = yard(|builder, _| builder.pools(PoolWidths::new(2, 2))).await;
     let [root, one, two] = family(&yard);
     let operator = async {
         after(5).await;
@@ -160,7 +156,7 @@ async fn forks_are_resized_and_paused_with_their_class() {
 /// SC-8: a drain reaches forks: their waiting calls end at once, their running calls may finish.
 #[tokio::test(start_paused = true)]
 async fn a_drain_reaches_forks() {
-    let yard = yard(|builder, _| builder.pools(PoolWidths::new(most(2), most(2)))).await;
+    let yard = yard(|builder, _| builder.pools(PoolWidths::new(2, 2))).await;
     let [root, one, two] = family(&yard);
     let operator = async {
         after(5).await;

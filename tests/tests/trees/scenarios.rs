@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 use std::{
-    num::NonZeroUsize,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -16,7 +15,7 @@ use toolyard::{
 };
 use toolyard_tests::{call, shape, yard};
 
-const ONE: NonZeroUsize = NonZeroUsize::MIN;
+const ONE: usize = 1;
 /// Longer than any tree here takes; in paused time, a stuck tree gets there at once.
 const STUCK: Duration = Duration::from_secs(3600);
 

@@ -117,7 +117,7 @@ fn call(fields: &Fields<'_>) -> Result<AskedCall, Refused> {
     let id = fields.needed_id()?;
     let tool: String = needed("tool", fields.tool, "a string")?;
     let args = fields.args.ok_or_else(|| Refused::new("field 'args' is missing"))?;
-    let mut call = Call::new(id, tool, args.get());
+    let mut call = Call::with_arguments(id, tool, args.get());
     let after = optional::<Option<Vec<String>>>("after", fields.after, "a list of ids of calls");
     let meta =
         optional::<Option<Value>>("meta", fields.meta, "an object").and_then(|meta| match meta.flatten() {

@@ -107,7 +107,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn most(attempts: u32) -> RetryPolicy {
-        RetryPolicy::default().with_max_attempts(NonZeroU32::new(attempts).unwrap())
+        RetryPolicy::default().with_max_attempts(attempts)
     }
 
     /// RT-1, RT-2, RT-7: the description matches what the engine does.
@@ -119,8 +119,8 @@ mod tests {
         check(&read, RetryPolicy::NONE, "1");
         check(&read, most(9), "9: 100–150ms, 400–600ms, 1.6–2.4s, … 10s");
         check(&read, most(3).with_jitter(Jitter::Full), "3: 0–100ms, 0–400ms");
-        check(&read, most(2).with_delays(SECOND, 1.0, SECOND).unwrap(), "2: 1s");
-        check(&read, most(3).with_delays(SECOND, 4.0, 3 * SECOND).unwrap(), "3: 1–1.5s, 2–3s");
+        check(&read, most(2).with_delays(SECOND, 1.0, SECOND), "2: 1s");
+        check(&read, most(3).with_delays(SECOND, 4.0, 3 * SECOND), "3: 1–1.5s, 2–3s");
         check(&ToolSpec::write("a"), most(2), "2: 100–150ms if unchanged");
         check(&ToolSpec::write("a").idempotent(), most(2), "2: 100–150ms");
         check(&ToolSpec::read("a").recursive(), most(3), "1");
@@ -131,7 +131,7 @@ mod tests {
     fn a_breaker_is_shown_with_what_opens_it() {
         let policy = BreakerPolicy::default();
         assert_eq!(breaker(&policy), "5 failed and 50% in 60s, open 30–300s");
-        let touchy = policy.with_consecutive(NonZeroU32::new(3)).with_ratio(0.333).unwrap();
+        let touchy = policy.with_consecutive(3).with_ratio(0.333);
         assert_eq!(breaker(&touchy), "5 failed and 33.3% in 60s or 3 in a row, open 30–300s");
         assert_eq!(breaker(&BreakerPolicy::DISABLED), "off");
     }

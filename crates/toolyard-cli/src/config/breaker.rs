@@ -1,6 +1,7 @@
 //! `[breaker]`, and `breaker` of a tool: when the engine stops calling a tool that fails.
 
 use super::section::Section;
+use std::num::NonZeroU32;
 use toolyard::BreakerPolicy;
 
 /// Reads the section; missing keys keep their values from `over`.
@@ -13,12 +14,15 @@ pub(super) fn read(mut section: Section<'_>, over: BreakerPolicy) -> BreakerPoli
     let open_for = section.duration("open_for").unwrap_or(over.open_for());
     let open_max = section.duration("open_max").unwrap_or(over.open_max());
     let jitter = section.number("jitter").unwrap_or(over.jitter());
-    let mut policy = over.with_enabled(enabled).with_failures_min(failures_min).with_consecutive(consecutive);
+    let mut policy = over
+        .with_enabled(enabled)
+        .with_failures_min(failures_min.get())
+        .with_consecutive(consecutive.map(NonZeroU32::get));
     if section.is_valid() {
-        policy = section.checked(policy.with_window(window), "open_for", policy);
-        policy = section.checked(policy.with_ratio(ratio), "open_for", policy);
-        policy = section.checked(policy.with_open(open_for, open_max), "open_for", policy);
-        policy = section.checked(policy.with_jitter(jitter), "open_for", policy);
+        policy = section.checked(policy.with_window(window).checked(), "open_for", policy);
+        policy = section.checked(policy.with_ratio(ratio).checked(), "open_for", policy);
+        policy = section.checked(policy.with_open(open_for, open_max).checked(), "open_for", policy);
+        policy = section.checked(policy.with_jitter(jitter).checked(), "open_for", policy);
     }
     section.finish();
     policy

@@ -113,7 +113,7 @@ fn at_most_fifty_errors_are_printed() {
 #[test]
 fn a_whole_number_may_have_an_exponent() {
     let config = read("[pools]\nread = 1e2\n[budget]\nturn = 1e3\nsession = { cost = 2.0 }").unwrap();
-    assert_eq!((config.pools.read.get(), config.budget.turn.calls), (100, Some(1000)));
+    assert_eq!((config.pools.read, config.budget.turn.calls), (100, Some(1000)));
     assert_eq!(config.budget.session.cost, Some(2));
     refused("[pools]\nread = 1.5", 2, "[pools] read must be a whole number from 1, not 1.5");
 }
@@ -153,7 +153,7 @@ fn every_key_is_read() {
     )
     .unwrap();
     assert_eq!(config.root, Some("conf/data".into()));
-    assert_eq!((config.pools.read.get(), config.pools.concurrent.get()), (4, 2));
+    assert_eq!((config.pools.read, config.pools.concurrent), (4, 2));
     assert_eq!(config.max_in_flight, NonZeroUsize::new(8));
     assert_eq!(config.tree_max_in_flight, NonZeroUsize::new(12));
     assert_eq!(config.priority, Priority::High);

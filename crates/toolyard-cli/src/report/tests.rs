@@ -1,8 +1,5 @@
 use super::*;
-use std::{
-    num::NonZeroU32,
-    sync::atomic::{AtomicU32, Ordering},
-};
+use std::sync::atomic::{AtomicU32, Ordering};
 use toolyard::{
     Batch, BreakerPolicy, Call, Confirmations, Dedupe, Engine, EngineBuilder, Outcome, PoolWidths,
     RetryPolicy, ToolContext, ToolError, ToolSpec, tool_fn,
@@ -12,8 +9,8 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// This many attempts, two seconds apart whatever the jitter.
 fn retries(attempts: u32) -> RetryPolicy {
-    let policy = RetryPolicy::default().with_max_attempts(NonZeroU32::new(attempts).unwrap());
-    policy.with_delays(2 * SECOND, 1.0, 2 * SECOND).unwrap()
+    let policy = RetryPolicy::default().with_max_attempts(attempts);
+    policy.with_delays(2 * SECOND, 1.0, 2 * SECOND)
 }
 
 /// Runs the calls on an engine whose tool `flaky` takes a second and first fails `failures` times, and reports on them.
@@ -115,7 +112,7 @@ async fn the_reason_why_retries_stopped_is_shown() {
 /// CB-8, CB-10, RT-8: which calls were refused, when to retry, and how the breaker moved.
 #[tokio::test(start_paused = true)]
 async fn an_open_breaker_is_shown_with_its_retry_delay() {
-    let touchy = BreakerPolicy::default().with_consecutive(NonZeroU32::new(1)).with_jitter(0.0).unwrap();
+    let touchy = BreakerPolicy::default().with_consecutive(1).with_jitter(0.0);
     let serial = ToolSpec::write("flaky").idempotent();
     let (report, _) =
         report(1, serial, |builder| builder.breaker(touchy), vec![call("first"), call("second")]).await;

@@ -45,9 +45,9 @@ impl Widths {
 
     fn pool(&self, class: ToolClass) -> usize {
         match class {
-            ToolClass::Read => self.pools.read.get(),
+            ToolClass::Read => self.pools.read,
             ToolClass::Serial => 1,
-            ToolClass::Concurrent => self.pools.concurrent.get(),
+            ToolClass::Concurrent => self.pools.concurrent,
         }
     }
 }
@@ -249,7 +249,7 @@ mod tests {
     fn check(read: usize, most: Option<usize>, spans: Vec<Span>, expect: &[&[&str]]) {
         let width = |width| NonZeroUsize::new(width).unwrap();
         let widths = Widths {
-            pools: PoolWidths::new(width(read), width(10)),
+            pools: PoolWidths::new(read, 10),
             max_in_flight: most.map(width),
             tree_max_in_flight: Some(width(12)),
             tools: HashMap::from([("slow".to_owned(), width(1))]),

@@ -14,13 +14,14 @@ use std::{num::NonZeroU32, time::Duration};
 ///
 /// # Examples
 /// ```
-/// use std::{num::NonZeroU32, time::Duration};
+/// use std::time::Duration;
 /// use toolyard_core::BreakerPolicy;
 /// let touchy = BreakerPolicy::default()
-///     .with_consecutive(NonZeroU32::new(3))
-///     .with_open(Duration::from_secs(5), Duration::from_secs(60))?;
+///     .with_consecutive(3)
+///     .with_open(Duration::from_secs(5), Duration::from_secs(60))
+///     .checked()?;
 /// assert_eq!(touchy.window(), Duration::from_secs(60));
-/// assert!(touchy.with_ratio(f64::NAN).is_err());
+/// assert!(touchy.with_ratio(f64::NAN).checked().is_err()); // an engine is not built with it
 /// assert!(!BreakerPolicy::DISABLED.is_enabled());
 /// # Ok::<(), toolyard_core::PolicyError>(())
 /// ```
@@ -36,6 +37,9 @@ pub struct BreakerPolicy {
     open_for: Duration,
     open_max: Duration,
     jitter: f64,
+    /// The first setting that was refused.
+    #[serde(skip)]
+    fault: Option<PolicyError>,
 }
 
 impl BreakerPolicy {
@@ -57,6 +61,7 @@ impl BreakerPolicy {
         open_for: Duration::from_secs(30),
         open_max: Duration::from_secs(300),
         jitter: 0.2,
+        fault: None,
     };
 
     /// Sets whether the breaker opens automatically.
@@ -66,61 +71,69 @@ impl BreakerPolicy {
         self
     }
 
-    /// Sets the length of the sliding window.
-    ///
-    /// # Errors
-    /// [`PolicyError`] if it is below [`WINDOW_MIN`](Self::WINDOW_MIN).
-    pub fn with_window(mut self, window: Duration) -> Result<Self, PolicyError> {
-        self.window = PolicyError::at_least("window", Self::WINDOW_MIN, window)?;
-        Ok(self)
+    /// Sets the length of the sliding window, at least [`WINDOW_MIN`](Self::WINDOW_MIN).
+    #[must_use]
+    pub fn with_window(self, window: Duration) -> Self {
+        self.set(PolicyError::at_least("window", Self::WINDOW_MIN, window), |policy, window| {
+            policy.window = window;
+        })
     }
 
-    /// Sets the minimum number of failures in the window.
+    /// Sets the minimum number of failures in the window, at least 1.
     #[must_use]
-    pub const fn with_failures_min(mut self, least: NonZeroU32) -> Self {
-        self.failures_min = least;
+    pub fn with_failures_min(self, least: u32) -> Self {
+        self.set(PolicyError::count("failures_min", least), |policy, least| policy.failures_min = least)
+    }
+
+    /// Sets the minimum share of the attempts in the window that have failed, above 0 and at most 1.
+    #[must_use]
+    pub fn with_ratio(self, ratio: f64) -> Self {
+        let wanted = "above 0 and at most 1";
+        let ratio = PolicyError::number("ratio", wanted, ratio, ratio > 0.0 && ratio <= 1.0);
+        self.set(ratio, |policy, ratio| policy.ratio = ratio)
+    }
+
+    /// Sets how many failures in a row open the breaker, regardless of the window: at least 1, or `None` if that is not
+    /// looked at.
+    #[must_use]
+    pub fn with_consecutive(self, failures: impl Into<Option<u32>>) -> Self {
+        let failures = failures.into().map(|failures| PolicyError::count("consecutive", failures));
+        self.set(failures.transpose(), |policy, failures| policy.consecutive = failures)
+    }
+
+    /// Sets how long the breaker stays open at first, longer than zero, and at most if probes keep failing, no shorter
+    /// than that.
+    #[must_use]
+    pub fn with_open(self, open_for: Duration, open_max: Duration) -> Self {
+        let times = PolicyError::nonzero("open_for", open_for)
+            .and_then(|open_for| Ok((open_for, PolicyError::at_least("open_max", open_for, open_max)?)));
+        self.set(times, |policy, times| (policy.open_for, policy.open_max) = times)
+    }
+
+    /// Sets the largest share by which the open time is shifted, either way: at least 0 and below 1.
+    #[must_use]
+    pub fn with_jitter(self, jitter: f64) -> Self {
+        let wanted = "from 0 to below 1";
+        let jitter = PolicyError::number("jitter", wanted, jitter, (0.0..1.0).contains(&jitter));
+        self.set(jitter, |policy, jitter| policy.jitter = jitter)
+    }
+
+    /// Sets what was not refused, and keeps the first refusal.
+    fn set<T>(mut self, value: Result<T, PolicyError>, set: impl FnOnce(&mut Self, T)) -> Self {
+        match value {
+            Ok(value) => set(&mut self, value),
+            Err(error) => self.fault = self.fault.or(Some(error)),
+        }
         self
     }
 
-    /// Sets the minimum share of the attempts in the window that have failed.
+    /// The policy, if none of its settings was refused. Whoever takes a policy, such as an engine that is built, looks at
+    /// this.
     ///
     /// # Errors
-    /// [`PolicyError`] unless it is above 0 and at most 1.
-    pub fn with_ratio(mut self, ratio: f64) -> Result<Self, PolicyError> {
-        if !(ratio > 0.0 && ratio <= 1.0) {
-            return Err(PolicyError::Number { key: "ratio", wanted: "above 0 and at most 1", given: ratio });
-        }
-        self.ratio = ratio;
-        Ok(self)
-    }
-
-    /// Sets how many failures in a row open the breaker, regardless of the window.
-    #[must_use]
-    pub const fn with_consecutive(mut self, failures: Option<NonZeroU32>) -> Self {
-        self.consecutive = failures;
-        self
-    }
-
-    /// Sets how long the breaker stays open at first, and at most if probes keep failing.
-    ///
-    /// # Errors
-    /// [`PolicyError`] if a time is zero or `open_max` is shorter than `open_for`.
-    pub fn with_open(mut self, open_for: Duration, open_max: Duration) -> Result<Self, PolicyError> {
-        self.open_for = PolicyError::nonzero("open_for", open_for)?;
-        self.open_max = PolicyError::at_least("open_max", open_for, open_max)?;
-        Ok(self)
-    }
-
-    /// Sets the largest share by which the open time is shifted, either way.
-    ///
-    /// # Errors
-    /// [`PolicyError`] unless it is at least 0 and below 1.
-    pub fn with_jitter(mut self, jitter: f64) -> Result<Self, PolicyError> {
-        if !(0.0..1.0).contains(&jitter) {
-            return Err(PolicyError::Number { key: "jitter", wanted: "from 0 to below 1", given: jitter });
-        }
-        self.jitter = jitter;
-        Ok(self)
+    /// The first setting that was refused.
+    pub fn checked(self) -> Result<Self, PolicyError> {
+        self.fault.map_or(Ok(self), Err)
     }
 
     /// Whether the breaker opens automatically.
@@ -179,9 +192,9 @@ impl Default for BreakerPolicy {
 struct Parts {
     enabled: bool,
     window: Duration,
-    failures_min: NonZeroU32,
+    failures_min: u32,
     ratio: f64,
-    consecutive: Option<NonZeroU32>,
+    consecutive: Option<u32>,
     open_for: Duration,
     open_max: Duration,
     jitter: f64,
@@ -190,8 +203,9 @@ struct Parts {
 impl Default for Parts {
     fn default() -> Self {
         let policy = BreakerPolicy::DEFAULT;
-        let BreakerPolicy { enabled, window, failures_min, ratio, consecutive, open_for, open_max, jitter } =
-            policy;
+        let BreakerPolicy { enabled, window, ratio, open_for, open_max, jitter, .. } = policy;
+        let (failures_min, consecutive) =
+            (policy.failures_min.get(), policy.consecutive.map(NonZeroU32::get));
         Self { enabled, window, failures_min, ratio, consecutive, open_for, open_max, jitter }
     }
 }
@@ -204,10 +218,11 @@ impl TryFrom<Parts> for BreakerPolicy {
             .with_enabled(parts.enabled)
             .with_failures_min(parts.failures_min)
             .with_consecutive(parts.consecutive)
-            .with_window(parts.window)?
-            .with_ratio(parts.ratio)?
-            .with_open(parts.open_for, parts.open_max)?
+            .with_window(parts.window)
+            .with_ratio(parts.ratio)
+            .with_open(parts.open_for, parts.open_max)
             .with_jitter(parts.jitter)
+            .checked()
     }
 }
 
@@ -218,11 +233,11 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn check(refused: Result<BreakerPolicy, PolicyError>, key: &str) {
-        assert_eq!(refused.map_err(|error| error.key()), Err(key));
+    fn check(refused: BreakerPolicy, key: &str) {
+        assert_eq!(refused.checked().map_err(|error| error.key()), Err(key));
     }
 
-    /// CB-2, CB-4: settings that make no sense are refused, by name.
+    /// KT-4, CB-2, CB-4: settings that make no sense are refused, by name.
     #[test]
     fn settings_that_make_no_sense_are_refused() {
         let policy = BreakerPolicy::default();
@@ -230,13 +245,16 @@ mod tests {
         check(policy.with_window(SECOND / 2), "window");
         check(policy.with_open(Duration::ZERO, SECOND), "open_for");
         check(policy.with_open(SECOND, SECOND / 2), "open_max");
+        check(policy.with_failures_min(0), "failures_min");
+        check(policy.with_consecutive(0), "consecutive");
+        check(policy.with_failures_min(0).with_ratio(7.0).with_failures_min(1), "failures_min");
         for ratio in [0.0, -0.5, 1.01, f64::NAN, f64::INFINITY] {
             check(policy.with_ratio(ratio), "ratio");
         }
         for jitter in [-0.1, 1.0, f64::NAN, f64::INFINITY] {
             check(policy.with_jitter(jitter), "jitter");
         }
-        assert!(policy.with_ratio(1.0).and_then(|policy| policy.with_jitter(0.0)).is_ok());
+        assert!(policy.with_ratio(1.0).with_jitter(0.0).with_consecutive(None).checked().is_ok());
     }
 
     /// CB-2, CB-4: the defaults.
@@ -252,7 +270,7 @@ mod tests {
     /// CB-2, CB-4: a deserialised policy is validated like a constructed one.
     #[test]
     fn a_policy_reads_back_and_is_checked() {
-        let policy = BreakerPolicy::DISABLED.with_consecutive(NonZeroU32::new(3));
+        let policy = BreakerPolicy::DISABLED.with_consecutive(3);
         let json = serde_json::to_value(policy).unwrap();
         assert_eq!(serde_json::from_value::<BreakerPolicy>(json).unwrap(), policy);
         assert_eq!(serde_json::from_value::<BreakerPolicy>(json!({})).unwrap(), BreakerPolicy::default());

@@ -1,6 +1,6 @@
 //! Why a setting is refused.
 
-use std::time::Duration;
+use std::{num::NonZeroU32, time::Duration};
 
 /// A setting of a [`RetryPolicy`](super::RetryPolicy) or a [`BreakerPolicy`](super::BreakerPolicy) that is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
@@ -40,6 +40,19 @@ impl PolicyError {
         match self {
             Self::Zero { key } | Self::Short { key, .. } | Self::Number { key, .. } => key,
         }
+    }
+
+    pub(super) fn count(key: &'static str, given: u32) -> Result<NonZeroU32, Self> {
+        NonZeroU32::new(given).ok_or(Self::Number { key, wanted: "at least 1", given: 0.0 })
+    }
+
+    pub(super) fn number(
+        key: &'static str,
+        wanted: &'static str,
+        given: f64,
+        is_wanted: bool,
+    ) -> Result<f64, Self> {
+        if is_wanted { Ok(given) } else { Err(Self::Number { key, wanted, given }) }
     }
 
     pub(super) fn nonzero(key: &'static str, given: Duration) -> Result<Duration, Self> {

@@ -25,17 +25,18 @@ pub enum Jitter {
 ///
 /// # Examples
 /// ```
-/// use std::{num::NonZeroU32, time::Duration};
+/// use std::time::Duration;
 /// use toolyard_core::{Jitter, RetryPolicy};
 /// // 3 attempts: 0.1–0.15 s before the second, 0.4–0.6 s before the third.
 /// let policy = RetryPolicy::default();
 /// assert_eq!(policy.max_attempts().get(), 3);
 ///
 /// let patient = policy
-///     .with_max_attempts(NonZeroU32::new(5).unwrap())
-///     .with_delays(Duration::from_secs(1), 2.0, Duration::from_secs(30))?
-///     .with_jitter(Jitter::Full);
-/// assert!(patient.with_delays(Duration::from_secs(1), 0.5, Duration::from_secs(30)).is_err());
+///     .with_max_attempts(5)
+///     .with_delays(Duration::from_secs(1), 2.0, Duration::from_secs(30))
+///     .with_jitter(Jitter::Full)
+///     .checked()?;
+/// assert!(patient.with_max_attempts(0).checked().is_err()); // an engine is not built with it
 /// # Ok::<(), toolyard_core::PolicyError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -46,6 +47,9 @@ pub struct RetryPolicy {
     factor: f64,
     cap: Duration,
     jitter: Jitter,
+    /// The first setting that was refused.
+    #[serde(skip)]
+    fault: Option<PolicyError>,
 }
 
 impl RetryPolicy {
@@ -58,27 +62,43 @@ impl RetryPolicy {
         factor: 4.0,
         cap: Duration::from_secs(10),
         jitter: Jitter::Half,
+        fault: None,
     };
 
-    /// Sets the maximum number of attempts, including the first.
+    /// Sets the maximum number of attempts, including the first: at least 1.
     #[must_use]
-    pub const fn with_max_attempts(mut self, most: NonZeroU32) -> Self {
-        self.max_attempts = most;
+    pub fn with_max_attempts(self, most: u32) -> Self {
+        self.set(PolicyError::count("max_attempts", most), |policy, most| policy.max_attempts = most)
+    }
+
+    /// Sets the step after the first attempt, longer than zero; the factor by which it grows, a number from 1; and the
+    /// longest delay, no shorter than the step.
+    #[must_use]
+    pub fn with_delays(self, base: Duration, factor: f64, cap: Duration) -> Self {
+        let is_factor = factor.is_finite() && factor >= 1.0;
+        let delays = PolicyError::number("factor", "a number from 1", factor, is_factor).and_then(|factor| {
+            let base = PolicyError::nonzero("base", base)?;
+            Ok((base, factor, PolicyError::at_least("cap", base, cap)?))
+        });
+        self.set(delays, |policy, delays| (policy.base, policy.factor, policy.cap) = delays)
+    }
+
+    /// Sets what was not refused, and keeps the first refusal.
+    fn set<T>(mut self, value: Result<T, PolicyError>, set: impl FnOnce(&mut Self, T)) -> Self {
+        match value {
+            Ok(value) => set(&mut self, value),
+            Err(error) => self.fault = self.fault.or(Some(error)),
+        }
         self
     }
 
-    /// Sets the step after the first attempt, the factor by which it grows, and the longest delay.
+    /// The policy, if none of its settings was refused. Whoever takes a policy, such as an engine that is built, looks at
+    /// this.
     ///
     /// # Errors
-    /// [`PolicyError`] if the base is zero, the factor is below 1 or not finite, or the cap is below the base.
-    pub fn with_delays(mut self, base: Duration, factor: f64, cap: Duration) -> Result<Self, PolicyError> {
-        if !(factor.is_finite() && factor >= 1.0) {
-            return Err(PolicyError::Number { key: "factor", wanted: "a number from 1", given: factor });
-        }
-        self.base = PolicyError::nonzero("base", base)?;
-        self.cap = PolicyError::at_least("cap", base, cap)?;
-        self.factor = factor;
-        Ok(self)
+    /// The first setting that was refused.
+    pub fn checked(self) -> Result<Self, PolicyError> {
+        self.fault.map_or(Ok(self), Err)
     }
 
     /// Sets how delays are spread.
@@ -151,7 +171,7 @@ impl Default for RetryPolicy {
 #[derive(Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Parts {
-    max_attempts: NonZeroU32,
+    max_attempts: u32,
     base: Duration,
     factor: f64,
     cap: Duration,
@@ -160,8 +180,8 @@ struct Parts {
 
 impl Default for Parts {
     fn default() -> Self {
-        let RetryPolicy { max_attempts, base, factor, cap, jitter } = RetryPolicy::DEFAULT;
-        Self { max_attempts, base, factor, cap, jitter }
+        let RetryPolicy { max_attempts, base, factor, cap, jitter, .. } = RetryPolicy::DEFAULT;
+        Self { max_attempts: max_attempts.get(), base, factor, cap, jitter }
     }
 }
 
@@ -170,7 +190,7 @@ impl TryFrom<Parts> for RetryPolicy {
 
     fn try_from(parts: Parts) -> Result<Self, PolicyError> {
         let policy = Self::DEFAULT.with_max_attempts(parts.max_attempts).with_jitter(parts.jitter);
-        policy.with_delays(parts.base, parts.factor, parts.cap)
+        policy.with_delays(parts.base, parts.factor, parts.cap).checked()
     }
 }
 
@@ -181,11 +201,11 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// RT-2: delays that make no sense are refused, by the name of the setting.
+    /// KT-4, RT-2: delays that make no sense are refused, by the name of the setting.
     #[test]
     fn delays_that_make_no_sense_are_refused() {
         let check = |base, factor, cap, key: &str| {
-            let refused = RetryPolicy::default().with_delays(base, factor, cap);
+            let refused = RetryPolicy::default().with_delays(base, factor, cap).checked();
             assert_eq!(refused.map_err(|error| error.key()), Err(key), "{base:?} {factor} {cap:?}");
         };
         check(Duration::ZERO, 4.0, SECOND, "base");
@@ -193,7 +213,12 @@ mod tests {
         for factor in [0.999, 0.0, -1.0, f64::NAN, f64::INFINITY] {
             check(SECOND, factor, SECOND, "factor");
         }
-        assert!(RetryPolicy::default().with_delays(SECOND, 1.0, SECOND).is_ok());
+        let none = RetryPolicy::default().with_max_attempts(0).with_max_attempts(2).checked();
+        assert_eq!(
+            none.map_err(|error| error.to_string()),
+            Err("max_attempts must be at least 1, not 0".into())
+        );
+        assert!(RetryPolicy::default().with_delays(SECOND, 1.0, SECOND).checked().is_ok());
     }
 
     /// RT-1, RT-2: the defaults, and the policy without retries.
@@ -208,8 +233,8 @@ mod tests {
     /// RT-2: a deserialised policy is validated like a constructed one.
     #[test]
     fn a_policy_reads_back_and_is_checked() {
-        let policy = RetryPolicy::default().with_delays(SECOND, 1.5, 3 * SECOND).unwrap();
-        let policy = policy.with_jitter(Jitter::Full).with_max_attempts(NonZeroU32::MIN);
+        let policy = RetryPolicy::default().with_delays(SECOND, 1.5, 3 * SECOND).checked().unwrap();
+        let policy = policy.with_jitter(Jitter::Full).with_max_attempts(1);
         let json = serde_json::to_value(policy).unwrap();
         assert_eq!(json["jitter"], "full");
         assert_eq!(serde_json::from_value::<RetryPolicy>(json).unwrap(), policy);

@@ -27,7 +27,7 @@ pub(super) fn read(
 ) -> Result<Call, ErrorData> {
     let id: String = id.to_string().chars().take(ID_MAX).collect();
     let arguments = Value::Object(request.arguments.unwrap_or_default());
-    let mut call = Call::new(id, request.name.as_ref(), arguments);
+    let mut call = Call::with_arguments(id, request.name.as_ref(), arguments);
     let meta = CallMeta::read_shared(&meta.0.0).map_err(|error| match error {
         FieldError::Unknown { field, .. } => unknown(&field),
         error => refused(&error.to_string()),

@@ -2,7 +2,7 @@
 
 use crate::client::{server::odd, yard::Yard};
 use serde_json::json;
-use std::{num::NonZeroU32, time::Duration};
+use std::time::Duration;
 use toolyard::{BreakerOf, BreakerPolicy, Call, Effect, ErrorKind, EventKind, RetryPolicy};
 use toolyard_mcp::{ServerState, Servers, StartError};
 
@@ -24,8 +24,8 @@ async fn a_death_in_mid_call_is_transient_and_reads_survive_it() {
 #[tokio::test]
 async fn a_call_that_is_idempotent_is_made_again_after_a_death() {
     // Enough attempts that a server that starts slowly is ready before the last.
-    let retry = RetryPolicy::default().with_max_attempts(NonZeroU32::new(30).unwrap());
-    let retry = retry.with_delays(Duration::from_millis(100), 1.5, Duration::from_secs(1)).unwrap();
+    let retry = RetryPolicy::default().with_max_attempts(30);
+    let retry = retry.with_delays(Duration::from_millis(100), 1.5, Duration::from_secs(1));
     for trusted in [true, false] {
         let dir = tempfile::tempdir().unwrap();
         let servers = vec![odd("s", "plain").trusted(trusted)];

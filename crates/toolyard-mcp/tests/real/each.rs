@@ -6,7 +6,7 @@ use crate::real::{
     yard::Yard,
 };
 use serde_json::{Value, json};
-use std::{fmt::Write, fs, num::NonZeroU32, path::Path, time::Duration};
+use std::{fmt::Write, fs, path::Path, time::Duration};
 use tempfile::TempDir;
 use toolyard::{BreakerPolicy, Call, Effect, ErrorKind, Outcome, RetryPolicy, Session, SideEffects};
 
@@ -61,8 +61,8 @@ impl Both {
         };
         let ((one, believed), (two, other)) = (start("believed"), start("other"));
         // Spread over seconds, so that a server that starts slowly is ready before the last attempt.
-        let retry = RetryPolicy::default().with_max_attempts(NonZeroU32::new(9).unwrap());
-        let retry = retry.with_delays(Duration::from_secs(1), 1.5, Duration::from_secs(10)).unwrap();
+        let retry = RetryPolicy::default().with_max_attempts(9);
+        let retry = retry.with_delays(Duration::from_secs(1), 1.5, Duration::from_secs(10));
         let yard = Yard::built(vec![one.trusted(true), two], |builder| {
             builder.retry(retry).breaker(BreakerPolicy::DISABLED)
         });

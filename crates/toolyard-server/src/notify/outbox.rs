@@ -2,12 +2,9 @@
 
 use super::note::Note;
 use crate::questions::Asked;
-use std::{
-    num::NonZeroUsize,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 use tokio::sync::mpsc::{self, error::TrySendError};
 
@@ -67,8 +64,8 @@ pub(crate) struct Outbox {
 
 impl Outbox {
     /// An outbox with so many places, and its other end.
-    pub(super) fn new(places: NonZeroUsize, counts: Arc<Counts>) -> (Self, mpsc::Receiver<Note>) {
-        let (notes, waiting) = mpsc::channel(places.get());
+    pub(super) fn new(places: usize, counts: Arc<Counts>) -> (Self, mpsc::Receiver<Note>) {
+        let (notes, waiting) = mpsc::channel(places);
         (Self { notes, counts, is_full: AtomicBool::new(false) }, waiting)
     }
 

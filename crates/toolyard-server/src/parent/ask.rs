@@ -372,7 +372,7 @@ impl WrittenCall {
             let why = format!("field 'tool_call_id' must have 1 to {CALL_ID_BYTES_MAX} bytes");
             return Err(wrong("tool_call_id", why));
         }
-        let mut call = Call::new(self.tool_call_id, self.tool, self.args.get());
+        let mut call = Call::with_arguments(self.tool_call_id, self.tool, self.args.get());
         if let Some(meta) = &self.meta {
             let meta = CallMeta::read(meta).map_err(|error| wrong("meta", error.to_string()))?;
             let taken = [("call_id", meta.call_id().is_some()), ("agent", meta.agent().is_some())];

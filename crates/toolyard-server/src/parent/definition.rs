@@ -75,7 +75,7 @@ impl Definition {
                 let why = format!("a call is tried at most {ATTEMPTS_MAX} times");
                 return Err(Problem::invalid("/definition/attempts", why));
             }
-            spec.settings.retry = Some(RetryPolicy::default().with_max_attempts(attempts));
+            spec.settings.retry = Some(RetryPolicy::default().with_max_attempts(attempts.get()));
         }
         if let Some(version) = self.version {
             spec.version = version;

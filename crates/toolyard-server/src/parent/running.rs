@@ -105,5 +105,5 @@ fn listed(results: Value) -> Value {
 
 /// The call that a result is of, for those who look at the turn later.
 fn call_of(outcome: &Outcome) -> Call {
-    Call::new(outcome.call_id.clone(), outcome.tool.clone(), outcome.arguments.clone())
+    Call::with_arguments(outcome.call_id.clone(), outcome.tool.clone(), outcome.arguments.clone())
 }

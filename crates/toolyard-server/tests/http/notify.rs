@@ -11,11 +11,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Value, json};
 use sha2::Sha256;
-use std::{
-    net::SocketAddr,
-    num::{NonZeroU32, NonZeroUsize},
-    time::Duration,
-};
+use std::{net::SocketAddr, time::Duration};
 use tokio::{
     net::TcpListener,
     sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
@@ -84,7 +80,7 @@ async fn take(State((tell, statuses)): State<Seen>, request: Request) -> Respons
 fn notify(address: SocketAddr) -> Notify {
     let secret = format!("whsec_{}", BASE64_STANDARD.encode(KEY)).parse().unwrap();
     let at_once = Duration::from_millis(1);
-    let retry = RetryPolicy::default().with_delays(at_once, 1.0, at_once).unwrap();
+    let retry = RetryPolicy::default().with_delays(at_once, 1.0, at_once);
     Notify::new(format!("http://{address}/hook"), secret).allow_private().retry(retry)
 }
 
@@ -186,7 +182,7 @@ async fn a_receiver_that_fails_is_told_again() {
     assert!(receiver.sent.is_empty());
 
     let mut receiver = Receiver::open(&[503]).await;
-    let twice = RetryPolicy::NONE.with_max_attempts(NonZeroU32::new(2).unwrap());
+    let twice = RetryPolicy::NONE.with_max_attempts(2);
     let (yard, _) = asking(notify(receiver.address).retry(twice)).await;
     let _ = (receiver.next().await, receiver.next().await);
     counted(&yard, "failed", 1).await;
@@ -230,7 +226,7 @@ async fn what_is_settled_is_told_no_more() {
 #[tokio::test]
 async fn a_flood_is_dropped_and_counted() {
     let dead = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let one = notify(dead.local_addr().unwrap()).queue_max(NonZeroUsize::MIN);
+    let one = notify(dead.local_addr().unwrap()).queue_max(1);
     let (yard, _) = asking(one.attempt_timeout(Duration::from_secs(3600))).await;
     // Eight are on their way at once, and one waits.
     for _ in 1..30 {

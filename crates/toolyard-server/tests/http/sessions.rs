@@ -154,11 +154,9 @@ async fn a_name_that_is_taken_again_has_no_past() {
 /// HT-7: the smaller of what the engine, the token and the body say counts, for what may be spent and what runs at once.
 #[tokio::test]
 async fn the_smallest_limit_counts() {
-    use std::num::NonZeroUsize;
     use toolyard::{Budget, Budgets};
     let budgets = Budgets::default().session(Budget::calls(2));
-    let two = NonZeroUsize::new(2).unwrap();
-    let yard = Yard::over(|builder| builder.budgets(budgets).max_in_flight(two), |options| options).await;
+    let yard = Yard::over(|builder| builder.budgets(budgets).max_in_flight(2), |options| options).await;
     let open = async |id: &str, limits: Value| {
         yard.post(CALLER, "/sessions", json!({"id": id, "limits": limits})).await.with(201);
         let calls: Vec<_> = (0..3).map(|at| call(&at.to_string(), "echo", json!({}))).collect();

@@ -2,7 +2,6 @@
 
 use crate::parent::Parent;
 use serde_json::{Value, json};
-use std::num::NonZeroUsize;
 use toolyard::{Engine, PoolWidths};
 use toolyard_server::ServerOptions;
 
@@ -14,7 +13,7 @@ fn within(turn: &str, call: &str, tool: &str) -> Value {
 #[tokio::test]
 async fn functions_call_functions_to_any_depth() {
     let mut widths = PoolWidths::default();
-    widths.read = NonZeroUsize::MIN;
+    widths.read = 1;
     let mut parent = Parent::of(Engine::builder().pools(widths), ServerOptions::default()).await;
     parent.functions(&[("read", "read")]).await;
     parent.calls("t", &[("c", "read")]).await;

@@ -179,7 +179,7 @@ impl Slot {
     /// The call's outcome as its caller sees it.
     pub(crate) fn outcome(&self, ending: Ending) -> Outcome {
         let Call { id, name, arguments, .. } = &self.call;
-        let call = Call::new(id.clone(), name.clone(), arguments.clone());
+        let call = Call::with_arguments(id.clone(), name.clone(), arguments.clone());
         ending.outcome(call, self.routing, self.run)
     }
 

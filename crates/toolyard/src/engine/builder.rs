@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use toolyard_admission::{Admission, Reach, UnitKind};
 use toolyard_core::{
     AllowAll, Approver, BreakerPolicy, Capabilities, Confirmations, Hooks, PathScope, Resources, RetryPolicy,
-    RuntimePolicy, ToolClass, ToolFactory, Toolset, event::Epoch,
+    RuntimePolicy, SettingError, ToolClass, ToolFactory, Toolset, event::Epoch,
 };
 use toolyard_redact::Redactor;
 
@@ -48,6 +48,9 @@ pub enum BuildError {
         /// The setting that is zero.
         field: &'static str,
     },
+    /// A setting makes no sense (KT-4).
+    #[error(transparent)]
+    Setting(#[from] SettingError),
     /// `build` was not called within a tokio runtime.
     #[error("an engine must be built inside a tokio runtime")]
     NoRuntime,
@@ -84,8 +87,8 @@ pub struct EngineBuilder {
     scope: Option<Arc<dyn PathScope>>,
     widths: PoolWidths,
     limits: Limits,
-    max_in_flight: Option<NonZeroUsize>,
-    tree_max_in_flight: Option<NonZeroUsize>,
+    max_in_flight: Option<usize>,
+    tree_max_in_flight: Option<usize>,
     waits: Waits,
     on_serial_failure: OnSerialFailure,
     policies: Policies,
@@ -219,14 +222,14 @@ impl EngineBuilder {
         self
     }
 
-    /// Bounds how many calls of a session run at once, over all classes. By default only the pools bound them.
-    pub fn max_in_flight(mut self, max: NonZeroUsize) -> Self {
+    /// Bounds how many calls of a session run at once, over all classes: at least 1. By default only the pools bound them.
+    pub fn max_in_flight(mut self, max: usize) -> Self {
         self.max_in_flight = Some(max);
         self
     }
 
-    /// Bounds the calls that run at once in a session and all its forks together (CL-6).
-    pub fn tree_max_in_flight(mut self, max: NonZeroUsize) -> Self {
+    /// Bounds the calls that run at once in a session and all its forks together, at least 1 (CL-6).
+    pub fn tree_max_in_flight(mut self, max: usize) -> Self {
         self.tree_max_in_flight = Some(max);
         self
     }
@@ -353,7 +356,7 @@ impl EngineBuilder {
         let runtime = Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
         // A runtime does not say whether it has timers; one without panics when a timer is made.
         caught(|| drop(sleep(Duration::ZERO))).map_err(|_panic| BuildError::NoTimers)?;
-        check(&self.limits, self.waits)?;
+        self.check()?;
         unwind::prepare();
         let clock = *self.clock.get_or_insert_default();
         let guards = Guards::new(self.policies, clock.now());
@@ -361,7 +364,7 @@ impl EngineBuilder {
         let rules = Arc::new(RulesInForce::new(policy, self.redactor.as_ref()));
         let registry = Registry::new(rules.clone(), std::mem::take(&mut self.tool_configs), guards);
         fill(&registry, std::mem::take(&mut self.tools))?;
-        let widths = [self.widths.read.get(), 1, self.widths.concurrent.get()];
+        let widths = [self.widths.read, 1, self.widths.concurrent];
         let (admission, leases) = (
             Admission::new(widths, self.limits.queue_engine_max, self.limits.queue_session_max),
             PoolLeases::new(widths),
@@ -380,6 +383,18 @@ impl EngineBuilder {
             recorder.begin(core.epoch);
         }
         Ok(Engine { core, pools: Arc::new(pools) })
+    }
+
+    /// Looks for a setting that makes no sense.
+    fn check(&self) -> Result<(), BuildError> {
+        check(&self.limits, self.widths, self.waits)?;
+        let most = [("max_in_flight", self.max_in_flight), ("tree_max_in_flight", self.tree_max_in_flight)];
+        if let Some((field, _)) = most.iter().find(|(_, most)| *most == Some(0)) {
+            return Err(BuildError::Zero { field });
+        }
+        self.policies.retry.checked().map_err(SettingError::Retry)?;
+        self.policies.breaker.checked().map_err(SettingError::Breaker)?;
+        Ok(())
     }
 
     fn into_core(
@@ -432,8 +447,8 @@ impl EngineBuilder {
             abandon: CancellationToken::new(),
             gave_up_at: OnceLock::new(),
             abandoned: AtomicUsize::new(0),
-            max_in_flight: self.max_in_flight,
-            tree_max_in_flight: self.tree_max_in_flight,
+            max_in_flight: self.max_in_flight.and_then(NonZeroUsize::new),
+            tree_max_in_flight: self.tree_max_in_flight.and_then(NonZeroUsize::new),
             on_serial_failure: self.on_serial_failure,
             resources: Arc::new(self.resources),
             scope: self.scope.map(Contained::new),
@@ -447,7 +462,7 @@ impl EngineBuilder {
     }
 }
 
-fn check(limits: &Limits, waits: Waits) -> Result<(), BuildError> {
+fn check(limits: &Limits, widths: PoolWidths, waits: Waits) -> Result<(), BuildError> {
     let waits = [("queue_timeout", waits.queue_timeout), ("call_deadline", waits.call_deadline)];
     if let Some((field, _)) = waits.iter().find(|(_, limit)| limit.is_some_and(|limit| limit.is_zero())) {
         return Err(BuildError::Zero { field });
@@ -466,6 +481,8 @@ fn check(limits: &Limits, waits: Waits) -> Result<(), BuildError> {
         ("limits.blocking_threads_max", limits.blocking_threads_max),
         ("limits.parked_blocking_max", limits.parked_blocking_max),
         ("limits.events_queue_max", limits.events_queue_max),
+        ("pools.read", widths.read),
+        ("pools.concurrent", widths.concurrent),
     ];
     match fields.iter().find(|(_, value)| *value == 0) {
         Some((field, _)) => Err(BuildError::Zero { field }),

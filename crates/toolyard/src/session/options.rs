@@ -73,13 +73,20 @@ settings_of_both! {
     /// [hidden](crate::ToolSpec::hidden_from_role) from that role.
     role;
     /// Bounds the calls of this session that run at once, over all classes (CL-6).
+    ///
+    /// # Panics
+    /// If that is zero (KT-4): a session is not built, so there is no later place to say so.
     max_in_flight;
 }
 
 impl SessionOptions {
     /// Bounds the calls that run at once in this session and all its forks together (CL-6).
+    ///
+    /// # Panics
+    /// If that is zero (KT-4).
     #[must_use]
-    pub fn tree_max_in_flight(mut self, max: NonZeroUsize) -> Self {
+    pub fn tree_max_in_flight(mut self, max: usize) -> Self {
+        let max = NonZeroUsize::new(max).expect("tree_max_in_flight must not be zero");
         self.tree_max_in_flight = Some(max);
         self
     }

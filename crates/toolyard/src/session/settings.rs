@@ -34,7 +34,8 @@ macro_rules! settings_of_both {
 
             $(#[$max_in_flight])*
             #[must_use]
-            pub fn max_in_flight(mut self, max: NonZeroUsize) -> Self {
+            pub fn max_in_flight(mut self, max: usize) -> Self {
+                let max = NonZeroUsize::new(max).expect("max_in_flight must not be zero");
                 self $($($at)*)? .max_in_flight = Some(max);
                 self
             }

@@ -42,6 +42,7 @@ impl ToolEntry {
         if !name::is_valid(name) {
             return Err(RegisterError::Name { name: name.to_owned() });
         }
+        spec.check().map_err(|why| RegisterError::Setting { name: name.to_owned(), why })?;
         if spec.settings.timeout.is_some_and(|timeout| timeout.is_zero()) {
             return Err(RegisterError::Zero { name: name.to_owned(), field: "timeout" });
         }

@@ -17,10 +17,10 @@ use foldhash::HashMap;
 use parking_lot::Mutex;
 use std::{collections::BTreeMap, fmt, sync::Arc};
 use tokio::sync::watch;
-use toolyard_core::ToolFactory;
+use toolyard_core::{SettingError, ToolFactory};
 
 /// Why a tool cannot be registered.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegisterError {
     /// Another tool has this name.
@@ -51,6 +51,14 @@ pub enum RegisterError {
         name: String,
         /// The field.
         field: &'static str,
+    },
+    /// A setting makes no sense (KT-4).
+    #[error("tool '{name}': {why}")]
+    Setting {
+        /// The tool.
+        name: String,
+        /// Which one, and why.
+        why: SettingError,
     },
     /// It has no form, so it could run nowhere (SM-1).
     #[error("tool '{name}' has no form: ToolFactory::forms must name at least one")]

@@ -8,7 +8,7 @@ use super::{
     Placement, Program, Step, ToolPlan, TurnPlan,
 };
 use crate::sim::Dice;
-use std::{num::NonZeroU32, time::Duration};
+use std::time::Duration;
 use toolyard::{BreakerPolicy, Budget, Jitter, RetryPolicy};
 
 /// How likely each part is, in thousandths.
@@ -125,8 +125,8 @@ impl Program {
         let Some(at) = self.tools.iter().position(|tool| guarded(&tool) && able(tool)) else { return };
         let tool = &mut self.tools[at];
         let open = Duration::from_millis(100);
-        let policy = tool.guards.breaker.with_failures_min(NonZeroU32::MIN).with_open(open, open);
-        (tool.guards.breaker, tool.timeout_ms) = (policy.expect("valid breaker settings"), 60_000);
+        let policy = tool.guards.breaker.with_failures_min(1).with_open(open, open);
+        (tool.guards.breaker, tool.timeout_ms) = (policy.checked().expect("valid breaker settings"), 60_000);
         for session in &mut self.sessions {
             for (turn, plan) in session.turns.iter_mut().enumerate() {
                 (plan.overlaps_next, plan.gap_ms) = (false, dice.pick(&[150, 600]));
@@ -190,21 +190,20 @@ fn fail_first_attempts(dice: &mut Dice, odds: &Odds, call: &mut CallPlan, never_
 fn retry(dice: &mut Dice) -> RetryPolicy {
     let ms = Duration::from_millis;
     let (base, factor, cap) = dice.pick(&[(100, 4.0, 10_000), (20, 2.0, 1_000), (3_000, 1.0, 6_000)]);
-    let attempts = NonZeroU32::new(dice.range(2..=4) as u32).expect("at least 2");
+    let attempts = dice.range(2..=4) as u32;
     let policy = RetryPolicy::default().with_max_attempts(attempts);
     let policy = policy.with_jitter(if dice.chance(150) { Jitter::Full } else { Jitter::Half });
-    policy.with_delays(ms(base), factor, ms(cap)).expect("valid delays")
+    policy.with_delays(ms(base), factor, ms(cap)).checked().expect("valid delays")
 }
 
 fn breaker(dice: &mut Dice) -> BreakerPolicy {
-    let count = |count: u64| NonZeroU32::new(count as u32).expect("at least 1");
     let open = Duration::from_millis(dice.pick(&[100, 400, 1_500, 30_000]));
     let policy = BreakerPolicy::default()
-        .with_failures_min(count(dice.range(1..=4)))
-        .with_consecutive(dice.maybe(300, |dice| count(dice.range(1..=3))));
+        .with_failures_min(dice.range(1..=4) as u32)
+        .with_consecutive(dice.maybe(300, |dice| dice.range(1..=3) as u32));
     let policy = policy.with_window(Duration::from_secs(dice.pick(&[1, 60])));
-    let policy = policy.and_then(|policy| policy.with_open(open, open * 4));
-    policy.and_then(|policy| policy.with_jitter(dice.pick(&[0.0, 0.2]))).expect("valid breaker settings")
+    let policy = policy.with_open(open, open * 4).with_jitter(dice.pick(&[0.0, 0.2]));
+    policy.checked().expect("valid breaker settings")
 }
 
 fn spend(dice: &mut Dice, most: u64) -> Budget {

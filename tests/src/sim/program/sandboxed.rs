@@ -3,7 +3,6 @@
 
 use super::{Act, BreakerOwner, End, Order, Placement, Program};
 use crate::sim::Dice;
-use std::num::NonZeroU32;
 use toolyard::BreakerPolicy;
 
 impl Program {
@@ -17,7 +16,7 @@ impl Program {
         for tool in self.tools.iter_mut().filter(|tool| tool.placement != Placement::Blocking) {
             tool.sandboxed = dice.chance(600);
             if tool.sandboxed && breaks && !tool.guards.breaker.is_enabled() {
-                let few = NonZeroU32::new(dice.range(1..=4) as u32).expect("at least 1");
+                let few = dice.range(1..=4) as u32;
                 tool.guards.breaker = BreakerPolicy::default().with_failures_min(few);
             }
         }

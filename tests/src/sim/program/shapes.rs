@@ -5,7 +5,7 @@ use super::{
     Placement, Program, Step, TurnPlan,
 };
 use crate::sim::Dice;
-use std::{collections::BTreeSet, num::NonZeroU32};
+use std::collections::BTreeSet;
 use toolyard::RetryPolicy;
 
 impl Program {
@@ -64,9 +64,8 @@ impl Program {
 
     /// Handlers that drop what they have dispatched or streamed before anything of it has begun, and fail.
     fn early_drops(&mut self, dice: &mut Dice) {
-        let attempts = NonZeroU32::new(3).expect("not zero");
         for tool in &mut self.tools {
-            tool.guards.retry = RetryPolicy::default().with_max_attempts(attempts);
+            tool.guards.retry = RetryPolicy::default().with_max_attempts(3);
         }
         self.every_turn_of_a_handler(&mut |turn| {
             if dice.chance(600) {
@@ -94,9 +93,8 @@ impl Program {
     /// Calls that share keys, of which the first ones leave: by their deadline or by a cancel, between attempts and
     /// within them.
     fn handovers(&mut self, dice: &mut Dice) {
-        let attempts = NonZeroU32::new(4).expect("not zero");
         for tool in &mut self.tools {
-            tool.guards.retry = RetryPolicy::default().with_max_attempts(attempts);
+            tool.guards.retry = RetryPolicy::default().with_max_attempts(4);
             tool.guards.idempotent |= dice.chance(500);
         }
         let tools = self.tools.clone();

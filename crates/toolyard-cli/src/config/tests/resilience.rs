@@ -1,13 +1,9 @@
 use super::{read, refused};
 use crate::config::BudgetSettings;
-use std::{num::NonZeroU32, time::Duration};
+use std::time::Duration;
 use toolyard::{BreakerPolicy, Budget, Jitter, KeyConflict, Limits, RetryPolicy, ToolSettings};
 
 const SECOND: Duration = Duration::from_secs(1);
-
-fn number(number: u32) -> NonZeroU32 {
-    NonZeroU32::new(number).unwrap()
-}
 
 /// Checks the error for a setting on the second line.
 fn refused_setting(section: &str, setting: &str, what: &str) {
@@ -41,11 +37,11 @@ fn the_policies_of_all_tools_are_read() {
         "#,
     )
     .unwrap();
-    let retry = RetryPolicy::default().with_max_attempts(number(5)).with_jitter(Jitter::Full);
-    assert_eq!(config.retry, retry.with_delays(SECOND, 1.5, 4 * SECOND).unwrap());
-    let breaker = BreakerPolicy::default().with_failures_min(number(3)).with_consecutive(Some(number(7)));
-    let breaker = breaker.with_window(10 * SECOND).unwrap().with_ratio(1.0).unwrap();
-    let breaker = breaker.with_open(2 * SECOND, 20 * SECOND).unwrap().with_jitter(0.0).unwrap();
+    let retry = RetryPolicy::default().with_max_attempts(5).with_jitter(Jitter::Full);
+    assert_eq!(config.retry, retry.with_delays(SECOND, 1.5, 4 * SECOND));
+    let breaker = BreakerPolicy::default().with_failures_min(3).with_consecutive(Some(7));
+    let breaker = breaker.with_window(10 * SECOND).with_ratio(1.0);
+    let breaker = breaker.with_open(2 * SECOND, 20 * SECOND).with_jitter(0.0);
     assert_eq!(config.breaker, breaker);
     let session = Budget::calls(30).with_cost(1000);
     assert_eq!(config.budget, BudgetSettings { turn: Budget::calls(20), session, tree: Budget::cost(0) });
@@ -107,8 +103,8 @@ fn a_tools_policies_lie_over_those_of_all() {
     )
     .unwrap();
     let expect = ToolSettings {
-        retry: Some(config.retry.with_max_attempts(number(2))),
-        breaker: Some(config.breaker.with_failures_min(number(9))),
+        retry: Some(config.retry.with_max_attempts(2)),
+        breaker: Some(config.breaker.with_failures_min(9)),
         ..ToolSettings::default()
     };
     assert_eq!((config.retry.base(), config.breaker.ratio()), (2 * SECOND, 0.25));

@@ -8,7 +8,6 @@ mod tally;
 mod window;
 
 use super::*;
-use std::num::NonZeroU32;
 use toolyard_core::{
     BreakerPolicy,
     BreakerState::{Closed, ForcedClosed, ForcedOpen, HalfOpen, Open},

@@ -5,7 +5,6 @@ use crate::sim::{
     Entry, Fact, HandlerEnd, Program,
     program::{End, OnCancel},
 };
-use std::num::NonZeroU32;
 use toolyard::{BreakerPolicy, Effect, EventKind, event::Failure};
 
 /// A write whose sandbox fails, and reads behind a breaker that the first failure of their sandbox opens.
@@ -13,7 +12,7 @@ fn sandboxed(end: End) -> Program {
     let mut program = program(1, &[&[SERIAL, READ, READ]]);
     for tool in [READ, SERIAL] {
         program.tools[tool].sandboxed = true;
-        let policy = BreakerPolicy::default().with_failures_min(NonZeroU32::MIN);
+        let policy = BreakerPolicy::default().with_failures_min(1);
         program.tools[tool].guards.breaker = policy;
     }
     let script = &mut program.sessions[0].turns[0].batch.calls[0].script;

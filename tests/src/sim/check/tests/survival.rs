@@ -5,7 +5,6 @@ use crate::sim::{
     Entry, Fact, HandlerEnd, HandlerStep, Program,
     program::{BreakerOwner, CallPlan, End, KeyPlan, Step},
 };
-use std::num::NonZeroU32;
 use toolyard::{BreakerPolicy, BreakerState, Budget, Dedupe, EventKind, RetryPolicy};
 
 fn call(program: &mut Program, at: usize) -> &mut CallPlan {
@@ -32,11 +31,10 @@ fn keyed() -> Program {
 /// Reads behind a breaker that opens at the first failure; the last one arrives when it is half-open.
 fn broken() -> Program {
     let mut program = program(1, &[&[READ, SERIAL, READ]]);
-    program.tools[READ].guards.breaker = BreakerPolicy::default().with_failures_min(NonZeroU32::MIN);
+    program.tools[READ].guards.breaker = BreakerPolicy::default().with_failures_min(1);
     let open = std::time::Duration::from_secs(1);
-    let policy =
-        program.tools[READ].guards.breaker.with_open(open, open).and_then(|policy| policy.with_jitter(0.0));
-    program.tools[READ].guards.breaker = policy.expect("valid breaker settings");
+    let policy = program.tools[READ].guards.breaker.with_open(open, open).with_jitter(0.0);
+    program.tools[READ].guards.breaker = policy.checked().expect("valid breaker settings");
     call(&mut program, 0).script.end = End::Fail;
     call(&mut program, 0).script.first_ends = vec![End::Transient];
     call(&mut program, 1).script.steps = vec![Step::Sleep(1_500)];

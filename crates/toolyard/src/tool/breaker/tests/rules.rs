@@ -156,7 +156,7 @@ fn ignored_ends_do_not_count() {
 /// CB-2: failures in a row open it, however many successes there were before.
 #[test]
 fn failures_in_a_row_open_it_where_that_is_asked_for() {
-    let mut bench = bench(BreakerPolicy::default().with_consecutive(NonZeroU32::new(3)));
+    let mut bench = bench(BreakerPolicy::default().with_consecutive(3));
     (0..100).for_each(|_| {
         bench.attempt(Success);
     });
@@ -293,7 +293,7 @@ fn a_reset_of_a_closed_one_forgets() {
 /// CB-10: a disabled breaker opens only for an operator.
 #[test]
 fn one_that_is_off_opens_for_an_operator_alone() {
-    let mut bench = bench(BreakerPolicy::DISABLED.with_consecutive(NonZeroU32::new(1)));
+    let mut bench = bench(BreakerPolicy::DISABLED.with_consecutive(1));
     (0..100).for_each(|_| assert_eq!(bench.attempt(Failure), None));
     assert_eq!(bench.breaker.force_open(), moved(Closed, ForcedOpen));
     bench.check_refused(ForcedOpen, 30 * SECOND);

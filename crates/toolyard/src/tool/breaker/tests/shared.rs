@@ -85,7 +85,7 @@ fn tallied_successes_count_in_their_slices() {
 fn threads_lose_no_count() {
     const THREADS: u64 = 4;
     const EACH: u64 = 20_000;
-    let policy = BreakerPolicy::default().with_failures_min(NonZeroU32::MAX);
+    let policy = BreakerPolicy::default().with_failures_min(u32::MAX);
     let (breaker, start) = shared(policy);
     let millis = AtomicU64::new(0);
     // Results by slice, at the times that the threads reported to the breaker.

@@ -43,10 +43,11 @@ fn policy() -> impl Strategy<Value = BreakerPolicy> {
     (numbers, times, prop_oneof![19 => Just(true), 1 => Just(false)]).prop_map(
         |((least, ratio, in_a_row, jitter), (window, open, times), enabled)| {
             let open = Duration::from_secs(open);
-            let policy = BreakerPolicy::default().with_failures_min(NonZeroU32::new(least).unwrap());
-            let policy = policy.with_consecutive(in_a_row.and_then(NonZeroU32::new)).with_enabled(enabled);
-            let policy = policy.with_window(Duration::from_secs(window)).unwrap().with_ratio(ratio).unwrap();
-            policy.with_open(open, open * times).unwrap().with_jitter(jitter).unwrap()
+            let policy = BreakerPolicy::default().with_failures_min(least);
+            let policy =
+                policy.with_consecutive(in_a_row.filter(|in_a_row| *in_a_row > 0)).with_enabled(enabled);
+            let policy = policy.with_window(Duration::from_secs(window)).with_ratio(ratio);
+            policy.with_open(open, open * times).with_jitter(jitter)
         },
     )
 }

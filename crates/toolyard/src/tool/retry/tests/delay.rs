@@ -36,7 +36,7 @@ fn the_cap_bounds_a_delay_and_leaves_it_its_spread() {
     for ended in [5, 100, u32::MAX] {
         check(RetryPolicy::default(), ended, 10 * SECOND * 2 / 3, 10 * SECOND);
     }
-    let fixed = RetryPolicy::default().with_delays(SECOND, 1.0, SECOND).unwrap();
+    let fixed = RetryPolicy::default().with_delays(SECOND, 1.0, SECOND);
     check(fixed, 7, SECOND, SECOND);
 }
 
@@ -52,7 +52,7 @@ proptest! {
         let base = Duration::from_nanos(base);
         let cap = base.saturating_add(Duration::from_secs(more));
         let jitter = if full { Jitter::Full } else { Jitter::Half };
-        let policy = RetryPolicy::default().with_delays(base, factor, cap).unwrap().with_jitter(jitter);
+        let policy = RetryPolicy::default().with_delays(base, factor, cap).with_jitter(jitter);
         let delay = policy.delay(ended, chance);
         prop_assert!(delay <= cap);
         // Allows for the precision of 53 bits at a large base.
