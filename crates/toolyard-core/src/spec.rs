@@ -40,6 +40,9 @@ pub enum SchemaOrigin {
     Own,
     /// A third party, such as an MCP server: all of JSON Schema, bounded, with references only within the schema.
     Foreign,
+    /// The types of the tool's arguments, from which it was derived: the subset if it can say what they are, otherwise all
+    /// of 2020-12 within the bounds of a foreign one (KT-1).
+    Typed,
 }
 
 /// The declaration of a tool.
@@ -165,6 +168,13 @@ impl ToolSpec {
     #[must_use]
     pub fn foreign_schema(mut self, schema: Value) -> Self {
         self.schema_origin = SchemaOrigin::Foreign;
+        self.input_schema(schema)
+    }
+
+    /// Sets a JSON Schema that was derived from a type; see [`SchemaOrigin::Typed`].
+    #[must_use]
+    pub fn typed_schema(mut self, schema: Value) -> Self {
+        self.schema_origin = SchemaOrigin::Typed;
         self.input_schema(schema)
     }
 

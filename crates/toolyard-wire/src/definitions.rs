@@ -1,9 +1,11 @@
 //! Tool definitions as a request declares them.
 
+mod gemini;
+
 use crate::{ClassHint, Format, NameMap, NameRule};
 use serde_json::{Map, Value, json};
 use std::{fmt, str::FromStr};
-use toolyard_core::{SideEffects, ToolSpec};
+use toolyard_core::{SchemaOrigin, SideEffects, ToolSpec};
 
 /// The ways of declaring tools: the providers' formats, and MCP.
 ///
@@ -74,7 +76,8 @@ impl FromStr for Dialect {
 /// Names that the dialect refuses are replaced; `NameMap::new(dialect.name_rule(), names)` over the same tools
 /// gives the map that was used, and [`Message::with_original_names`](crate::Message::with_original_names)
 /// undoes it. Schemas are passed on unchanged, except that the type `object` and its `properties`, which
-/// providers insist on, are filled in if they are missing.
+/// providers insist on, are filled in if they are missing, and that one derived from a tool's types is put into the keywords
+/// that Gemini knows (KT-1).
 ///
 /// # Examples
 /// ```
@@ -114,6 +117,10 @@ fn tool(spec: &ToolSpec, name: &str, dialect: Dialect) -> Value {
         }
         // Not `parameters`: that is a dialect of OpenAPI, and this is plain JSON Schema.
         Dialect::Provider(Format::Gemini) => {
+            let schema = match spec.schema_origin {
+                SchemaOrigin::Typed => gemini::in_known_keywords(schema),
+                SchemaOrigin::Own | SchemaOrigin::Foreign => schema,
+            };
             json!({"name": name, "description": description, "parametersJsonSchema": schema})
         }
         Dialect::Provider(Format::Neutral) => {

@@ -120,7 +120,7 @@ async fn events_keep_no_long_arguments() {
     for (length, kept) in [(10, true), (10_000, false)] {
         let yard = yard(|builder, _| builder).await;
         let args = Arc::new(json!({"ms": 0, "end": "x".repeat(length)}));
-        let call = Call::new("c", "serial", Arguments::Json(args.clone()));
+        let call = Call::with_arguments("c", "serial", Arguments::Json(args.clone()));
         yard.engine.session("s").dispatch(vec![call]).await;
         assert_eq!(Arc::strong_count(&args) > 1, kept, "{length} bytes");
     }

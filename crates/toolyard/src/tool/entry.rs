@@ -53,6 +53,7 @@ impl ToolEntry {
         let compiled = match spec.schema_origin {
             SchemaOrigin::Own => Schema::compile(&spec.schema()),
             SchemaOrigin::Foreign => Schema::compile_foreign(&spec.schema()),
+            SchemaOrigin::Typed => Schema::compile_typed(&spec.schema()),
         };
         let schema = compiled.map_err(|source| RegisterError::Schema { name: name.to_owned(), source })?;
         Ok(Self {

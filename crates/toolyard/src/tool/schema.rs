@@ -13,6 +13,7 @@ mod foreign;
 mod meter;
 mod metered;
 mod misfits;
+mod whole;
 
 use flat::Flat;
 use foreign::Foreign;
@@ -134,6 +135,12 @@ pub enum SchemaError {
         /// Where it is.
         pointer: String,
     },
+    /// The arguments as a whole are no struct, of a schema that was derived from their type.
+    #[error("the arguments are {what}, and a model sends an object: take a struct with a field of that type")]
+    NoObject {
+        /// What they are.
+        what: &'static str,
+    },
     /// Too many parts of a foreign schema apply to one value.
     #[error(
         "more than 10000 parts of the schema apply to one value, or more than 128 within each other, where a part counts as often as it is used"
@@ -226,6 +233,30 @@ impl Schema {
     pub fn compile_foreign(schema: &Value) -> Result<Self, SchemaError> {
         let check = Check::Foreign(Box::new(Foreign::compile(schema)?));
         Ok(Self { check, warnings: Vec::new() })
+    }
+
+    /// Compiles a schema that was derived from the type of a tool's arguments: one of the subset if it keeps to that,
+    /// otherwise with the bounds of a [foreign](Self::compile_foreign) one. The arguments as a whole have to be an object
+    /// of one kind, because some providers accept nothing else (KT-1).
+    ///
+    /// # Errors
+    /// [`SchemaError`]: [`NoObject`](SchemaError::NoObject) if they are not.
+    ///
+    /// # Examples
+    /// ```
+    /// use serde_json::json;
+    /// use toolyard::Schema;
+    /// let sizes = json!({"type": "object", "properties": {"sizes": {"type": "object", "additionalProperties": {"type": "integer"}}}});
+    /// assert!(Schema::compile(&sizes).is_err()); // not of the subset
+    /// assert!(Schema::compile_typed(&sizes).unwrap().validate(&json!({"sizes": {"a": 1}})).is_ok());
+    /// let refused = Schema::compile_typed(&json!({"type": "array"})).unwrap_err();
+    /// assert!(refused.to_string().starts_with("the arguments are a list"));
+    /// ```
+    pub fn compile_typed(schema: &Value) -> Result<Self, SchemaError> {
+        if let Some(what) = whole::other_than_an_object(schema) {
+            return Err(SchemaError::NoObject { what });
+        }
+        Self::compile(schema).or_else(|_| Self::compile_foreign(schema))
     }
 
     /// Keywords that check nothing, for `toolyard check`.

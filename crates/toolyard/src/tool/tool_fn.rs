@@ -1,14 +1,12 @@
 //! A tool from a typed async closure.
 
+mod derived;
 mod integers;
 
-use schemars::{
-    JsonSchema,
-    generate::SchemaSettings,
-    transform::{Transform, transform_subschemas},
-};
+use derived::schema_of;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::{any::TypeId, future::Future, marker::PhantomData, sync::Arc};
 use toolyard_core::{Tool, ToolContext, ToolError, ToolFactory, ToolOutput, ToolSpec, async_trait};
 
@@ -16,9 +14,11 @@ use toolyard_core::{Tool, ToolContext, ToolError, ToolFactory, ToolOutput, ToolS
 ///
 /// The closure takes its arguments and the [`ToolContext`] by value and returns anything that converts to a
 /// [`ToolOutput`]: a `String`, a `&str`, a [`serde_json::Value`], `()`, or [`Json`](crate::Json) of a serialisable
-/// type. The schema has to keep to the checked subset. Structs, `Option`, `Vec`, numbers, strings, booleans and plain
-/// enums do; maps, tuples and enums with fields do not and are refused when the tool is registered. All calls share
-/// the one closure. Where the schema says integer, `1e3` and `1000.0` are 1000, as they are to JSON Schema;
+/// type. All calls share the one closure.
+///
+/// The argument type is anything that serde reads from an object: nested types, maps, tuples and enums with data may be
+/// in its fields, and `#[serde(…)]` counts (KT-1). The arguments as a whole are a struct or a map, because no provider
+/// sends anything else; a list or an enum is refused when the tool is registered, with what to write instead. Where the schema says integer, `1e3` and `1000.0` are 1000, as they are to JSON Schema;
 /// beyond 2^53, where such a spelling may stand for several numbers, it is `invalid_input`.
 ///
 /// # Examples
@@ -47,83 +47,12 @@ where
     F: Fn(A, ToolContext) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<R, ToolError>> + Send + 'static,
 {
-    let mut spec = spec;
-    spec.input_schema.get_or_insert_with(schema_of::<A>);
+    let spec = match spec.input_schema {
+        None => spec.typed_schema(schema_of::<A>()),
+        Some(_) => spec,
+    };
     let schema = spec.schema();
     FnFactory { spec, tool: Arc::new(FnTool { call, schema, types: PhantomData }) }
-}
-
-/// The schema of an argument type, with subschemas inlined, because the checked subset has no `$ref`.
-fn schema_of<A: JsonSchema>() -> Value {
-    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-    let settings = settings.with_transform(Subset);
-    let schema = settings.into_generator().into_root_schema_for::<A>().to_value();
-    // The schema of `()` is null, but calls always send an object.
-    if schema["type"] == "null" { json!({"type": "object"}) } else { schema }
-}
-
-/// Rewrites schemars' `oneOf` and `anyOf` where the subset can express the same without them.
-#[derive(Debug, Clone)]
-struct Subset;
-
-impl Transform for Subset {
-    fn transform(&mut self, schema: &mut schemars::Schema) {
-        transform_subschemas(self, schema);
-        plain_enum(schema);
-        nullable(schema);
-    }
-}
-
-/// Rewrites an `Option`, which schemars writes as `anyOf` of a schema and null: null joins the schema's types and
-/// values.
-fn nullable(schema: &mut schemars::Schema) {
-    let Some(Value::Array(either)) = schema.get("anyOf") else { return };
-    let [Value::Object(some), none] = either.as_slice() else { return };
-    let Some(Value::String(kind)) = some.get("type").filter(|_| *none == json!({"type": "null"})) else {
-        return;
-    };
-    let (kind, some) = (json!([kind, "null"]), some.clone());
-    schema.remove("anyOf");
-    for (keyword, value) in some {
-        // The field's own keywords win over those of its type.
-        if schema.get(&keyword).is_none() {
-            schema.insert(keyword, value);
-        }
-    }
-    schema.insert("type".to_owned(), kind);
-    if let Some(Value::Array(values)) = schema.get_mut("enum") {
-        values.push(Value::Null);
-    }
-}
-
-/// Rewrites a plain enum whose variants have descriptions: `oneOf` of `const`s and `enum`s becomes one `enum`, and
-/// the descriptions of the variants are appended to its own.
-fn plain_enum(schema: &mut schemars::Schema) {
-    let Some(Value::Array(variants)) = schema.get("oneOf") else { return };
-    let Some(variants) = variants.iter().map(variant).collect::<Option<Vec<_>>>() else { return };
-    let own = schema.get("description").and_then(Value::as_str).map(str::to_owned);
-    let described = variants
-        .iter()
-        .filter_map(|(values, described)| Some(format!("{}: {}", values.first()?, described.as_ref()?)));
-    let description = own.into_iter().chain(described).collect::<Vec<_>>().join("\n");
-    let values: Vec<Value> = variants.iter().flat_map(|(values, _)| values.clone()).collect();
-    schema.remove("oneOf");
-    schema.insert("type".to_owned(), "string".into());
-    schema.insert("enum".to_owned(), values.into());
-    if !description.is_empty() {
-        schema.insert("description".to_owned(), description.into());
-    }
-}
-
-/// The strings of a variant and its description; `None` if the variant is not a plain string.
-fn variant(schema: &Value) -> Option<(Vec<Value>, Option<String>)> {
-    let values = match (schema.get("const"), schema.get("enum")) {
-        (Some(value), None) => vec![value.clone()],
-        (None, Some(Value::Array(values))) => values.clone(),
-        _ => return None,
-    };
-    let described = schema.get("description").and_then(Value::as_str).map(str::to_owned);
-    values.iter().all(Value::is_string).then_some((values, described))
 }
 
 struct FnFactory<T> {
@@ -180,7 +109,8 @@ mod tests {
     use super::*;
     use crate::tool::schema::Schema;
     use serde::Deserialize;
-    use std::num::NonZeroUsize;
+    use serde_json::json;
+    use std::{collections::BTreeMap, num::NonZeroUsize};
 
     #[derive(Deserialize, JsonSchema)]
     #[expect(dead_code, reason = "only its schema is looked at")]
@@ -221,6 +151,76 @@ mod tests {
         assert_eq!(page, Page { first: 1000, last: Some(-2), sizes, share: 1.0 });
         let error = read(r#"{"first": 1e16, "sizes": [], "share": 1}"#).unwrap_err();
         assert!(error.to_string().contains("floating point `1e+16`"), "{error}");
+    }
+
+    /// KT-1: what serde reads is an argument: maps, tuples, enums with data, nested and recursive types. What is refused
+    /// is refused at its place, and integers are integers there too.
+    #[test]
+    fn arguments_are_what_serde_takes() {
+        #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+        #[serde(rename_all = "camelCase")]
+        struct Order {
+            amounts: BTreeMap<String, u32>,
+            corner: (i32, i32),
+            how: How,
+            within: Option<Box<Order>>,
+        }
+        #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+        #[serde(tag = "by", rename_all = "snake_case")]
+        enum How {
+            Post { address: String },
+            Hand,
+        }
+        let schema = schema_of::<Order>();
+        let compiled = Schema::compile_typed(&schema).unwrap();
+        let read = |args: &Value| read_args::<Order>(args, &schema).map_err(|error| error.to_string());
+        let inner = json!({"amounts": {}, "corner": [0, 0], "how": {"by": "post", "address": "x"}});
+        let args =
+            json!({"amounts": {"tea": 3.0}, "corner": [1, -2.0], "how": {"by": "hand"}, "within": inner});
+        assert_eq!(compiled.validate(&args), Ok(()));
+        let order = read(&args).unwrap();
+        assert_eq!((order.amounts["tea"], order.corner, &order.how), (3, (1, -2), &How::Hand));
+        assert_eq!(order.within.unwrap().how, How::Post { address: "x".into() });
+        let misfit = |change: &dyn Fn(&mut Value)| {
+            let mut args = args.clone();
+            change(&mut args);
+            compiled.validate(&args).unwrap_err()[0].pointer.clone()
+        };
+        assert_eq!(misfit(&|args| args["amounts"]["tea"] = json!("much")), "/amounts/tea");
+        assert_eq!(misfit(&|args| args["corner"] = json!([1])), "/corner");
+        assert_eq!(misfit(&|args| args["within"]["corner"] = json!("left")), "/within");
+    }
+
+    /// KT-1: arguments that are no object are refused when the tool is registered, and the error says what to write.
+    #[test]
+    fn arguments_as_a_whole_are_an_object() {
+        #[derive(Deserialize, JsonSchema)]
+        #[expect(dead_code, reason = "only its schema is looked at")]
+        enum Either {
+            One { n: u32 },
+            Other { text: String },
+        }
+        #[derive(Deserialize, JsonSchema)]
+        #[expect(dead_code, reason = "only its schema is looked at")]
+        struct Flat {
+            n: u32,
+            #[serde(flatten)]
+            either: Either,
+        }
+        let refused = |schema: Value| Schema::compile_typed(&schema).unwrap_err().to_string();
+        for (schema, what) in [
+            (schema_of::<Vec<u32>>(), "a list"),
+            (schema_of::<String>(), "a single value"),
+            (schema_of::<Unit>(), "a plain enum"),
+            (schema_of::<Either>(), "an enum"),
+            (schema_of::<Option<BTreeMap<String, u32>>>(), "an option"),
+            (schema_of::<Flat>(), "a struct that flattens an enum"),
+        ] {
+            assert!(refused(schema).starts_with(&format!("the arguments are {what}, and")), "{what}");
+        }
+        assert!(Schema::compile_typed(&schema_of::<BTreeMap<String, u32>>()).is_ok());
+        assert!(Schema::compile_typed(&schema_of::<()>()).is_ok());
+        assert!(Schema::compile_typed(&schema_of::<Value>()).is_ok());
     }
 
     #[test]

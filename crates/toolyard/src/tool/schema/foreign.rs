@@ -63,7 +63,7 @@ const LONG_STEPS: u64 = 20_000_000;
 /// A compiled foreign schema.
 pub(crate) struct Foreign {
     validator: Validator<Metered>,
-    /// Whether every misfit can be reported.
+    /// Whether all misfits can be looked for, however long that takes.
     tells_places: bool,
     /// The steps for matching a text with its patterns.
     text_steps: usize,
@@ -102,11 +102,15 @@ impl Foreign {
     fn validate(&self, args: &Value, steps: u64, given_up: Option<Arc<AtomicBool>>) -> Validated {
         let effort = Effort { steps, stack: STACK_MAX, text: self.text_steps, given_up };
         let fits = effort.clone().bound(|| self.validator.is_valid(Counted(args)))?;
+        // Each step may find a misfit, and all are found before the first is reported.
+        let telling = match self.tells_places {
+            true => effort,
+            false => Effort { steps: steps.min(BRIEF_STEPS), ..effort },
+        };
         Ok(match fits {
             true => Ok(()),
-            false if !self.tells_places => Err(misfits::terse()),
             // That it does not fit is known: if it takes too long to say where, that is all that is said.
-            false => Err(effort
+            false => Err(telling
                 .bound(|| misfits::collect(&self.validator, Counted(args)))
                 .unwrap_or_else(|Exhausted| misfits::terse())),
         })

@@ -4,35 +4,81 @@
 //! are rewritten as 1000 before arguments are refused.
 
 use serde_json::{Number, Value};
+use std::cell::Cell;
 use toolyard_core::whole_number;
 
 /// The arguments with such integers rewritten; `None` if they have none.
 pub(super) fn rewritten(args: &Value, schema: &Value) -> Option<Value> {
     let mut rewritten = args.clone();
-    (rewrite(&mut rewritten, schema) > 0).then_some(rewritten)
+    let rewriter = Rewriter { root: schema, steps: Cell::new(STEPS_MAX) };
+    let count = rewriter.rewrite(&mut rewritten, schema);
+    (count > 0 && rewriter.steps.get() > 0).then_some(rewritten)
 }
 
-/// Rewrites the integers in a value. No deeper than the schema. Returns how many there were.
-fn rewrite(value: &mut Value, schema: &Value) -> usize {
-    match value {
-        Value::Number(number) if says_integer(schema) => {
-            let integer = integer(number);
-            let count = usize::from(integer.is_some());
-            *number = integer.unwrap_or_else(|| number.clone());
-            count
-        }
-        Value::Array(items) => match schema.get("items") {
-            Some(schema) => items.iter_mut().map(|item| rewrite(item, schema)).sum(),
-            None => 0,
-        },
-        Value::Object(fields) => match schema.get("properties") {
-            Some(properties) => fields
-                .iter_mut()
-                .map(|(name, field)| properties.get(name).map_or(0, |schema| rewrite(field, schema)))
-                .sum(),
-            None => 0,
-        },
-        _ => 0,
+/// How many pairs of a value and a schema are looked at: the alternatives of nested enums multiply. Beyond that nothing is
+/// rewritten, and the arguments are refused as they are.
+const STEPS_MAX: u32 = 100_000;
+
+/// How many references in a row are followed: more are a circle.
+const REFERENCES_MAX: usize = 16;
+
+/// Rewrites the integers of values of a schema, whose references lead into this one.
+struct Rewriter<'a> {
+    root: &'a Value,
+    /// How many are left.
+    steps: Cell<u32>,
+}
+
+impl<'a> Rewriter<'a> {
+    /// Rewrites the integers in a value. No deeper than the value, which is bounded. Returns how many there were.
+    fn rewrite(&self, value: &mut Value, schema: &'a Value) -> usize {
+        let Some(left) = self.steps.get().checked_sub(1) else { return 0 };
+        self.steps.set(left);
+        let schema = self.resolved(schema);
+        let of_either: usize = ["anyOf", "oneOf", "allOf"]
+            .iter()
+            .filter_map(|keyword| schema.get(keyword)?.as_array())
+            .flatten()
+            .map(|schema| self.rewrite(value, schema))
+            .sum();
+        of_either
+            + match value {
+                Value::Number(number) if says_integer(schema) => {
+                    let integer = integer(number);
+                    let count = usize::from(integer.is_some());
+                    *number = integer.unwrap_or_else(|| number.clone());
+                    count
+                }
+                Value::Array(items) => {
+                    items.iter_mut().enumerate().map(|(at, item)| self.item(at, item, schema)).sum()
+                }
+                Value::Object(fields) => {
+                    fields.iter_mut().map(|(name, field)| self.field(name, field, schema)).sum()
+                }
+                _ => 0,
+            }
+    }
+
+    fn item(&self, at: usize, item: &mut Value, schema: &'a Value) -> usize {
+        let of_tuple = schema.get("prefixItems").and_then(|schemas| schemas.get(at));
+        of_tuple.or_else(|| schema.get("items")).map_or(0, |schema| self.rewrite(item, schema))
+    }
+
+    fn field(&self, name: &str, field: &mut Value, schema: &'a Value) -> usize {
+        let named = schema.get("properties").and_then(|properties| properties.get(name));
+        named.or_else(|| schema.get("additionalProperties")).map_or(0, |schema| self.rewrite(field, schema))
+    }
+
+    /// What a reference leads to.
+    fn resolved(&self, schema: &'a Value) -> &'a Value {
+        let next = |schema: &'a Value| {
+            let reference = schema.get("$ref")?.as_str()?;
+            self.root.pointer(reference.strip_prefix('#')?)
+        };
+        std::iter::successors(Some(schema), |schema| next(schema))
+            .take(REFERENCES_MAX)
+            .last()
+            .unwrap_or(schema)
     }
 }
 
@@ -54,6 +100,18 @@ fn integer(number: &Number) -> Option<Number> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    /// KT-1: alternatives that nest are given up after a bounded number of steps.
+    #[test]
+    fn alternatives_do_not_multiply_without_bound() {
+        let either = json!({"anyOf": [
+            {"type": "object", "properties": {"of": {"$ref": "#"}, "n": {"type": "integer"}}},
+            {"type": "object", "properties": {"of": {"$ref": "#"}, "n": {"type": "integer"}}},
+        ]});
+        let nested = |depth| (0..depth).fold(json!({"n": 2.0}), |inner, _| json!({"of": inner}));
+        assert_eq!(rewritten(&nested(3), &either).unwrap()["of"]["of"]["of"]["n"], json!(2));
+        assert_eq!(rewritten(&nested(60), &either), None);
+    }
 
     /// V1: an integer is one however it is written, wherever the schema says integer, and nothing else changes.
     #[test]
