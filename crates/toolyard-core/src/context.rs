@@ -268,6 +268,11 @@ impl ToolContext {
         self.scope.resources().get()
     }
 
+    /// The same, shared, to be kept.
+    pub fn shared_resource<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        self.scope.resources().shared()
+    }
+
     /// Whether the call has to stop.
     pub fn is_cancelled(&self) -> bool {
         match &self.own {

@@ -10,6 +10,7 @@ mod call_error;
 mod for_model;
 mod kind;
 mod reaction;
+mod result_ext;
 mod tool_error;
 mod vocabulary;
 
@@ -17,5 +18,6 @@ pub use call_error::{CallError, Effect, Reason, RetryStopped, ValidationError};
 pub use for_model::ForModel;
 pub use kind::{BreakerVerdict, ErrorKind, Ran, TerminalEvent, UnknownKind};
 pub use reaction::Reaction;
+pub use result_ext::ResultExt;
 pub use tool_error::{ToolError, ToolErrorKind};
 pub use vocabulary::{OldClass, OldKind, Slug};

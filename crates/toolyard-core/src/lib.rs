@@ -53,7 +53,8 @@ pub use digest::{
 #[doc(hidden)]
 pub use elapsed::Elapsed;
 pub use error::{
-    CallError, Effect, ErrorKind, Reaction, Reason, RetryStopped, ToolError, ToolErrorKind, ValidationError,
+    CallError, Effect, ErrorKind, Reaction, Reason, ResultExt, RetryStopped, ToolError, ToolErrorKind,
+    ValidationError,
 };
 pub use event::{Event, EventKind};
 pub use hooks::{Abort, Hooks, NoHooks};

@@ -50,6 +50,11 @@ impl Resources {
         self.by_type.get(&TypeId::of::<T>())?.1.downcast_ref()
     }
 
+    /// The value of type `T`, shared.
+    pub fn shared<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        self.by_type.get(&TypeId::of::<T>())?.1.clone().downcast().ok()
+    }
+
     /// Both sets together; values of `other` replace those of the same type.
     #[must_use]
     pub fn overlaid(&self, other: &Self) -> Self {

@@ -47,10 +47,19 @@ pub use session::{
     ForkError, ForkPolicy, Priority, Session, SessionCeiling, SessionOptions, SubAgents, Turn,
 };
 pub use tasks::{Blocking, BlockingThreads, Spawner};
-pub use tool::tool_fn;
+pub use tool::{Args, Argument, IntoOutput, IntoTool, IntoToolError, State, tool_fn};
 pub use tool::{RegisterError, Registry, Schema, SchemaError, SchemaWarning, ToolEntry};
 pub use toolyard_core::*;
+pub use toolyard_macros::{tool, tools};
 pub use toolyard_redact::{Redactor, SecretError};
+
+/// What the attributes' code needs of other crates.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::tool::{error, is_argument};
+    pub use schemars;
+    pub use serde;
+}
 
 /// The parts of an [`EngineStatus`]: who waits, and for what; rates and budgets.
 pub mod status {

@@ -5,6 +5,7 @@
 //!                                                       guard { breakers, retry budget, rate line, zombies }
 //! ```
 
+mod bounds;
 mod breaker;
 mod entry;
 mod guard;
@@ -15,8 +16,12 @@ mod registry;
 pub(crate) mod retry;
 mod rules;
 mod schema;
+mod taken;
 mod tool_fn;
 
+pub use bounds::{Argument, IntoOutput, IntoTool, IntoToolError};
+#[doc(hidden)]
+pub use bounds::{error, is_argument};
 pub(crate) use breaker::{SharedBreaker, Transition};
 pub use entry::ToolEntry;
 pub(crate) use guard::{BreakerMove, Guards, MoveOf, Policies, SandboxBreaker, Slots, Verdicts};
@@ -28,4 +33,5 @@ pub(crate) use retry::{Decision, Ended, Paid, Repeatability, Span};
 pub(crate) use rules::{Allowed, PolicyVersion, Rules, RulesInForce, VersionedPolicy};
 pub(crate) use schema::{Exhausted, Validated};
 pub use schema::{Schema, SchemaError, SchemaWarning};
+pub use taken::{Args, State};
 pub use tool_fn::tool_fn;

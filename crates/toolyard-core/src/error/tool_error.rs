@@ -58,9 +58,10 @@ impl From<ToolErrorKind> for ErrorKind {
 /// The error of a handler.
 ///
 /// A message that the handler wrote itself (`HTTP 500: connection refused`) reaches the model unchanged (V5). `?`
-/// turns any `std::error::Error` into an [`Unclassified`](ToolErrorKind::Unclassified) one: its text is logged and the
+/// turns any `std::error::Error`, `anyhow::Error` or `eyre::Report` into an [`Unclassified`](ToolErrorKind::Unclassified) one: its text is logged and the
 /// model reads a fixed sentence, because such texts may hold paths, addresses and secrets. The exceptions are
-/// [`PathEscape`] and errors whose source chain ends in [`ForModel`]. Where `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE`
+/// [`PathEscape`] and errors whose source chain ends in [`ForModel`]; the outermost error of an `anyhow::Error` or a
+/// `Report` cannot be told from others. [`ResultExt`](crate::ResultExt) says of an error what the model reads. Where `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE`
 /// asks for backtraces, an unclassified error has the one of its conversion, which is logged with it.
 ///
 /// # Examples
@@ -175,6 +176,24 @@ impl ToolError {
         self
     }
 
+    /// Sets the message that the model reads. An error that nobody has classified is then one of
+    /// [execution](ToolErrorKind::Execution).
+    #[must_use]
+    pub fn with_message(mut self, message: impl Into<String>) -> Self {
+        if self.kind == ToolErrorKind::Unclassified {
+            self.kind = ToolErrorKind::Execution;
+        }
+        self.message = message.into();
+        self
+    }
+
+    /// Sets the kind.
+    #[must_use]
+    pub fn with_kind(mut self, kind: ToolErrorKind) -> Self {
+        self.kind = kind;
+        self
+    }
+
     /// Sets the cause, for logs; it never reaches the model.
     #[must_use]
     pub fn with_source(mut self, source: impl Error + Send + Sync + 'static) -> Self {
@@ -262,16 +281,19 @@ impl ToolError {
     }
 }
 
-impl<E: Error + Send + Sync + 'static> From<E> for ToolError {
+impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for ToolError {
     fn from(error: E) -> Self {
-        match classified(&error) {
+        let error = error.into();
+        let classified = classified(&*error);
+        let mut converted = match classified {
             Some((kind, text)) => Self::new(kind, text),
             None => Self {
                 backtrace: captured(),
                 ..Self::new(ToolErrorKind::Unclassified, crate::wording::INTERNAL_FAILURE)
             },
-        }
-        .with_source(error)
+        };
+        converted.source = Some(error.into());
+        converted
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
     pool::{PoolLeases, Pools},
     record::{Content, EventBus, EventSink, EventWriter, Queue, Recorder, Recording, Sequence},
     tasks::{Blocking, BlockingThreads, Contained, Spawner, Tasks, caught, unwind},
-    tool::{Guards, Lengthy, Policies, RegisterError, Registry, RulesInForce},
+    tool::{Guards, IntoTool, Lengthy, Policies, RegisterError, Registry, RulesInForce},
 };
 use std::{
     collections::BTreeMap,
@@ -108,9 +108,10 @@ impl EngineBuilder {
     /// How long a handler has to stop after a cancel by default (SC-5).
     pub const GRACE: Duration = Duration::from_secs(30);
 
-    /// Adds a tool.
-    pub fn tool(mut self, factory: impl ToolFactory + 'static) -> Self {
-        self.tools.push(Arc::new(factory));
+    /// Adds a tool: a [factory](ToolFactory), such as [`tool_fn`](crate::tool_fn) makes, or a function with the attribute
+    /// [`tool`](macro@crate::tool), by its name.
+    pub fn tool<M>(mut self, tool: impl IntoTool<M>) -> Self {
+        self.tools.push(tool.into_tool());
         self
     }
 

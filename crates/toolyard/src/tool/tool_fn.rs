@@ -3,8 +3,8 @@
 mod derived;
 mod integers;
 
+use super::bounds::{Argument, IntoOutput};
 use derived::schema_of;
-use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::{any::TypeId, future::Future, marker::PhantomData, sync::Arc};
@@ -41,9 +41,8 @@ use toolyard_core::{Tool, ToolContext, ToolError, ToolFactory, ToolOutput, ToolS
 /// ```
 pub fn tool_fn<A, R, F, Fut>(spec: ToolSpec, call: F) -> impl ToolFactory + use<A, R, F, Fut>
 where
-    A: DeserializeOwned + JsonSchema + Send + 'static,
-    R: TryInto<ToolOutput> + 'static,
-    R::Error: Into<ToolError>,
+    A: Argument,
+    R: IntoOutput,
     F: Fn(A, ToolContext) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<R, ToolError>> + Send + 'static,
 {
@@ -81,15 +80,14 @@ struct FnTool<A, R, F> {
 impl<A, R, F, Fut> Tool for FnTool<A, R, F>
 where
     A: DeserializeOwned + Send + 'static,
-    R: TryInto<ToolOutput> + 'static,
-    R::Error: Into<ToolError>,
+    R: IntoOutput,
     F: Fn(A, ToolContext) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<R, ToolError>> + Send + 'static,
 {
     async fn execute(&self, args: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let args =
             read_args(args, &self.schema).map_err(|error| ToolError::invalid_input(error.to_string()))?;
-        (self.call)(args, cx.clone()).await.and_then(|output| output.try_into().map_err(Into::into))
+        (self.call)(args, cx.clone()).await.and_then(R::into_output)
     }
 }
 
@@ -108,6 +106,7 @@ fn read_args<A: DeserializeOwned + 'static>(args: &Value, schema: &Value) -> Res
 mod tests {
     use super::*;
     use crate::tool::schema::Schema;
+    use schemars::JsonSchema;
     use serde::Deserialize;
     use serde_json::json;
     use std::{collections::BTreeMap, num::NonZeroUsize};
