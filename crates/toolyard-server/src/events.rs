@@ -1,6 +1,7 @@
 //! The stream of events that readers follow and resume (SM-9, HT-10).
 
 mod history;
+mod inbox;
 mod kept;
 mod log;
 mod reader;

@@ -1,34 +1,39 @@
 //! The latest events of an engine, for readers that come late or come back.
 //!
 //! ```text
-//!   sink ─► by position ─► shelf: at most 64 MiB               ─► readers of everything
-//!              └─► positions by session: at most 4096 each     ─► readers of a session
+//!   sink ─► inbox of the session ─┐ in one go: many, or too many bytes,
+//!   sink ─► inbox of the session ─┤ or before anybody reads
+//!                                 ├─► shelf, by position: at most 64 MiB        ─► readers of everything
+//!                                 └─► positions by session: at most 4096 each   ─► readers of a session
 //! ```
 //!
 //! Sessions get their positions side by side, so an event may be published a little before one with a lower position. A
 //! reader that resumes by its position would then miss that one; so for readers of everything an event waits until all
 //! before it have come.
+//!
+//! Nobody reads without what is in the inboxes: a reader empties them first, and whoever adds an event tells those who wait
+//! after it is there.
 
 use super::{
     Kept,
-    kept::weight,
+    inbox::{self, Due, Inbox},
     log::{Log, Lost},
-    shelf::{Shelf, Slot},
+    shelf::Shelf,
 };
 use foldhash::fast::RandomState;
 use parking_lot::Mutex;
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
+use std::{collections::HashMap, hash::BuildHasher as _, mem, sync::Arc};
 use tokio::sync::Notify;
 use toolyard::{Event, EventKind, SessionId};
 
 /// How many events of a session are kept.
 const SESSION_EVENTS_MAX: usize = 4096;
 
-/// How many bytes of events are kept altogether.
-const BYTES_MAX: usize = 64 << 20;
+/// How many inboxes there are.
+const INBOXES: usize = 16;
+
+/// How many bytes of events are kept, and together with those that wait.
+const BYTES_MAX: usize = (64 << 20) - INBOXES * inbox::BYTES_MAX;
 
 /// How many events a reader is given at once.
 const READ_MAX: usize = 256;
@@ -36,6 +41,9 @@ const READ_MAX: usize = 256;
 /// The latest events.
 #[derive(Debug, Default)]
 pub(crate) struct History {
+    inboxes: [Inbox; INBOXES],
+    /// By what the inbox of a session is chosen.
+    hasher: RandomState,
     state: Mutex<State>,
     more: Arc<Notify>,
 }
@@ -43,18 +51,14 @@ pub(crate) struct History {
 #[derive(Debug, Default)]
 struct State {
     all: Shelf,
-    bytes: usize,
-    /// The position up to which all events have come.
-    complete_to: u64,
-    /// Events that came before others with lower positions.
-    early: BTreeMap<u64, Slot>,
     sessions: HashMap<SessionId, OfSession, RandomState>,
+    /// Room for the events of an inbox.
+    coming: Vec<Event>,
 }
 
 #[derive(Debug, Default)]
 struct OfSession {
     log: Log,
-    more: Arc<Notify>,
     is_closed: bool,
 }
 
@@ -68,18 +72,21 @@ pub(crate) enum Source {
 impl History {
     /// Keeps an event.
     pub(crate) fn add(&self, event: &Event) {
-        let (of_session, has_more, forgotten) = {
-            let mut state = self.state.lock();
-            let of_session = state.add_to_session(event);
-            let has_more = state.add(event);
-            (of_session, has_more, state.forget_oldest())
+        let inbox = self.inbox(&event.session);
+        let (due, followers) = inbox.add(event);
+        let state = match due {
+            Due::Later => None,
+            Due::Soon => self.state.try_lock(),
+            Due::Now => Some(self.state.lock()),
         };
-        drop(forgotten); // outside of the lock
-        if let Some(readers) = of_session {
+        if let Some(mut state) = state {
+            state.keep(inbox);
+        }
+        if let Some(readers) = followers {
             readers.notify_waiters();
         }
-        // Whoever comes to wait after this finds the event there.
-        if has_more && Arc::strong_count(&self.more) > 1 {
+        // Whoever comes to wait after this finds the event in its inbox.
+        if Arc::strong_count(&self.more) > 1 {
             self.more.notify_waiters();
         }
     }
@@ -87,91 +94,105 @@ impl History {
     /// The position of the last event that all before have come to, where somebody starts to read who wants no earlier
     /// ones.
     pub(crate) fn newest(&self) -> u64 {
-        self.state.lock().complete_to
+        let mut state = self.state.lock();
+        self.inboxes.iter().for_each(|inbox| state.keep(inbox));
+        state.all.complete_to()
     }
 
     /// The first events after this position; empty if there are none yet.
     pub(super) fn after(&self, source: &Source, position: u64) -> Result<Vec<Arc<Kept>>, Lost> {
         let mut state = self.state.lock();
         match source {
-            Source::All => state.all.after(position, READ_MAX),
-            Source::Session(id) => state.after_in(id, position),
+            Source::All => {
+                self.inboxes.iter().for_each(|inbox| state.keep(inbox));
+                state.all.after(position, READ_MAX)
+            }
+            Source::Session(id) => {
+                state.keep(self.inbox(id));
+                state.after_in(id, position)
+            }
         }
     }
 
-    /// What is notified of more events.
+    /// What is notified of more events. It has to be there before whoever waits for them looks for some.
     pub(super) fn more(&self, source: &Source) -> Arc<Notify> {
         match source {
             Source::All => self.more.clone(),
-            Source::Session(id) => self.state.lock().sessions.entry(id.clone()).or_default().more.clone(),
+            Source::Session(id) => self.inbox(id).follow(id),
         }
+    }
+
+    /// Where the events of a session come in: all of one name in the same one, so that they stay in their order.
+    fn inbox(&self, id: &SessionId) -> &Inbox {
+        let hash = self.hasher.hash_one(id);
+        &self.inboxes[hash as usize % INBOXES]
+    }
+}
+
+impl OfSession {
+    /// Whether nothing of it is kept, and nothing more comes.
+    fn is_over(&self) -> bool {
+        self.is_closed && self.log.len() == 0
     }
 }
 
 impl State {
-    /// Returns what notifies the readers of its session, if there are any.
-    fn add_to_session(&mut self, event: &Event) -> Option<Arc<Notify>> {
-        let id = &event.session;
+    /// Keeps what is in an inbox.
+    fn keep(&mut self, inbox: &Inbox) {
+        let mut coming = mem::take(&mut self.coming);
+        inbox.take(&mut coming);
+        for of_one in coming.chunk_by(|one, next| one.session == next.session) {
+            self.note(of_one);
+        }
+        coming.drain(..).for_each(|event| self.all.put(event));
+        self.coming = coming;
+        self.forget_oldest();
+    }
+
+    /// Notes the positions of some events of one session.
+    fn note(&mut self, events: &[Event]) {
+        let Some(Event { session: id, .. }) = events.first() else { return };
         if !self.sessions.contains_key(id) {
             self.sessions.insert(id.clone(), OfSession::default());
         }
         let session = self.sessions.get_mut(id).expect("it is there or was inserted");
-        if matches!(event.kind, EventKind::SessionOpened) {
-            // The name was another session's before, whose events are nobody's who has it now (HT-7).
-            session.log = Log::default();
+        for Event { kind, position, .. } in events {
+            if matches!(kind, EventKind::SessionOpened) {
+                // The name was another session's before, whose events are nobody's who has it now (HT-7).
+                session.log = Log::default();
+            }
+            session.is_closed = matches!(kind, EventKind::SessionClosed);
+            session.log.push(*position);
+            if self.all.is_gone(*position) || session.log.len() > SESSION_EVENTS_MAX {
+                session.log.pop();
+            }
         }
-        session.is_closed = matches!(event.kind, EventKind::SessionClosed);
-        session.log.push(event.position);
-        if session.log.len() > SESSION_EVENTS_MAX {
-            session.log.pop();
+        if session.is_over() {
+            self.sessions.remove(id);
         }
-        (Arc::strong_count(&session.more) > 1).then(|| session.more.clone())
     }
 
     /// The first events of a session after a position.
     fn after_in(&mut self, id: &SessionId, position: u64) -> Result<Vec<Arc<Kept>>, Lost> {
         let Some(session) = self.sessions.get(id) else { return Ok(Vec::new()) };
-        let (all, early) = (&mut self.all, &mut self.early);
-        let read = |position| all.get(position).or_else(|| early.get_mut(&position)).map(Slot::read);
+        let all = &mut self.all;
+        let read = |position| all.read(position);
         Ok(session.log.after(position, READ_MAX)?.filter_map(read).collect())
     }
 
-    /// Returns whether readers of everything have more to read.
-    fn add(&mut self, event: &Event) -> bool {
-        self.bytes += weight(event);
-        let (before, position) = (self.complete_to, event.position);
-        if position == before + 1 {
-            self.complete_to += 1;
-            // Copied to where it stays: an event is large.
-            self.all.push_with(|| Slot::new(event));
-        } else {
-            self.early.insert(position, Slot::new(event));
-        }
-        while let Some(next) = self.early.remove(&(self.complete_to + 1)) {
-            self.complete_to += 1;
-            self.all.push_with(|| next);
-        }
-        self.complete_to > before
-    }
-
-    /// Forgets the oldest events that are too many, and returns the last of them, which is nearly always the only one.
-    fn forget_oldest(&mut self) -> Option<Slot> {
-        let mut forgotten = None;
-        while self.bytes > BYTES_MAX
-            && let Some(oldest) = self.all.pop()
-        {
-            self.bytes -= oldest.weight();
-            let Event { session: id, position, .. } = oldest.event();
-            if let Some(session) = self.sessions.get_mut(id) {
+    /// Forgets the oldest events that are too many.
+    fn forget_oldest(&mut self) {
+        let Self { all, sessions, .. } = self;
+        let mut forget = |oldest: &Event| {
+            let Event { session: id, position, .. } = oldest;
+            if let Some(session) = sessions.get_mut(id) {
                 session.log.pop_if(*position);
-                // A reader that waits for a closed session holds its notifier, and is told of its end otherwise.
-                if session.is_closed && session.log.len() == 0 {
-                    self.sessions.remove(id);
+                if session.is_over() {
+                    sessions.remove(id);
                 }
             }
-            forgotten = Some(oldest);
-        }
-        forgotten
+        };
+        while all.bytes() > BYTES_MAX && all.pop_with(&mut forget) {}
     }
 }
 
@@ -213,13 +234,25 @@ mod tests {
         for position in 1..=3 * most {
             history.add(&event("a", position, EventKind::OutputDelta { text: text.clone() }));
         }
+        assert_eq!(history.newest(), 3 * most);
         let state = history.state.lock();
-        assert!(state.bytes <= BYTES_MAX && state.all.len() < 2000);
-        let (all, session) = (state.all.len() as u64, state.sessions[&SessionId::from("a")].log.len() as u64);
+        assert!(state.all.bytes() <= BYTES_MAX);
+        let session = state.sessions[&SessionId::from("a")].log.len() as u64;
         drop(state);
-        assert_eq!(history.after(&Source::All, 0).unwrap_err(), Lost(3 * most - all));
-        assert_eq!(history.after(&Source::Session("a".into()), 5).unwrap_err(), Lost(3 * most - session));
+        assert!(session < 2000);
+        let lost = Lost(3 * most - session);
+        assert_eq!(history.after(&Source::All, 0).unwrap_err(), lost);
+        assert_eq!(history.after(&Source::Session("a".into()), 5).unwrap_err(), lost);
         assert_eq!(positions(history.after(&Source::All, 3 * most - 1)), [3 * most]);
+    }
+
+    /// HT-10: a text that is cut counts as what is kept of it, so that others are kept beside it.
+    #[test]
+    fn a_text_that_is_cut_counts_as_it_is_kept() {
+        let history = History::default();
+        let text = "x".repeat(1 << 20);
+        (1..=200).for_each(|at| history.add(&event("a", at, EventKind::OutputDelta { text: text.clone() })));
+        assert_eq!(positions(history.after(&Source::All, 0)), (1..=200).collect::<Vec<_>>());
     }
 
     /// HT-7: whoever has the name of a session that has closed reads nothing of that one.
@@ -241,6 +274,20 @@ mod tests {
         history.add(&event("a", 2, EventKind::SessionClosed));
         let text = "x".repeat(60 << 10);
         (3..2000).for_each(|at| history.add(&event("b", at, EventKind::OutputDelta { text: text.clone() })));
+        assert_eq!(history.newest(), 1999);
         assert_eq!(history.state.lock().sessions.len(), 1);
+    }
+    /// HT-10: what comes so late that it is older than all that is kept is not kept, nor its session.
+    #[test]
+    fn what_comes_too_late_is_not_kept() {
+        let history = History::default();
+        let text = "x".repeat(60 << 10);
+        (1..2000)
+            .for_each(|at| history.add(&event("b", at + 2, EventKind::OutputDelta { text: text.clone() })));
+        history.add(&event("a", 1, EventKind::SessionOpened));
+        assert_eq!(history.after(&Source::Session("a".into()), 0).unwrap_err(), Lost(1));
+        history.add(&event("a", 2, EventKind::SessionClosed));
+        assert!(history.after(&Source::Session("a".into()), 2).unwrap().is_empty());
+        assert_eq!((history.newest(), history.state.lock().sessions.len()), (2001, 1));
     }
 }

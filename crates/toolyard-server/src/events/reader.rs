@@ -67,3 +67,66 @@ impl Reader {
         self.kinds.is_empty() || self.kinds.iter().any(|kind| kind == event.kind())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parking_lot::Mutex;
+    use std::time::Duration;
+    use tokio::time::timeout;
+    use toolyard::{AgentPath, Event, EventKind, SessionId};
+
+    /// How many sessions publish.
+    const SESSIONS: u64 = 24;
+
+    /// How many events each of them publishes.
+    const EVENTS: u64 = 200;
+
+    /// The position of each event that a reader gets, until it has this many.
+    async fn positions(mut reader: Reader, count: u64) -> Vec<u64> {
+        let mut positions = Vec::new();
+        while (positions.len() as u64) < count {
+            match timeout(Duration::from_secs(60), reader.next()).await.expect("what is published is seen") {
+                Read::Events(events) => positions.extend(events.iter().map(|event| event.position())),
+                Read::Reset(to) => panic!("all of them are kept, but those to {to}"),
+            }
+        }
+        positions
+    }
+
+    /// SM-9: readers that wait see every event as it comes, in order, however many sessions publish beside each other.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn readers_miss_nothing() {
+        let front = Front::default();
+        let reader = |source| Reader::new(front.clone(), source, 0, Vec::new());
+        let all = tokio::spawn(positions(reader(Source::All), SESSIONS * EVENTS));
+        let name = |number: u64| SessionId::from(format!("s{number}").as_str());
+        let each: Vec<_> = (0..SESSIONS)
+            .map(|number| tokio::spawn(positions(reader(Source::Session(name(number))), EVENTS)))
+            .collect();
+        let last = Arc::new(Mutex::new(0));
+        let publish = |number| {
+            let (front, last) = (front.clone(), last.clone());
+            let mut event = Event::new(name(number), AgentPath::root(), EventKind::Attempt);
+            tokio::spawn(async move {
+                let mut own = Vec::new();
+                for _ in 0..EVENTS {
+                    event.position = {
+                        let mut last = last.lock();
+                        *last += 1;
+                        *last
+                    };
+                    front.history().add(&event);
+                    own.push(event.position);
+                    tokio::task::yield_now().await;
+                }
+                own
+            })
+        };
+        let published: Vec<_> = (0..SESSIONS).map(publish).collect();
+        for (read, published) in each.into_iter().zip(published) {
+            assert_eq!(read.await.unwrap(), published.await.unwrap());
+        }
+        assert_eq!(all.await.unwrap(), (1..=SESSIONS * EVENTS).collect::<Vec<_>>());
+    }
+}
