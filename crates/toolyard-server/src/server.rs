@@ -1,6 +1,7 @@
 //! The server: an engine behind HTTP.
 
 mod connection;
+mod head_timer;
 
 use crate::{
     access::{Access, Link, PARENT, SelfApproval, Token},

@@ -1,12 +1,13 @@
 //! One connection, from its handshake to its end (HT-10).
 
+use super::head_timer::HeadTimer;
 use crate::{
     http::{Entrance, Held},
     tls::Tls,
 };
 use axum::http::Request;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use std::{convert::Infallible, time::Duration};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -75,7 +76,7 @@ async fn answer(
     stop: CancellationToken,
 ) {
     let mut server = http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+    server.timer(HeadTimer::default()).header_read_timeout(HEAD_TIMEOUT);
     server.max_header_size(HEAD_MAX).max_buf_size(BUFFER_MAX);
     let seated = service_fn(|mut request: Request<Incoming>| {
         request.extensions_mut().insert(held.clone());
