@@ -5,6 +5,7 @@
 //!                                          └─ turns: open ones, and the latest that have ended
 //! ```
 
+mod by_number;
 mod served;
 mod turn;
 mod turns;

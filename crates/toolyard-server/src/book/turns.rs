@@ -1,11 +1,11 @@
 //! The turns of a session: those that are open, and the latest that have ended (HT-4).
 
-use super::turn::{Phase, ServedTurn};
-use parking_lot::Mutex;
-use std::{
-    collections::{BTreeMap, VecDeque},
-    sync::Arc,
+use super::{
+    by_number::ByNumber,
+    turn::{Phase, ServedTurn},
 };
+use parking_lot::Mutex;
+use std::{collections::VecDeque, sync::Arc};
 
 /// How many turns of a session there are at once, and are kept.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +39,7 @@ impl Drop for Room {
 
 #[derive(Debug, Default)]
 struct State {
-    all: BTreeMap<u64, Arc<ServedTurn>>,
+    all: ByNumber<Arc<ServedTurn>>,
     /// Places that are kept for turns which are not added yet.
     coming: usize,
     /// Those that have ended, in the order of their ends.
@@ -83,7 +83,7 @@ impl Turns {
     /// Whether any of them has calls that have not ended, or is still being written.
     pub(crate) fn is_busy(&self) -> bool {
         let state = self.state.lock();
-        state.all.values().any(|turn| !matches!(turn.phase(), Phase::Ended | Phase::Broken))
+        state.all.iter().any(|turn| !matches!(turn.phase(), Phase::Ended | Phase::Broken))
     }
 
     /// How many there are.
@@ -102,21 +102,26 @@ impl Turns {
     /// Notes that a turn has ended, and forgets the oldest that are too many.
     pub(crate) fn ended(&self, turn: &ServedTurn) {
         let Some(ended) = turn.ended() else { return };
-        let forgotten = {
+        {
             let mut state = self.state.lock();
-            if !state.all.contains_key(&turn.number) {
+            if !state.all.contains(turn.number) {
                 return;
             }
             state.ended.push_back(turn.number);
             state.bytes += ended.bytes;
-            state.shrink(&self.bounds)
-        };
-        drop(forgotten); // results are dropped outside of the lock
+        }
+        while let Some(forgotten) = self.forget_oldest() {
+            drop(forgotten); // results are dropped outside of the lock
+        }
+    }
+
+    fn forget_oldest(&self) -> Option<Arc<ServedTurn>> {
+        self.state.lock().forget_oldest(&self.bounds)
     }
 
     pub(crate) fn find(&self, number: u64) -> Find {
         let state = self.state.lock();
-        match state.all.get(&number) {
+        match state.all.get(number) {
             Some(turn) => Find::There(turn.clone()),
             None if number <= state.gone_to && number > 0 => Find::Gone,
             None => Find::Never,
@@ -125,7 +130,7 @@ impl Turns {
 
     /// All of them, the newest first.
     pub(crate) fn list(&self) -> Vec<Arc<ServedTurn>> {
-        self.state.lock().all.values().rev().cloned().collect()
+        self.state.lock().all.iter().rev().cloned().collect()
     }
 }
 
@@ -134,16 +139,16 @@ impl State {
         self.all.len() - self.ended.len()
     }
 
-    fn shrink(&mut self, bounds: &TurnBounds) -> Vec<Arc<ServedTurn>> {
-        let mut forgotten = Vec::new();
+    /// Forgets the turn that ended first, if there are too many.
+    fn forget_oldest(&mut self, bounds: &TurnBounds) -> Option<Arc<ServedTurn>> {
         // The latest one is kept, however large: somebody waits for it.
-        while self.ended.len() > 1 && (self.ended.len() > bounds.kept_max || self.bytes > bounds.bytes_max) {
-            let oldest = self.ended.pop_front().expect("there are several");
-            let turn = self.all.remove(&oldest).expect("what has ended is there");
-            self.bytes -= turn.ended().map_or(0, |ended| ended.bytes);
-            self.gone_to = self.gone_to.max(oldest);
-            forgotten.push(turn);
+        if self.ended.len() <= 1 || (self.ended.len() <= bounds.kept_max && self.bytes <= bounds.bytes_max) {
+            return None;
         }
-        forgotten
+        let oldest = self.ended.pop_front().expect("there are several");
+        let turn = self.all.remove(oldest).expect("what has ended is there");
+        self.bytes -= turn.ended().map_or(0, |ended| ended.bytes);
+        self.gone_to = self.gone_to.max(oldest);
+        Some(turn)
     }
 }
