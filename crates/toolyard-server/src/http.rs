@@ -6,6 +6,7 @@ mod entrance;
 mod extract;
 mod guard;
 mod held;
+mod numbered;
 mod places;
 mod request_id;
 
@@ -15,5 +16,6 @@ pub(crate) use entrance::Entrance;
 pub(crate) use extract::{Json, PathOf, QueryOf, admit, expect_type, pointer};
 pub(crate) use guard::Hosts;
 pub(crate) use held::Held;
+pub(crate) use numbered::numbered;
 pub(crate) use places::{Place, Places};
 use request_id::Number;

@@ -19,7 +19,7 @@ use axum::{
     Router,
     body::{Body, HttpBody},
     extract::Request,
-    http::{HeaderMap, HeaderName, HeaderValue, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, header},
     response::{IntoResponse as _, Response},
 };
 use tower::Service as _;
@@ -56,10 +56,15 @@ impl Entrance {
         B: HttpBody<Data = axum::body::Bytes, Error: Into<axum::BoxError>> + Send + 'static,
     {
         let id = request.headers().get(request_id::HEADER).cloned().or_else(|| self.number.next());
+        let is_head = request.method() == Method::HEAD;
         let mut response = match self.hosts.check(request.uri(), request.headers()) {
             Ok(()) => self.routed(request.map(Body::new)).await,
             Err(problem) => problem.into_response(),
         };
+        if !is_head && response.body().size_hint().exact().is_some_and(|bytes| bytes > 0) {
+            // It is said of any body that has a length, without a place among the headers, of which six are cheap.
+            response.headers_mut().remove(header::CONTENT_LENGTH);
+        }
         complete(response.headers_mut(), id);
         response
     }

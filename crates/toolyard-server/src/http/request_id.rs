@@ -1,20 +1,15 @@
 //! `X-Request-Id`: by what a request is found again in logs.
 
+use super::numbered;
 use axum::http::{HeaderName, HeaderValue};
-use std::{
-    fmt::Write as _,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
 };
 use toolyard::event::Epoch;
 
 /// The header.
 pub(super) const HEADER: HeaderName = HeaderName::from_static("x-request-id");
-
-/// How many digits a number has at most.
-const NUMBER_DIGITS_MAX: usize = 20;
 
 /// Numbers the requests of one life of the server that bring no id.
 #[derive(Debug, Clone)]
@@ -30,10 +25,6 @@ impl Number {
 
     /// The next id.
     pub(super) fn next(&self) -> Option<HeaderValue> {
-        let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
-        let mut id = String::with_capacity(self.prefix.len() + NUMBER_DIGITS_MAX);
-        id.push_str(&self.prefix);
-        write!(id, "{number}").ok()?;
-        HeaderValue::try_from(id).ok()
+        numbered(&[&self.prefix], self.last.fetch_add(1, Ordering::Relaxed) + 1)
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     access::{Caller, Scope},
     app::App,
     book::{Find, Phase, Room, Served, ServedTurn},
-    http::{PathOf, QueryOf},
+    http::{PathOf, QueryOf, numbered},
     problem::Problem,
 };
 use axum::{
@@ -33,8 +33,8 @@ const STREAM: &[u8] = b"text/event-stream";
 /// How many bytes an answer with one short result has, about.
 const BODY_BYTES: usize = 512;
 
-/// How many headers an answer has, about.
-const HEADERS: usize = 8;
+/// How many headers an answer has, with those that every answer has.
+const HEADERS: usize = 6;
 
 /// How many turns a list has at most.
 const LIST_MAX: usize = 1000;
@@ -122,11 +122,12 @@ pub(super) async fn start(
         let gone = caller.0.gone.clone();
         return Ok(streamed::start(app, (served, room), agent, (body, gone), from, to));
     }
-    let body = app.bodies.read(body).await?;
-    let message = read(&body, from, &agent)?;
+    let within = preferred(&headers);
+    // Both lie in the buffer of the connection, which is free again before the calls run.
+    drop(headers);
+    let message = read(&app.bodies.read(body).await?, from, &agent)?;
     let (turn, running) = run(&served, room, &agent, message, after);
     let guard = start.cancel_on_disconnect.unwrap_or(false).then(|| CancelOnDrop(Some(turn.clone())));
-    let within = preferred(&headers);
     match within.or(shown.waits()) {
         // It is shown as it is then.
         Some(within) => drop(timeout(within, running).await),
@@ -143,7 +144,7 @@ pub(super) async fn start(
 /// 200 with the results, or 202 without.
 fn answer(app: &App, served: &Served, turn: &ServedTurn, to: Option<Format>) -> Response {
     let shown = Shown::of(app, served, turn, to, false);
-    let location = format!("/sessions/{}/turns/{}", served.id(), turn.number);
+    let location = numbered(&["/sessions/", served.id().as_str(), "/turns/"], turn.number);
     let status = if shown.has_ended() { StatusCode::OK } else { StatusCode::ACCEPTED };
     let mut body = Vec::with_capacity(BODY_BYTES);
     serde_json::to_writer(&mut body, &shown).expect("a turn can be written as JSON");
@@ -153,7 +154,7 @@ fn answer(app: &App, served: &Served, turn: &ServedTurn, to: Option<Format>) -> 
     // With room for those that every answer has.
     headers.reserve(HEADERS);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if let Ok(location) = location.try_into() {
+    if let Some(location) = location {
         headers.insert(header::LOCATION, location);
     }
     response
