@@ -26,7 +26,7 @@ use crate::{
     input::{Input, Origin},
     setup::Setup,
 };
-use interrupt::Interrupts;
+use interrupt::{Interrupts, Signal};
 use records::Records;
 use runner::{RunIo, Runner};
 
@@ -36,14 +36,14 @@ pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Error> {
     let mut setup = Setup::load(&args.setup)?;
     setup.max_in_flight = args.max_in_flight.or(setup.max_in_flight);
     let terminal = ask::terminal(&args)?;
-    let mut interrupts = Interrupts::listen();
+    let interrupts = Interrupts::listen();
     let opening = {
         let (origin, from) = (origin.clone(), args.input.from);
         tokio::task::spawn_blocking(move || origin.open(from))
     };
     let input = tokio::select! {
         opened = opening => opened.map_err(|error| origin.error(error))??,
-        _ = interrupts.next() => return Ok(interrupted_early(&args)),
+        () = interrupts.until(Signal::First) => return Ok(interrupted_early(&args)),
     };
     if matches!(input, Input::Episodes(_)) && args.to.is_some() {
         let why = "--to cannot be used with episodes: every turn has its own line of results";
@@ -53,15 +53,15 @@ pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Error> {
     let records = Records::open(&args, &origin, &setup)?;
     let connected = tokio::select! {
         connected = setup.connect() => connected,
-        _ = interrupts.next() => return Ok(interrupted_early(&args)),
+        () = interrupts.until(Signal::First) => return Ok(interrupted_early(&args)),
     };
     connected?;
     let io = RunIo { records: &records, interrupts, terminal };
-    let mut runner = Runner::open(&setup, &args, io, export).await?;
+    let runner = Runner::open(&setup, &args, io, export).await?;
     let result = match input {
-        Input::Response(text) => response::run(&mut runner, &args, &origin, &text).await,
-        Input::Stream(lines) => stream::run(&mut runner, &args, &origin, lines).await,
-        Input::Episodes(lines) => episodes::run(&mut runner, &origin, lines).await,
+        Input::Response(text) => response::run(&runner, &args, &origin, &text).await,
+        Input::Stream(lines) => stream::run(&runner, &args, &origin, lines).await,
+        Input::Episodes(lines) => episodes::run(&runner, &origin, lines).await,
     };
     let exit = match &result {
         Ok(exit) => *exit,

@@ -41,7 +41,7 @@ use std::{
 use tokio::time::timeout;
 use toolyard::{
     Answer, ApprovalRequest, Approver, Arguments, CallDigest, ConfirmationMode, Confirmations, Decision,
-    EngineBuilder, RequestId, async_trait,
+    EngineBuilder, RequestId, SessionId, async_trait,
 };
 
 /// How long a question waits to be withdrawn after the user has stopped the run; then the answer is no.
@@ -102,9 +102,9 @@ pub(super) struct Asker {
 #[derive(Default)]
 struct Answers {
     quit: bool,
-    /// Answers for whole patterns, each with the last question announced by then. The engine applies them to those
+    /// Answers for whole patterns of a session, each with the last question announced by then. The engine applies them to those
     /// pending questions too, but possibly after the next one is shown; later questions it answers itself.
-    by_pattern: HashMap<CallDigest, (Answer, Option<RequestId>)>,
+    by_pattern: HashMap<(SessionId, CallDigest), (Answer, Option<RequestId>)>,
 }
 
 impl Asker {
@@ -125,7 +125,7 @@ impl Asker {
     }
 
     /// The earlier answer, if it covers this question too.
-    fn earlier_answer(&self, pattern: &CallDigest, id: RequestId) -> Option<Answer> {
+    fn earlier_answer(&self, pattern: &(SessionId, CallDigest), id: RequestId) -> Option<Answer> {
         let answers = self.answers.lock();
         if answers.quit {
             return Some(Answer::deny(&self.who));
@@ -153,7 +153,7 @@ impl Approver for Asker {
     async fn ask(&self, request: &ApprovalRequest) -> Answer {
         request.showing().hold();
         let _current = self.queue.until_current(request.id()).await;
-        let pattern = request.pattern().key();
+        let pattern = (request.session().clone(), request.pattern().key());
         if let Some(answer) = self.earlier_answer(&pattern, request.id()) {
             return answer;
         }

@@ -14,7 +14,7 @@ use toolyard_wire::{DecodeError, Episode};
 const ERRORS_MAX: usize = 10;
 
 /// Runs every episode. A line that cannot be read does not affect the others.
-pub(super) async fn run(runner: &mut Runner, origin: &Origin, lines: Lines) -> Result<Exit, Error> {
+pub(super) async fn run(runner: &Runner, origin: &Origin, lines: Lines) -> Result<Exit, Error> {
     let mut lines = read_ahead(lines);
     let (mut errors, mut is_blank) = (0, true);
     while let Some(line) = next(runner, &mut lines).await {
@@ -55,7 +55,7 @@ fn read_ahead(lines: Lines) -> mpsc::Receiver<Line> {
 }
 
 /// The next line; `None` at the end or after an interrupt.
-async fn next(runner: &mut Runner, lines: &mut mpsc::Receiver<Line>) -> Option<Line> {
+async fn next(runner: &Runner, lines: &mut mpsc::Receiver<Line>) -> Option<Line> {
     if runner.is_interrupted() {
         return None;
     }
@@ -72,7 +72,7 @@ fn episode(line: &Line) -> Result<Episode, String> {
 }
 
 /// Runs the turns of an episode. After an interrupt the engine is drained, and answers the remaining turns as such.
-async fn run_turns(runner: &mut Runner, episode: &Episode) -> Result<(), Error> {
+async fn run_turns(runner: &Runner, episode: &Episode) -> Result<(), Error> {
     let session = runner.session(episode.id.as_str());
     for (number, calls) in episode.turns.iter().enumerate() {
         let result = runner.run_batch(&session, calls).await;

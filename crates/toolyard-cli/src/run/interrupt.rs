@@ -19,6 +19,25 @@ pub(crate) enum Signal {
     Second,
 }
 
+impl Signal {
+    /// What so many signals ask for.
+    fn of_count(count: usize) -> Option<Self> {
+        match count {
+            0 => None,
+            1 => Some(Self::First),
+            _ => Some(Self::Second),
+        }
+    }
+
+    /// The number of signals that ask for this.
+    fn count(self) -> usize {
+        match self {
+            Self::First => 1,
+            Self::Second => 2,
+        }
+    }
+}
+
 /// The signals of the process, in order.
 #[derive(Debug)]
 pub(crate) struct Interrupts {
@@ -76,14 +95,44 @@ impl Interrupts {
         if self.count.changed().await.is_err() {
             return pending().await;
         }
-        let signal = if *self.count.borrow_and_update() > 1 { Signal::Second } else { Signal::First };
+        let signal = Signal::of_count(*self.count.borrow_and_update()).unwrap_or(Signal::First);
         self.last = Some(signal);
         signal
     }
 
-    /// The last signal, if one has arrived.
+    /// The last signal that [`next`](Self::next) has returned.
     pub(crate) fn last(&self) -> Option<Signal> {
         self.last
+    }
+
+    /// The last signal that has arrived, whether anybody has waited for it or not.
+    pub(crate) fn arrived(&self) -> Option<Signal> {
+        Signal::of_count(*self.count.borrow())
+    }
+
+    /// Waits until this signal has arrived. Any number of tasks may wait.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses no signal.
+    pub(crate) async fn until(&self, signal: Signal) {
+        self.until_count(signal.count()).await;
+    }
+
+    /// Waits for one more signal than have arrived so far.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses no signal.
+    pub(crate) async fn another(&self) {
+        let so_far = *self.count.borrow();
+        self.until_count(so_far + 1).await;
+    }
+
+    async fn until_count(&self, least: usize) {
+        let mut count = self.count.clone();
+        let reached = count.wait_for(|count| *count >= least).await.is_ok();
+        if !reached {
+            pending().await
+        }
     }
 }
 

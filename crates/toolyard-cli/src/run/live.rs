@@ -51,6 +51,12 @@ impl Live {
         self.state.lock().set_attempts_max(attempts_max);
     }
 
+    /// Takes the view off the screen for good.
+    pub(super) fn close(&self) {
+        self.task.abort();
+        self.screen.close();
+    }
+
     /// Takes the view off the screen while something else is printed.
     pub(super) fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
         self.screen.suspend(print)
@@ -59,8 +65,7 @@ impl Live {
 
 impl Drop for Live {
     fn drop(&mut self) {
-        self.task.abort();
-        self.screen.close();
+        self.close();
     }
 }
 

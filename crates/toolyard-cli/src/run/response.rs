@@ -9,12 +9,7 @@ use crate::{cli::RunArgs, error::Error, exit::Exit, input::Origin, setup::with_o
 use toolyard_wire::{Message, Results, decode};
 
 /// Runs the calls of a response.
-pub(super) async fn run(
-    runner: &mut Runner,
-    args: &RunArgs,
-    origin: &Origin,
-    text: &str,
-) -> Result<Exit, Error> {
+pub(super) async fn run(runner: &Runner, args: &RunArgs, origin: &Origin, text: &str) -> Result<Exit, Error> {
     let message = decode(text, args.input.from.format()).map_err(|error| origin.error(error))?;
     let message = with_own_names(message, runner.engine.registry());
     remark(runner, origin, &message);
@@ -29,7 +24,7 @@ pub(super) async fn run(
 
 /// Prints the results.
 pub(super) fn answer(
-    runner: &mut Runner,
+    runner: &Runner,
     args: &RunArgs,
     message: &Message,
     result: BatchResult,

@@ -15,6 +15,7 @@ use crate::{
     report::{Recorder, Report, Timeline, Turn, Widths},
     setup::{INTERRUPT_GRACE, Setup},
 };
+use parking_lot::Mutex;
 use std::{pin::pin, time::Duration};
 use tokio::{task::JoinHandle, time::timeout};
 use toolyard::{
@@ -25,15 +26,14 @@ use toolyard::{
 /// How long to wait for the results of abandoned calls. They arrive at once unless something is stuck.
 const RESULT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The engine of a run.
+/// The engine of a run. Batches of several sessions may run at the same time.
 pub(super) struct Runner {
     /// The engine.
     pub(super) engine: Engine,
     /// The report on the run so far.
-    pub(super) report: Report,
+    report: Mutex<Report>,
     interrupts: Interrupts,
-    /// The drain that an interrupt started.
-    drain: Option<JoinHandle<DrainReport>>,
+    stopping: Mutex<Stopping>,
     recorder: Recorder,
     ended: EndedCalls,
     live: Option<Live>,
@@ -46,6 +46,14 @@ pub(super) struct Runner {
     shows_messages: bool,
     /// The options of every session.
     options: SessionOptions,
+}
+
+/// How far an interrupt has stopped the engine. Every batch that is running hears of the signals; the first one acts.
+#[derive(Default)]
+struct Stopping {
+    /// The last drain that was started.
+    drain: Option<JoinHandle<DrainReport>>,
+    is_abandoned: bool,
 }
 
 /// What connects a run to the outside: its event file, the signals and the terminal.
@@ -115,9 +123,9 @@ impl Runner {
         let widths = Widths::new(setup, engine.registry());
         Ok(Self {
             engine,
-            report: Report::new(widths),
+            report: Mutex::new(Report::new(widths)),
             interrupts,
-            drain: None,
+            stopping: Mutex::default(),
             recorder,
             ended,
             live,
@@ -137,7 +145,7 @@ impl Runner {
 
     /// Runs a batch. An interrupt drains the engine: running calls are cancelled with a grace period, and the rest end
     /// as `shutting_down`. A second interrupt waits for nothing (SC-8).
-    pub(super) async fn run_batch(&mut self, session: &Session, calls: &[Call]) -> BatchResult {
+    pub(super) async fn run_batch(&self, session: &Session, calls: &[Call]) -> BatchResult {
         let turn = session.turn().without_resend();
         let batch = Batch::new(calls.to_vec());
         let sequential = self.sequential;
@@ -157,23 +165,10 @@ impl Runner {
     }
 
     /// Waits for the calls of an open batch, with interrupts as in [`run_batch`](Self::run_batch).
-    pub(super) async fn finish(
-        &mut self,
-        session: &Session,
-        batch: OpenBatch,
-        calls: &[Call],
-    ) -> BatchResult {
+    pub(super) async fn finish(&self, session: &Session, batch: OpenBatch, calls: &[Call]) -> BatchResult {
         const FIRST_TURN: u64 = 1;
         // `finish` takes the batch, after which `finished` cannot be called. So first wait until every call has ended.
-        let ended = self.ended.clone();
-        let all_ended = match self.interrupts.last() {
-            Some(Signal::Second) => {
-                self.abandon();
-                timeout(RESULT_TIMEOUT, ended.until(calls.len())).await.ok()
-            }
-            _ => self.until_abandoned(ended.until(calls.len())).await,
-        };
-        let outcomes = match all_ended {
+        let outcomes = match self.until_abandoned(self.ended.until(calls.len())).await {
             Some(()) => batch.finish().await,
             None => finished_or_cancelled(session, calls, || batch.finished()),
         };
@@ -190,45 +185,54 @@ impl Runner {
     }
 
     /// Waits for `work`, but gives up after a second interrupt.
-    async fn until_abandoned<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+    async fn until_abandoned<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
-        loop {
-            tokio::select! {
-                biased;
-                done = &mut work => return Some(done),
-                signal = self.interrupts.next() => match signal {
-                    Signal::First => self.interrupt(),
-                    Signal::Second => {
-                        self.abandon();
-                        return timeout(RESULT_TIMEOUT, work).await.ok();
-                    }
-                },
-            }
+        tokio::select! {
+            biased;
+            done = &mut work => return Some(done),
+            () = self.interrupts.until(Signal::First) => {}
         }
+        if self.interrupts.arrived() == Some(Signal::First) {
+            self.interrupt();
+        }
+        tokio::select! {
+            biased;
+            done = &mut work => return Some(done),
+            () = self.interrupts.until(Signal::Second) => self.abandon(),
+        }
+        timeout(RESULT_TIMEOUT, work).await.ok()
     }
 
     /// Handles a first signal: nothing more starts, and running calls are cancelled with a grace period (SC-8).
-    pub(super) fn interrupt(&mut self) {
-        self.notify(&interrupt_message());
-        self.drain.get_or_insert_with(|| drain(&self.engine, INTERRUPT_GRACE));
+    pub(super) fn interrupt(&self) {
+        let mut stopping = self.stopping.lock();
+        if stopping.drain.is_none() {
+            stopping.drain = Some(drain(&self.engine, INTERRUPT_GRACE));
+            drop(stopping);
+            self.notify(&interrupt_message());
+        }
     }
 
     /// Handles a second signal: running calls are abandoned.
-    fn abandon(&mut self) {
-        // Runs beside the first drain, which then ends too.
-        self.drain = Some(drain(&self.engine, Duration::ZERO));
+    fn abandon(&self) {
+        let mut stopping = self.stopping.lock();
+        if !stopping.is_abandoned {
+            // Runs beside the first drain, which then ends too.
+            *stopping = Stopping { drain: Some(drain(&self.engine, Duration::ZERO)), is_abandoned: true };
+        }
     }
 
     /// Adds a batch to the report.
-    pub(super) fn record(&mut self, turn: Option<Turn>, result: BatchResult) {
+    pub(super) fn record(&self, turn: Option<Turn>, result: BatchResult) {
         let place = turn
             .as_ref()
             .map_or_else(String::new, |Turn { episode, turn }| format!("{episode} turn {turn} "));
+        let mut report = self.report.lock();
         for outcome in result.outcomes.iter().filter(|outcome| !outcome.success()) {
             let unapproved = self.unapproved(outcome);
-            self.report.notes.add(&place, outcome, unapproved);
+            report.notes.add(&place, outcome, unapproved);
         }
-        self.report.add(turn, result.timeline);
+        report.add(turn, result.timeline);
     }
 
     /// The side effects of a call that needed approval when nobody could be asked.
@@ -239,14 +243,14 @@ impl Runner {
         (!self.has_approver && mode.asks()).then_some(side_effects)
     }
 
-    /// Waits for the next signal; see [`Interrupts::next`].
-    pub(super) async fn interrupted(&mut self) {
-        self.interrupts.next().await;
+    /// Waits for a first signal; returns at once if it has arrived.
+    pub(super) async fn interrupted(&self) {
+        self.interrupts.until(Signal::First).await;
     }
 
     /// Whether a signal has arrived.
     pub(super) fn is_interrupted(&self) -> bool {
-        self.interrupts.last().is_some()
+        self.interrupts.arrived().is_some()
     }
 
     /// Prints a message for the user, unless standard error is not for people.
@@ -263,25 +267,34 @@ impl Runner {
     }
 
     /// Stops the engine and prints the report; returns the exit code, interrupts included.
-    pub(super) async fn close(mut self, exit: Exit, report: Option<&ReportKind>) -> Exit {
-        self.live = None;
-        let mut exit = exit.or(self.report.exit());
+    pub(super) async fn close(&self, exit: Exit, kind: Option<&ReportKind>) -> Exit {
+        if let Some(live) = &self.live {
+            live.close();
+        }
+        let mut exit = self.print_report(exit, kind);
+        // Abandoned calls may never stop: then wait only until the events so far are written.
+        if self.interrupts.arrived() == Some(Signal::Second) {
+            let _ = timeout(RESULT_TIMEOUT, self.engine.events_written()).await;
+        } else {
+            let begun = self.stopping.lock().drain.take();
+            let drain = begun.unwrap_or_else(|| drain(&self.engine, INTERRUPT_GRACE));
+            tokio::select! {
+                _ = drain => {}
+                () = self.interrupts.another() => exit = exit.or(Exit::Interrupted),
+            }
+        }
+        exit
+    }
+
+    fn print_report(&self, exit: Exit, kind: Option<&ReportKind>) -> Exit {
+        let mut report = self.report.lock();
+        let mut exit = exit.or(report.exit());
         if self.is_interrupted() {
             exit = exit.or(Exit::Interrupted);
         }
-        self.report.breaker_changes = self.recorder.breaker_changes();
-        if let Some(kind) = report {
-            self.report.print(kind, exit);
-        }
-        // Abandoned calls may never stop: then wait only until the events so far are written.
-        if self.interrupts.last() == Some(Signal::Second) {
-            let _ = timeout(RESULT_TIMEOUT, self.engine.events_written()).await;
-        } else {
-            let drain = self.drain.take().unwrap_or_else(|| drain(&self.engine, INTERRUPT_GRACE));
-            tokio::select! {
-                _ = drain => {}
-                _ = self.interrupts.next() => exit = exit.or(Exit::Interrupted),
-            }
+        report.breaker_changes = self.recorder.breaker_changes();
+        if let Some(kind) = kind {
+            report.print(kind, exit);
         }
         exit
     }

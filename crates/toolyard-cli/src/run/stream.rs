@@ -31,7 +31,7 @@ const CHUNKS_MAX: usize = 8;
 
 /// Runs the calls of a stream.
 pub(super) async fn run(
-    runner: &mut Runner,
+    runner: &Runner,
     args: &RunArgs,
     origin: &Origin,
     input: Lines,
@@ -107,7 +107,7 @@ impl Intake {
     /// Reads to the end of the text.
     async fn read(
         &mut self,
-        runner: &mut Runner,
+        runner: &Runner,
         origin: &Origin,
         mut chunks: mpsc::Receiver<io::Result<Vec<u8>>>,
     ) -> End {
@@ -158,7 +158,7 @@ impl Intake {
     }
 
     /// Waits for the calls in the batch, and runs the rest.
-    async fn finish(&mut self, runner: &mut Runner) -> BatchResult {
+    async fn finish(&mut self, runner: &Runner) -> BatchResult {
         let result = match self.batch.take() {
             Some(batch) => runner.finish(&self.session, batch, &self.calls[..self.pushed]).await,
             None if self.calls.is_empty() => runner.run_batch(&self.session, &[]).await,

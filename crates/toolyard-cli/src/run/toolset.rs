@@ -24,7 +24,7 @@ pub(super) fn is_of_toolset(call: &Call) -> bool {
 
 /// Runs the calls, those of a toolset one by one. `result` holds the calls that ran already, none of them a toolset's.
 pub(super) async fn run(
-    runner: &mut Runner,
+    runner: &Runner,
     session: &Session,
     calls: &[Call],
     mut result: BatchResult,

@@ -33,7 +33,7 @@ async fn runner(interrupts: Interrupts) -> Runner {
 /// from the signals to the end of the batch, and the time until the program has closed.
 async fn interrupted(signals: usize) -> (Vec<Option<(ErrorKind, Effect)>>, Duration, Duration) {
     let count = watch::Sender::new(0);
-    let mut runner = runner(Interrupts::counted(count.clone())).await;
+    let runner = runner(Interrupts::counted(count.clone())).await;
     let signalling = async move {
         tokio::time::sleep(Duration::from_secs(1)).await;
         (0..signals).for_each(|_| count.send_modify(|count| *count += 1));
