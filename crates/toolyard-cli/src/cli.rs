@@ -42,22 +42,31 @@ Examples:
   toolyard run - --to anthropic < batch.json     results in another format than the input
   curl -N … | toolyard run > results.json        a stream: calls run while the model writes the next
   toolyard run episodes.jsonl --events log.jsonl
+  toolyard run episodes.jsonl --jobs 8 --continue results.jsonl
   toolyard run response.json --report json 2> report.json
   toolyard run response.json --report html=report.html
   toolyard run response.json --trace trace.json   to be opened at ui.perfetto.dev or chrome://tracing";
 
 const REPORT: &str = "\
 In the report, 'the calls one by one: at most' is the sum of the calls' run times, measured while they ran concurrently.
-They also waited for processors and threads then, so it is an upper bound, shown only if it is longer than the
+They also waited for processors and threads then, so it is an estimate from above, shown only if it is longer than the
 elapsed time. To measure how long they take one by one, use --sequential.
+
+Over several turns, and for long batches, there are tables: by tool the calls, calls per second, percentiles of how long
+calls ran (from their permits to their end) and were queued (from the start of their run to their permits), and the
+failures; then the ten slowest calls. Calls that never started have no times. The elapsed time is that from the first
+batch to the last result.
 
 In its timeline, · is a queued call, █ an attempt, ▒ an attempt that is retried, ╌ the backoff before a retry, × a call
 that did not start, and ○ a call that shares the result of another call with its idempotency key.
 
-The JSON report: runs, calls, ok, failed, wall_ms, sum_of_run_times_ms, exit_code, breakers, notes, and timeline: per
-call call_id, name, run, routing, ok, error, came_ms, ready_ms, started_ms, ended_ms, queued_ms, ran_ms, attempts,
-dedupe, last_error, retry_stopped, retry_after_ms, waited_for. Over episodes: turns, and longest_turn with its
-timeline.
+The JSON report: runs, calls, ok, failed, wall_ms, sum_of_run_times_ms, one_by_one (measured_ms or
+estimated_at_most_ms), calls_per_s, at_once (average, most, busy_ms), exit_code, tools (by name: calls, failed,
+failures, calls_per_s, queued_ms and ran_ms with p50, p95, p99, max), slowest, breakers, notes, and timeline: per call
+call_id, name, run, routing, ok, error, came_ms, ready_ms, started_ms, ended_ms, queued_ms, ran_ms, attempts, dedupe,
+last_error, retry_stopped, retry_after_ms, waited_for. Over episodes: turns, longest_turn with its timeline, episodes
+(id, turns, calls, failed, wall_ms; at most 100 000), episodes_ended, episodes_left_out, episodes_per_s, kept.
+toolyard compare shows two of them side by side.
 
 The page of --report html=FILE shows every call with what it waited for, its attempts and its output. The file needs no
 server and loads nothing. It replaces what FILE held. Of a very long run it has the newest 64 MiB of events.";
@@ -78,7 +87,18 @@ too; calls that had not arrived by then do not exist.";
 
 const EPISODES: &str = "\
 Episodes: a line that cannot be read is reported on stderr and does not affect other lines; the exit code is then 3.
-The first line decides whether the input is episodes, unless --from episodes is given.";
+The first line decides whether the input is episodes, unless --from episodes is given.
+
+With --jobs N, N of them run at a time. Results stay in the order of the input: no episode starts that is more than 4 N
+ahead of the first unfinished one, and while more than 64 MiB of results wait, only that one goes on. With --sequential
+there is one job.
+
+With --continue FILE, results go to FILE, an episode at a time when it has ended. To go on after a kill or an interrupt,
+run the same command again: whole episodes in FILE are kept, one that breaks off runs again, and a FILE with other
+results is refused. The exit code is that of all results in FILE, and of this run. Do not change the input meanwhile.
+
+An interrupt starts no further episode. Without --continue, those that have started are printed with all their turns;
+with it, one that the interrupt has reached is not written, so that it runs again.";
 
 const PLAN_LINES: &str = "\
 Each line of --json: id and turn (of episodes), runs (routing, calls), calls (call_id, name, routing, why,
@@ -194,6 +214,12 @@ pub(crate) struct RunArgs {
     /// The maximum number of calls at once, across all pools
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_in_flight: Option<NonZeroUsize>,
+    /// How many episodes run at a time, each in its own session; the results stay in the order of the input
+    #[arg(long, value_name = "N", default_value = "1", value_parser = at_least_one)]
+    pub(crate) jobs: NonZeroUsize,
+    /// Write the results of episodes to this file, whole episodes at a time; those that it holds are kept and not run again
+    #[arg(long = "continue", value_name = "FILE")]
+    pub(crate) continued: Option<PathBuf>,
     /// Run one call at a time, in order, as a baseline for concurrent runs
     #[arg(long)]
     pub(crate) sequential: bool,
@@ -203,6 +229,13 @@ pub(crate) struct RunArgs {
     /// Print nothing on stderr except errors of the program itself
     #[arg(long, short, conflicts_with = "report")]
     pub(crate) quiet: bool,
+}
+
+impl RunArgs {
+    /// Whether standard error is for people.
+    pub(crate) fn shows_messages(&self) -> bool {
+        !self.quiet && self.report != ReportKind::Json
+    }
 }
 
 /// Where every event is recorded.

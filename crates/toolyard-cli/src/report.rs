@@ -1,17 +1,27 @@
-//! The report of a run: a timeline for people, one JSON document for programs.
+//! The report of a run: a timeline and tables for people, one JSON document for programs.
 //!
 //! ```text
-//!   events ─► Recorder ─┐
-//!   outcomes ───────────┴─► Timeline ─► waits ─► text, json      of one batch, or of the slowest turn of many
-//!   outcomes without output ─► Notes                             one line each
+//!   events ─► Recorder ─┬─► AtOnce                               how many calls ran at once
+//!   outcomes ───────────┴─► Timeline ─┬─► waits ─► text, json    of one batch, or of the slowest turn of many
+//!                                     ├─► Tools, Slowest         of all calls
+//!                                     └─► Episodes
+//!   outcomes without output ─► Notes                             one line for those that are alike
 //! ```
+//!
+//! What is kept is bounded however long the run is: one timeline, counters for at most 100 tools, ten slow calls, 100
+//! kinds of failures, a few numbers for each of 100 000 episodes (KT-11).
 
+mod at_once;
 mod breakers;
+mod episodes;
 mod json;
 mod notes;
+mod slowest;
+mod spread;
 mod text;
 mod timeline;
 mod times;
+mod tools;
 mod waits;
 
 pub(crate) use breakers::BreakerChanges;
@@ -25,8 +35,12 @@ use crate::{
     display::{Brief, clip, count, json_text},
     exit::Exit,
 };
+use at_once::AtOnce;
+use episodes::Episodes;
 use serde_json::{Value, json};
-use std::time::Duration;
+use slowest::Slowest;
+use std::{sync::Arc, time::Duration};
+use tools::{Tools, per_second, rate_text};
 
 /// The data gathered during a run.
 #[derive(Debug)]
@@ -35,8 +49,15 @@ pub(crate) struct Report {
     pub(crate) notes: Notes,
     /// State changes of breakers.
     pub(crate) breaker_changes: BreakerChanges,
+    /// How many calls ran at once.
+    pub(crate) at_once: AtOnce,
     widths: Widths,
+    /// Whether calls run one by one.
+    sequential: bool,
     totals: Totals,
+    tools: Tools,
+    slowest: Slowest,
+    episodes: Option<Episodes>,
     /// The only batch, or the slowest turn and its position.
     shown: Option<(Option<Turn>, Timeline)>,
 }
@@ -45,7 +66,9 @@ pub(crate) struct Report {
 #[derive(Debug, Clone)]
 pub(crate) struct Turn {
     /// The episode's id.
-    pub(crate) episode: String,
+    pub(crate) episode: Arc<str>,
+    /// Its place among the episodes of this run, from 0.
+    pub(crate) place: u64,
     /// The turn, from 0.
     pub(crate) turn: usize,
 }
@@ -56,21 +79,37 @@ struct Totals {
     runs: u64,
     calls: u64,
     failed: u64,
-    wall: Duration,
+    /// From the first batch to the last result, since the engine was built.
+    period: Option<(Duration, Duration)>,
     /// The sum of the calls' run times.
     run_times: Duration,
 }
 
 impl Report {
     /// An empty report.
-    pub(crate) fn new(widths: Widths) -> Self {
+    pub(crate) fn new(widths: Widths, sequential: bool) -> Self {
         Self {
             notes: Notes::default(),
             breaker_changes: BreakerChanges::default(),
+            at_once: AtOnce::default(),
             widths,
+            sequential,
             totals: Totals::default(),
+            tools: Tools::default(),
+            slowest: Slowest::default(),
+            episodes: None,
             shown: None,
         }
+    }
+
+    /// What follows are turns of episodes. So many, with so many turns, are kept from an earlier run.
+    pub(crate) fn begin_episodes(&mut self, kept: u64, turns: u64) {
+        self.episodes = Some(Episodes::after(kept, turns));
+    }
+
+    /// The episode at this place has ended.
+    pub(crate) fn end_episode(&mut self, place: u64) {
+        self.episodes.iter_mut().for_each(|episodes| episodes.end(place));
     }
 
     /// Adds a batch: a turn of an episode, or the only one.
@@ -80,8 +119,15 @@ impl Report {
         totals.runs += u64::from(timeline.runs());
         totals.calls += timeline.spans.len() as u64;
         totals.failed += timeline.failed() as u64;
-        totals.wall += timeline.wall();
+        totals.add_period(&timeline);
         totals.run_times += timeline.sum_of_run_times();
+        for span in &timeline.spans {
+            self.tools.add(span);
+            self.slowest.add(turn.as_ref(), span);
+        }
+        if let (Some(episodes), Some(turn)) = (&mut self.episodes, &turn) {
+            episodes.add(turn, &timeline);
+        }
         let slowest = self.shown.as_ref().map(|(_, timeline)| timeline.wall());
         if slowest.is_none_or(|slowest| timeline.wall() > slowest) {
             self.shown = Some((turn, timeline));
@@ -122,37 +168,70 @@ impl Report {
         let mut text = String::new();
         if let Some((turn, timeline)) = self.shown.as_ref().filter(|(_, timeline)| !timeline.spans.is_empty())
         {
-            if let Some(Turn { episode, turn }) = turn {
+            if let Some(Turn { episode, turn, .. }) = turn {
                 let (episode, wall) = (clip(episode, 60), Brief(timeline.wall()));
                 text += &format!("the longest turn, {wall}: episode {episode} turn {turn}\n");
             }
             text += &text::draw(timeline, &self.widths);
         }
         text += &self.breaker_changes.text();
+        if self.has_tables() {
+            text += &self.tools.text(self.totals.elapsed());
+            text += &self.slowest.text();
+            text += &self.rates_line();
+        }
         text + &self.totals_line() + "\n"
     }
 
+    /// Whether there is more than the timeline shows.
+    fn has_tables(&self) -> bool {
+        self.totals.turns > 1 || self.totals.calls > text::ROWS_MAX as u64
+    }
+
+    /// How fast it went.
+    fn rates_line(&self) -> String {
+        let (elapsed, calls) = (self.totals.elapsed(), self.totals.calls);
+        let episodes = match &self.episodes {
+            Some(episodes) => format!(", {} episodes/s", rate_text(episodes.ended(), elapsed)),
+            None => String::new(),
+        };
+        format!("{} calls/s{episodes}; {}\n", rate_text(calls, elapsed), self.at_once.text(elapsed))
+    }
+
     fn totals_line(&self) -> String {
-        let Totals { turns, runs, calls, failed, wall, run_times } = self.totals;
-        let has_turns = self.shown.as_ref().is_some_and(|(turn, _)| turn.is_some());
+        let Totals { turns, runs, calls, failed, run_times, .. } = self.totals;
         let turns = usize::try_from(turns).unwrap_or(usize::MAX);
-        let before = if has_turns { format!("{}: ", count(turns, "turn")) } else { String::new() };
-        before + &text::totals(runs, calls, failed, wall, run_times)
+        let before = match self.episodes {
+            Some(_) => format!("{}: ", count(turns, "turn")),
+            None => String::new(),
+        };
+        let elapsed = self.totals.elapsed();
+        before
+            + &text::totals(runs, calls, failed, elapsed)
+            + &text::one_by_one(self.sequential, elapsed, run_times)
     }
 
     fn json(&self, exit: Exit) -> Value {
-        let Totals { turns, runs, calls, failed, wall, run_times } = self.totals;
+        let Totals { turns, runs, calls, failed, run_times, .. } = self.totals;
+        let elapsed = self.totals.elapsed();
         let mut report = json!({
             "runs": runs, "calls": calls, "ok": calls - failed, "failed": failed,
-            "wall_ms": json::ms(wall), "sum_of_run_times_ms": json::ms(run_times),
+            "wall_ms": json::ms(elapsed), "sum_of_run_times_ms": json::ms(run_times),
+            "one_by_one": json::one_by_one(self.sequential, elapsed, run_times),
+            "calls_per_s": per_second(calls, elapsed), "at_once": self.at_once.json(elapsed),
             "exit_code": exit.code(),
+            "tools": self.tools.json(elapsed), "slowest": self.slowest.json(),
         });
+        if let Some(episodes) = &self.episodes {
+            report["turns"] = turns.into();
+            report["episodes_per_s"] = per_second(episodes.ended(), elapsed).into();
+            episodes.add_to(&mut report);
+        }
         match &self.shown {
             Some((None, timeline)) => report["timeline"] = json::calls(timeline, &self.widths),
             Some((Some(turn), timeline)) => {
-                report["turns"] = turns.into();
                 report["longest_turn"] = json!({
-                    "id": turn.episode, "turn": turn.turn, "wall_ms": json::ms(timeline.wall()),
+                    "id": turn.episode.as_ref(), "turn": turn.turn, "wall_ms": json::ms(timeline.wall()),
                     "timeline": json::calls(timeline, &self.widths),
                 });
             }
@@ -161,6 +240,19 @@ impl Report {
         report["breakers"] = self.breaker_changes.json();
         report["notes"] = self.notes.json();
         report
+    }
+}
+
+impl Totals {
+    fn add_period(&mut self, timeline: &Timeline) {
+        let began = timeline.began.unwrap_or_default();
+        let (first, last) = self.period.unwrap_or((began, began));
+        self.period = Some((first.min(began), last.max(began + timeline.wall())));
+    }
+
+    /// The time that has passed, in which turns may have run side by side.
+    fn elapsed(&self) -> Duration {
+        self.period.map_or(Duration::ZERO, |(first, last)| last.saturating_sub(first))
     }
 }
 

@@ -3,32 +3,32 @@
 //! ```text
 //!   input ─┬─ response ─► toolset blocks? ─┐
 //!          ├─ stream, call by call ────────┤
-//!          └─ episodes, line by line ──────┴─► runner ─► engine      interrupts ─► drain, then abandon
+//!          └─ episodes, --jobs at a time ──┴─► runner ─► engine      interrupts ─► drain, then abandon
 //! ```
 
 pub(crate) mod ask;
+mod count;
 mod ended_calls;
 mod episodes;
 pub(crate) mod interrupt;
+mod kept;
 mod live;
+mod order;
 mod records;
 mod response;
 pub(crate) mod results;
+mod results_file;
 mod runner;
 mod stream;
 mod toolset;
+mod work;
 
-use crate::{
-    cli::{ReportKind, RunArgs},
-    error::Error,
-    exit::Exit,
-    export::Export,
-    input::{Input, Origin},
-    setup::Setup,
-};
+use crate::{cli::RunArgs, error::Error, exit::Exit, export::Export, input::Origin, setup::Setup};
 use interrupt::{Interrupts, Signal};
 use records::Records;
 use runner::{RunIo, Runner};
+use std::sync::Arc;
+use work::Work;
 
 /// Runs the calls that the arguments name; `export` observes the engine.
 pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Error> {
@@ -45,10 +45,10 @@ pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Error> {
         opened = opening => opened.map_err(|error| origin.error(error))??,
         () = interrupts.until(Signal::First) => return Ok(interrupted_early(&args)),
     };
-    if matches!(input, Input::Episodes(_)) && args.to.is_some() {
-        let why = "--to cannot be used with episodes: every turn has its own line of results";
-        return Err(Error::Usage(why.to_owned()));
-    }
+    let work = tokio::select! {
+        work = Work::of(input, &args, &origin, &setup) => work?,
+        () = interrupts.until(Signal::First) => return Ok(interrupted_early(&args)),
+    };
     // Only now, so that an input that cannot be read leaves no files.
     let records = Records::open(&args, &origin, &setup)?;
     let connected = tokio::select! {
@@ -57,11 +57,11 @@ pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Error> {
     };
     connected?;
     let io = RunIo { records: &records, interrupts, terminal };
-    let runner = Runner::open(&setup, &args, io, export).await?;
-    let result = match input {
-        Input::Response(text) => response::run(&runner, &args, &origin, &text).await,
-        Input::Stream(lines) => stream::run(&runner, &args, &origin, lines).await,
-        Input::Episodes(lines) => episodes::run(&runner, &origin, lines).await,
+    let runner = Arc::new(Runner::open(&setup, &args, io, export).await?);
+    let result = match work {
+        Work::Response(text) => response::run(&runner, &args, &origin, &text).await,
+        Work::Stream(lines) => stream::run(&runner, &args, &origin, lines).await,
+        Work::Episodes(plan) => episodes::run(&runner, &origin, plan).await,
     };
     let exit = match &result {
         Ok(exit) => *exit,
@@ -80,7 +80,7 @@ pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Error> {
 const NOTHING_RUN: &str = "interrupted before the input was read: nothing was run";
 
 fn interrupted_early(args: &RunArgs) -> Exit {
-    if !args.quiet && args.report != ReportKind::Json {
+    if args.shows_messages() {
         anstream::eprintln!("toolyard: {NOTHING_RUN}");
     }
     Exit::Interrupted

@@ -8,7 +8,6 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub(crate) struct Screen {
     line: Arc<Mutex<Line>>,
-    template: &'static str,
 }
 
 #[derive(Debug)]
@@ -16,6 +15,7 @@ struct Line {
     /// What is drawn; `None` while the line is held, and after the end.
     bar: Option<ProgressBar>,
     is_closed: bool,
+    template: &'static str,
 }
 
 /// Keeps the view off the screen until dropped.
@@ -27,8 +27,17 @@ pub(crate) struct Held<'a> {
 impl Screen {
     /// One that draws by this template of indicatif's, on standard error.
     pub(crate) fn new(template: &'static str) -> Self {
-        let line = Line { bar: Some(bar(template)), is_closed: false };
-        Self { line: Arc::new(Mutex::new(line)), template }
+        let line = Line { bar: Some(bar(template)), is_closed: false, template };
+        Self { line: Arc::new(Mutex::new(line)) }
+    }
+
+    /// Draws by this template from now on.
+    pub(crate) fn change_template(&self, template: &'static str) {
+        let mut line = self.line.lock();
+        line.template = template;
+        if let Some(bar) = &line.bar {
+            bar.set_style(style(template));
+        }
     }
 
     /// What to draw, unless the line is held or closed.
@@ -63,14 +72,17 @@ impl Drop for Held<'_> {
     fn drop(&mut self) {
         let mut line = self.screen.line.lock();
         if !line.is_closed {
-            line.bar = Some(bar(self.screen.template));
+            line.bar = Some(bar(line.template));
         }
     }
 }
 
 fn bar(template: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template(template);
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.set_style(style(template));
     bar
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }

@@ -3,12 +3,18 @@
 //! | field | meaning |
 //! |---|---|
 //! | `runs`, `calls`, `ok`, `failed` | how many there were |
-//! | `wall_ms`, `sum_of_run_times_ms` | the elapsed time, and the sum of the calls' `ran_ms` |
+//! | `wall_ms`, `sum_of_run_times_ms` | the elapsed time, from the first batch to the last result, and the sum of the calls' `ran_ms` |
+//! | `one_by_one` | how long the calls take one by one: `measured_ms` with `--sequential`, otherwise `estimated_at_most_ms`; null if that bounds nothing |
+//! | `calls_per_s`, `at_once` | over the elapsed time; `average`, `most` and `busy_ms` of the attempts that ran at once |
 //! | `exit_code` | the program's exit code, unless a file cannot be written afterwards |
+//! | `tools` | by name: `calls`, `failed`, `failures` (by code), `calls_per_s`, and of the calls that started `queued_ms` and `ran_ms` (`p50`, `p95`, `p99`, `max`; null if none did) |
+//! | `slowest` | the ten calls that ran longest: `call_id`, `name`, `ran_ms`, `queued_ms`, `attempts`, `error`, and of episodes `id`, `turn` |
 //! | `timeline` | of a response: its calls, in order |
 //! | `turns`, `longest_turn` | of episodes: how many, and `id`, `turn`, `wall_ms`, `timeline` of the longest one |
+//! | `episodes` | those that ended, in order: `id`, `turns`, `calls`, `failed`, `wall_ms`; at most 100 000, `episodes_left_out` counts the others |
+//! | `episodes_ended`, `episodes_per_s`, `kept` | how many ended in this run; `episodes` and `turns` that `--continue` kept |
 //! | `breakers` | those that moved: `tool`, `backend` or `sandbox`, `moves` (`at_ms` since engine start, `to`), `more_moves` |
-//! | `notes` | `errors` (`code`, `message`, `advice`, `first`, `calls`), `calls_with_other_errors`, `to_allow` |
+//! | `notes` | `errors` (`code`, `name`, `message`, `advice`, `first`, `calls`), `calls_with_other_errors`, `to_allow` |
 //!
 //! A call of a timeline has `call_id`, `name`, `run`, `routing`, `ok`, `error` (its code, or null), `came_ms` (when it
 //! arrived; 0 unless the calls were streamed), `ready_ms` (when its run started), `started_ms` (when it got its
@@ -30,6 +36,15 @@ pub(super) fn ms(time: Duration) -> Value {
     // Events carry microseconds; more digits would be noise.
     let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     json!(micros as f64 / 1e3)
+}
+
+/// How long the calls take one by one; see [`text::one_by_one`](super::text::one_by_one).
+pub(super) fn one_by_one(is_measured: bool, elapsed: Duration, run_times: Duration) -> Value {
+    match is_measured {
+        true => json!({"measured_ms": ms(elapsed)}),
+        false if run_times > elapsed => json!({"estimated_at_most_ms": ms(run_times)}),
+        false => Value::Null,
+    }
 }
 
 /// Every call of the timeline.

@@ -1,15 +1,20 @@
 //! Calls without output, summarised in a few lines.
 
+use super::Turn;
 use crate::{
     display::{clip, count},
     logging::redacted,
     setup::settings_allowing,
 };
 use serde_json::{Value, json};
+use std::sync::Arc;
 use toolyard::{CallError, ErrorKind, Outcome, SideEffects};
 
-/// The number of different errors that are reported; calls with other errors are only counted.
-const GROUPS_MAX: usize = 10;
+/// The number of different errors that are kept; calls with other errors are only counted.
+const GROUPS_MAX: usize = 100;
+
+/// The number of those that get a line.
+const LINES_MAX: usize = 10;
 
 const MESSAGE_CHARS: usize = 300;
 
@@ -24,10 +29,11 @@ pub(crate) struct Notes {
     side_effects: Vec<SideEffects>,
 }
 
-/// Calls with the same error.
+/// Calls of a tool with the same error.
 #[derive(Debug)]
 struct Group {
     kind: ErrorKind,
+    tool: Arc<str>,
     message: String,
     advice: String,
     /// The first of these calls.
@@ -37,7 +43,7 @@ struct Group {
 
 impl Notes {
     /// Adds an outcome. `unapproved` holds the side effects of a call that needs approval when nobody can give it.
-    pub(crate) fn add(&mut self, place: &str, outcome: &Outcome, unapproved: Option<SideEffects>) {
+    pub(crate) fn add(&mut self, turn: Option<&Turn>, outcome: &Outcome, unapproved: Option<SideEffects>) {
         let Some(error) = outcome.error() else { return };
         match unapproved {
             Some(side_effects) if error.kind == ErrorKind::UserDenied => {
@@ -46,13 +52,15 @@ impl Notes {
                     self.side_effects.push(side_effects);
                 }
             }
-            _ => self.add_error(place, outcome, error),
+            _ => self.add_error(turn, outcome, error),
         }
     }
 
-    fn add_error(&mut self, place: &str, outcome: &Outcome, error: &CallError) {
-        let message = redacted(&error.message);
-        let same = |group: &&mut Group| group.kind == error.kind && group.message == message;
+    fn add_error(&mut self, turn: Option<&Turn>, outcome: &Outcome, error: &CallError) {
+        let message = clip(&redacted(&error.message), MESSAGE_CHARS);
+        let same = |group: &&mut Group| {
+            group.kind == error.kind && group.tool == outcome.tool && group.message == message
+        };
         if let Some(group) = self.groups.iter_mut().find(same) {
             group.calls += 1;
             return;
@@ -61,9 +69,14 @@ impl Notes {
             self.others += 1;
             return;
         }
+        let place = match turn {
+            Some(Turn { episode, turn, .. }) => format!("{} turn {turn} ", clip(episode, 60)),
+            None => String::new(),
+        };
         let call = format!("{place}{} '{}'", clip(outcome.call_id.as_str(), 60), clip(&outcome.tool, 60));
         self.groups.push(Group {
             kind: error.kind,
+            tool: outcome.tool.clone(),
             message,
             advice: error.advice.to_string(),
             place: call,
@@ -73,9 +86,11 @@ impl Notes {
 
     /// The notes as lines.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let mut lines: Vec<String> = self.groups.iter().map(Group::line).collect();
-        if self.others > 0 {
-            lines.push(format!("… and {} with other errors: see the results", count(self.others, "call")));
+        let mut lines: Vec<String> = self.groups.iter().take(LINES_MAX).map(Group::line).collect();
+        let others: usize = self.groups.iter().skip(LINES_MAX).map(|group| group.calls).sum();
+        let others = others + self.others;
+        if others > 0 {
+            lines.push(format!("… and {} with other errors: see the results", count(others, "call")));
         }
         lines.extend(self.advice());
         lines
@@ -97,7 +112,7 @@ impl Notes {
     pub(crate) fn json(&self) -> Value {
         let group = |group: &Group| {
             json!({
-                "code": group.kind, "message": group.message, "advice": group.advice,
+                "code": group.kind, "name": group.tool.as_ref(), "message": group.message, "advice": group.advice,
                 "first": group.place, "calls": group.calls,
             })
         };
@@ -112,7 +127,6 @@ impl Group {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        let message = clip(&self.message, MESSAGE_CHARS);
-        format!("{}: {}{more}: {message}", self.kind, self.place)
+        format!("{}: {}{more}: {}", self.kind, self.place, self.message)
     }
 }

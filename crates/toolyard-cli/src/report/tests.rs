@@ -39,7 +39,7 @@ async fn report(
     let turn = session.turn();
     let outcomes = turn.dispatch(Batch::new(calls)).await;
     let times = recorder.take(session.id(), turn.number());
-    let mut report = Report::new(widths());
+    let mut report = Report::new(widths(), false);
     report.add(None, Timeline::new(&outcomes, &times));
     report.breaker_changes = recorder.breaker_changes();
     (report, outcomes)

@@ -10,7 +10,7 @@ use std::{fmt::Write, time::Duration};
 use toolyard::{Dedupe, Routing};
 
 /// The number of calls that get a line.
-const ROWS_MAX: usize = 100;
+pub(super) const ROWS_MAX: usize = 100;
 
 const BAR: usize = 32;
 const ID_MAX: usize = 22;
@@ -152,18 +152,25 @@ fn style(span: &Span) -> Style {
     color.on_default()
 }
 
-/// The totals of one batch or of many. Calls that run side by side wait for each other's processors and threads, so the
-/// sum of their run times is an upper bound of what they would take one by one. It does not include the time between
-/// calls: a sum below the elapsed time bounds nothing and is left out.
-pub(super) fn totals(runs: u64, calls: u64, failed: u64, wall: Duration, run_times: Duration) -> String {
+/// The totals of one batch or of many.
+pub(super) fn totals(runs: u64, calls: u64, failed: u64, elapsed: Duration) -> String {
     let ok = calls - failed;
     let calls = count(usize::try_from(calls).unwrap_or(usize::MAX), "call");
     let runs = count(usize::try_from(runs).unwrap_or(usize::MAX), "run");
-    let mut text = format!("{calls} in {runs}: {ok} ok, {failed} failed; {}", Brief(wall));
-    if run_times > wall {
-        let _ = write!(text, ", the calls one by one: at most {}", Brief(run_times));
+    format!("{calls} in {runs}: {ok} ok, {failed} failed; {}", Brief(elapsed))
+}
+
+/// How long the calls take one by one: measured, if they ran so, or else estimated. Calls that run side by side wait for
+/// each other's processors and threads, so the sum of their run times is an upper bound. It does not include the time
+/// between calls: a sum below the elapsed time bounds nothing and is left out.
+pub(super) fn one_by_one(is_measured: bool, elapsed: Duration, run_times: Duration) -> String {
+    match is_measured {
+        true => ", one by one (measured)".to_owned(),
+        false if run_times > elapsed => {
+            format!(", the calls one by one: at most {} (estimated)", Brief(run_times))
+        }
+        false => String::new(),
     }
-    text
 }
 
 #[cfg(test)]
@@ -198,8 +205,9 @@ mod tests {
     #[test]
     fn the_sum_of_run_times_is_shown_only_if_it_is_longer() {
         let (short, long) = (Duration::from_millis(20), Duration::from_millis(50));
-        let expect = "5 calls in 1 run: 4 ok, 1 failed; 20.0 ms, the calls one by one: at most 50.0 ms";
-        assert_eq!(totals(1, 5, 1, short, long), expect);
-        assert_eq!(totals(1, 1, 0, long, short), "1 call in 1 run: 1 ok, 0 failed; 50.0 ms");
+        assert_eq!(totals(1, 5, 1, short), "5 calls in 1 run: 4 ok, 1 failed; 20.0 ms");
+        assert_eq!(one_by_one(false, short, long), ", the calls one by one: at most 50.0 ms (estimated)");
+        assert_eq!(one_by_one(false, long, short), "");
+        assert_eq!(one_by_one(true, long, short), ", one by one (measured)");
     }
 }

@@ -7,6 +7,8 @@ use toolyard::{CallId, Dedupe, ErrorKind, Outcome, RetryStopped, Routing};
 /// The calls of a batch in order, with times since the batch arrived.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Timeline {
+    /// When the batch arrived, since the engine was built; `None` if it has told nothing of the batch.
+    pub(crate) began: Option<Duration>,
     /// The calls.
     pub(crate) spans: Vec<Span>,
 }
@@ -146,18 +148,19 @@ impl Span {
 impl Timeline {
     /// Combines the outcomes with the times of their events.
     pub(crate) fn new(outcomes: &[Outcome], times: &BatchTimes) -> Self {
-        let since = |at: Duration| at.saturating_sub(times.started);
+        let since = |at: Duration| at.saturating_sub(times.started.unwrap_or_default());
         let unseen = CallTimes::default();
         let span = |(index, outcome)| {
             let of_call = times.calls.get(index).unwrap_or(&unseen);
             Span::of(outcome, of_call, times.streamed, since)
         };
-        Self { spans: outcomes.iter().enumerate().map(span).collect() }
+        Self { began: times.started, spans: outcomes.iter().enumerate().map(span).collect() }
     }
 
     /// Appends another batch, as further runs of this one.
     pub(crate) fn append(&mut self, later: Self) {
         let (runs, wall) = (self.runs(), self.wall());
+        self.began = self.began.or(later.began);
         self.spans.extend(later.spans.into_iter().map(|mut span| {
             span.run += runs;
             span.shifted(wall)

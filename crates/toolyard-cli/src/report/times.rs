@@ -1,6 +1,6 @@
 //! When calls started and ended, according to their events.
 
-use super::breakers::BreakerChanges;
+use super::{at_once::AtOnce, breakers::BreakerChanges};
 use parking_lot::{Mutex, MutexGuard};
 use std::{collections::HashMap, sync::Arc, time::Duration};
 use toolyard::{BreakerOf, ErrorKind, Event, EventKind, SessionId};
@@ -9,7 +9,7 @@ use toolyard::{BreakerOf, ErrorKind, Event, EventKind, SessionId};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BatchTimes {
     /// When it arrived.
-    pub(crate) started: Duration,
+    pub(crate) started: Option<Duration>,
     /// Whether its calls arrived one by one.
     pub(crate) streamed: bool,
     /// Its calls, by index.
@@ -50,6 +50,12 @@ pub(crate) struct Failed {
 }
 
 impl CallTimes {
+    /// When the attempt started that is running.
+    fn running_since(&self) -> Option<Duration> {
+        let attempt = self.attempts.last()?;
+        (attempt.failed.is_none() && self.ended.is_none()).then_some(attempt.started)
+    }
+
     fn record(&mut self, at: Duration, kind: &EventKind) {
         match kind {
             EventKind::Received { .. } => self.arrived = Some(at),
@@ -72,6 +78,7 @@ impl CallTimes {
 pub(crate) struct Recorder {
     batches: Arc<Mutex<Batches>>,
     breaker_changes: Arc<Mutex<BreakerChanges>>,
+    at_once: Arc<Mutex<AtOnce>>,
 }
 
 /// The times, by session and turn.
@@ -98,6 +105,11 @@ impl Recorder {
         self.breaker_changes.lock().clone()
     }
 
+    /// How many calls ran at once so far.
+    pub(crate) fn at_once(&self) -> AtOnce {
+        self.at_once.lock().clone()
+    }
+
     fn record(&self, event: &Event) {
         let place = || (event.session.clone(), event.turn);
         let at = Duration::from_micros(event.mono_us);
@@ -105,7 +117,7 @@ impl Recorder {
             EventKind::TurnStarted { calls } => {
                 let streamed = calls.is_none();
                 let calls = vec![CallTimes::default(); calls.unwrap_or_default()];
-                self.batches().insert(place(), BatchTimes { started: at, streamed, calls });
+                self.batches().insert(place(), BatchTimes { started: Some(at), streamed, calls });
             }
             EventKind::BreakerTransition { to, .. } => {
                 if let Some(of) = BreakerOf::of_event(&event.kind) {
@@ -120,7 +132,13 @@ impl Recorder {
                         batch.calls.resize_with(index + 1, CallTimes::default);
                     }
                     if let Some(times) = batch.calls.get_mut(index) {
+                        let before = times.running_since();
                         times.record(at, kind);
+                        match (before, times.running_since()) {
+                            (None, Some(_)) => self.at_once.lock().begin(),
+                            (Some(began), None) => self.at_once.lock().end(at.saturating_sub(began)),
+                            _ => {}
+                        }
                     }
                 }
             }

@@ -255,7 +255,7 @@ mod tests {
             tools: HashMap::from([("slow".to_owned(), width(1))]),
             rates: HashMap::from([("rated".to_owned(), "5/s".parse().unwrap())]),
         };
-        let shown: Vec<Vec<String>> = waits(&Timeline { spans }, &widths)
+        let shown: Vec<Vec<String>> = waits(&Timeline { began: None, spans }, &widths)
             .iter()
             .map(|waits| waits.iter().map(ToString::to_string).collect())
             .collect();

@@ -1,8 +1,9 @@
-//! The live view: shows on a terminal what runs and what waits.
+//! The live view: shows on a terminal what runs and what waits; of episodes, how far they are.
 
+mod progress;
 mod state;
 
-use crate::screen::Screen;
+use crate::{cli::RunArgs, screen::Screen};
 use parking_lot::Mutex;
 use state::LiveState;
 use std::{collections::HashMap, io::IsTerminal, sync::Arc, time::Duration};
@@ -14,6 +15,10 @@ const DRAW_INTERVAL: Duration = Duration::from_millis(100);
 
 const TEMPLATE: &str = "{spinner} {bar:24} {pos}/{len} calls  {msg}";
 
+/// The template for episodes whose turns are counted, and for others: a total that is unknown is not shown.
+const TURNS: &str = "{spinner} {bar:16} {pos}/{len} turns  {wide_msg}";
+const TURNS_UNCOUNTED: &str = "{spinner} {pos} turns  {wide_msg}";
+
 /// A view that redraws itself until it is dropped.
 #[derive(Debug)]
 pub(super) struct Live {
@@ -23,16 +28,33 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Starts a view, if standard error is a terminal.
-    pub(super) fn on_terminal(widths: PoolWidths) -> Option<Self> {
-        std::io::stderr().is_terminal().then(|| Self::start(widths))
+    /// Whether there is to be one: standard error is a terminal, and it is wanted.
+    pub(super) fn is_shown(args: &RunArgs) -> bool {
+        args.shows_messages() && !args.no_progress && std::io::stderr().is_terminal()
     }
 
-    fn start(widths: PoolWidths) -> Self {
+    /// Starts a view.
+    pub(super) fn start(widths: PoolWidths) -> Self {
         let state = Arc::new(Mutex::new(LiveState::default()));
         let screen = Screen::new(TEMPLATE);
         let task = tokio::spawn(draw(state.clone(), screen.clone(), widths)).abort_handle();
         Self { state, screen, task }
+    }
+
+    /// Shows turns from now on: so many are done, of so many if that is known.
+    pub(super) fn begin_turns(&self, done: u64, total: Option<u64>) {
+        self.state.lock().begin_turns(done, total, Instant::now());
+        self.screen.change_template(if total.is_some() { TURNS } else { TURNS_UNCOUNTED });
+    }
+
+    /// Another turn has ended.
+    pub(super) fn turn_ended(&self) {
+        self.state.lock().turn_ended();
+    }
+
+    /// So many turns will not run.
+    pub(super) fn turns_skipped(&self, turns: u64) {
+        self.state.lock().turns_skipped(turns);
     }
 
     /// The screen that it is drawn on.
@@ -74,8 +96,9 @@ async fn draw(state: Arc<Mutex<LiveState>>, screen: Screen, widths: PoolWidths) 
         tokio::time::sleep(DRAW_INTERVAL).await;
         let Some(bar) = screen.bar() else { continue };
         let state = state.lock();
-        bar.set_length(state.calls);
-        bar.set_position(state.ended);
+        let (done, total) = state.position();
+        bar.set_length(total);
+        bar.set_position(done);
         bar.set_message(state.message(widths, Instant::now()));
         bar.tick();
     }

@@ -1,5 +1,6 @@
 //! What a run writes beside its results: the events, a page of them, a trace.
 
+use super::{results::Results, results_file::ResultsFile};
 use crate::{
     cli::{ReportKind, RunArgs},
     error::Error,
@@ -20,6 +21,13 @@ struct Protected {
 }
 
 impl Protected {
+    fn of(origin: &Origin, setup: &Setup) -> Self {
+        let mut protected = Self::default();
+        protected.add("the input", origin.identity());
+        protected.add_file("the configuration", setup.config.file.as_deref());
+        protected
+    }
+
     fn add(&mut self, what: &'static str, identity: Option<Identity>) {
         self.files.extend(identity.map(|identity| ProtectedFile { what, identity }));
     }
@@ -27,6 +35,17 @@ impl Protected {
     fn add_file(&mut self, what: &'static str, path: Option<&Path>) {
         self.add(what, path.and_then(Identity::of_path));
     }
+}
+
+/// Where the results of episodes go. Tools cannot write the file.
+///
+/// # Errors
+/// Those of [`ResultsFile::open`].
+pub(super) fn results(args: &RunArgs, origin: &Origin, setup: &Setup) -> Result<Results, Error> {
+    let Some(path) = &args.continued else { return Ok(Results::Stdout) };
+    let file = ResultsFile::open(path, &Protected::of(origin, setup).files)?;
+    setup.guard(file.path());
+    Ok(Results::File(file))
 }
 
 /// The files that events go into, as far as they are asked for.
@@ -38,11 +57,11 @@ pub(super) struct Records {
 }
 
 impl Records {
-    /// Opens the files. None of them may be another one, the input or the configuration, and tools cannot write them.
+    /// Opens the files. None of them may be another one, the input, the configuration or the results, and tools cannot
+    /// write them.
     pub(super) fn open(args: &RunArgs, origin: &Origin, setup: &Setup) -> Result<Self, Error> {
-        let mut protected = Protected::default();
-        protected.add("the input", origin.identity());
-        protected.add_file("the configuration", setup.config.file.as_deref());
+        let mut protected = Protected::of(origin, setup);
+        protected.add_file("the results", args.continued.as_deref());
         let events = EventFile::of(&args.events, &protected.files)?;
         protected.add_file("the events", events.as_ref().map(EventFile::path));
         let page = match &args.report {

@@ -31,7 +31,7 @@ pub(super) fn answer(
 ) -> Result<(), Error> {
     let to = args.to.map_or(message.format(), |to| to.format());
     let printed = runner.print(|| results::print_pretty(&Results::new(message, &result.outcomes, to)));
-    runner.record(None, result);
+    runner.record(None, &result.outcomes, result.timeline);
     printed
 }
 

@@ -2,8 +2,10 @@
 
 use super::{
     ask::{Asker, Terminal},
+    count,
     ended_calls::EndedCalls,
     interrupt::{Interrupts, Signal},
+    kept::Kept,
     live::Live,
     records::Records,
 };
@@ -12,6 +14,7 @@ use crate::{
     error::Error,
     exit::Exit,
     export::Export,
+    input::Line,
     report::{Recorder, Report, Timeline, Turn, Widths},
     setup::{INTERRUPT_GRACE, Setup},
 };
@@ -95,10 +98,9 @@ impl Runner {
         io: RunIo<'_>,
     ) -> Result<Self, Error> {
         let RunIo { records, interrupts, terminal } = io;
-        let shows_messages = !args.quiet && args.report != ReportKind::Json;
+        let shows_messages = args.shows_messages();
         let recorder = Recorder::default();
-        let live =
-            (shows_messages && !args.no_progress).then(|| Live::on_terminal(setup.config.pools)).flatten();
+        let live = Live::is_shown(args).then(|| Live::start(setup.config.pools));
         let ended = EndedCalls::default();
         let mut builder = builder.events(recorder.sink()).events(ended.sink());
         if let Some(live) = &live {
@@ -123,7 +125,7 @@ impl Runner {
         let widths = Widths::new(setup, engine.registry());
         Ok(Self {
             engine,
-            report: Mutex::new(Report::new(widths)),
+            report: Mutex::new(Report::new(widths, args.sequential)),
             interrupts,
             stopping: Mutex::default(),
             recorder,
@@ -141,6 +143,14 @@ impl Runner {
     /// The session of this name.
     pub(super) fn session(&self, id: &str) -> Session {
         self.engine.session_with(id, self.options.clone())
+    }
+
+    /// A new session for an episode. It has the episode's name, with a number behind it while another episode of that name
+    /// runs or has left a call running.
+    pub(super) fn open_session(&self, id: &str) -> Session {
+        let name = |number: u64| if number == 1 { id.to_owned() } else { format!("{id}#{number}") };
+        let mut open = (1..).filter_map(|number| self.engine.open(name(number), self.options.clone()).ok());
+        open.next().expect("there are more names than sessions")
     }
 
     /// Runs a batch. An interrupt drains the engine: running calls are cancelled with a grace period, and the rest end
@@ -223,16 +233,35 @@ impl Runner {
     }
 
     /// Adds a batch to the report.
-    pub(super) fn record(&self, turn: Option<Turn>, result: BatchResult) {
-        let place = turn
-            .as_ref()
-            .map_or_else(String::new, |Turn { episode, turn }| format!("{episode} turn {turn} "));
+    pub(super) fn record(&self, turn: Option<Turn>, outcomes: &[Outcome], timeline: Timeline) {
         let mut report = self.report.lock();
-        for outcome in result.outcomes.iter().filter(|outcome| !outcome.success()) {
-            let unapproved = self.unapproved(outcome);
-            report.notes.add(&place, outcome, unapproved);
+        for outcome in outcomes.iter().filter(|outcome| !outcome.success()) {
+            report.notes.add(turn.as_ref(), outcome, self.unapproved(outcome));
         }
-        report.add(turn, result.timeline);
+        if let (Some(live), Some(_)) = (&self.live, &turn) {
+            live.turn_ended();
+        }
+        report.add(turn, timeline);
+    }
+
+    /// Tells the live view and the report that episodes follow, so many of whose turns are kept, of so many in all.
+    pub(super) fn begin_episodes(&self, kept: &Kept, turns: Option<u64>) {
+        self.report.lock().begin_episodes(kept.episodes, kept.turns);
+        if let Some(live) = &self.live {
+            live.begin_turns(kept.turns, turns);
+        }
+    }
+
+    /// Tells the live view that the turns of a line that cannot be read will not run.
+    pub(super) fn skip(&self, line: &Line) {
+        if let Some(live) = &self.live {
+            live.turns_skipped(count::of_line(line));
+        }
+    }
+
+    /// Tells the report that an episode has ended.
+    pub(super) fn record_end(&self, place: u64) {
+        self.report.lock().end_episode(place);
     }
 
     /// The side effects of a call that needed approval when nobody could be asked.
@@ -293,6 +322,7 @@ impl Runner {
             exit = exit.or(Exit::Interrupted);
         }
         report.breaker_changes = self.recorder.breaker_changes();
+        report.at_once = self.recorder.at_once();
         if let Some(kind) = kind {
             report.print(kind, exit);
         }

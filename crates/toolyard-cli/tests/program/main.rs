@@ -6,13 +6,17 @@ mod ask;
 mod audit;
 mod bad_input;
 mod confined;
+mod continued;
 mod deep_arguments;
 mod environment;
 mod episodes;
+#[cfg(unix)]
+mod episodes_yard;
 mod forms;
 #[cfg(target_os = "linux")]
 mod groups;
 mod interrupt;
+mod jobs;
 #[cfg(target_os = "linux")]
 mod landlock;
 #[cfg(target_os = "linux")]
@@ -37,6 +41,7 @@ mod settings;
 mod shared;
 mod shell;
 mod streams;
+mod tables;
 mod terminal;
 mod trace;
 #[cfg(target_os = "linux")]

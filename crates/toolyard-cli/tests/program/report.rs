@@ -62,8 +62,18 @@ fn a_narrow_session_is_named_as_what_calls_waited_for() {
 #[test]
 fn long_batches_have_a_short_timeline() {
     let done = toolyard(&["run"], &reads(500));
-    assert_eq!((done.code, done.stderr.lines().count()), (Some(0), 103));
-    assert!(done.stderr.contains("… and 400 more calls; --report json lists all"));
+    let lines: Vec<&str> = done.stderr.lines().collect();
+    assert_eq!((done.code, lines.len()), (Some(0), 117));
+    assert_eq!(lines[101], "… and 400 more calls; --report json lists all");
+    // What the timeline does not show is in tables (KT-11).
+    assert!(
+        lines[102].starts_with("tool  calls  calls/s  ran p50  ") && lines[103].starts_with("echo  500 ")
+    );
+    assert!(
+        lines[104].starts_with("slowest call  tool  ran ") && lines[114].contains("  echo  "),
+        "{lines:?}"
+    );
+    assert!(lines[115].contains(" calls/s; at once: ") && lines[116].starts_with("500 calls in 1 run: "));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What runs, waits and is retried, according to the events so far.
 
+use super::progress::Progress;
 use crate::display::clip;
 use std::{
     collections::{BTreeSet, HashMap},
@@ -7,21 +8,24 @@ use std::{
     time::Duration,
 };
 use tokio::time::Instant;
-use toolyard::{BreakerOf, BreakerState, Event, EventKind, PoolWidths, ToolClass};
+use toolyard::{BreakerOf, BreakerState, Event, EventKind, PoolWidths, SessionId, ToolClass};
 
 /// The number of breakers that are named.
 const BREAKERS_MAX: usize = 3;
 
 const NAME_CHARS: usize = 20;
 
-/// A call, by its turn and its index.
-type CallKey = (Option<u64>, Option<u32>);
+/// A call, by its session, its turn and its index.
+type CallKey = (SessionId, Option<u64>, Option<u32>);
 
 /// The state that the view shows.
 #[derive(Debug, Default)]
 pub(super) struct LiveState {
-    pub(super) calls: u64,
-    pub(super) ended: u64,
+    calls: u64,
+    ended: u64,
+    failed: u64,
+    /// Of episodes.
+    progress: Option<Progress>,
     /// Whether the calls of the turn arrive one by one.
     streamed: bool,
     run: u32,
@@ -46,6 +50,7 @@ fn owner(of: &BreakerOf) -> String {
 struct Called {
     tool: Arc<str>,
     class: ToolClass,
+    since: Instant,
     /// When the next attempt is due, and its number; `None` while the call runs.
     retry: Option<(Instant, u32)>,
 }
@@ -55,8 +60,26 @@ impl LiveState {
         self.attempts_max = attempts_max;
     }
 
+    /// Shows turns from now on.
+    pub(super) fn begin_turns(&mut self, done: u64, total: Option<u64>, now: Instant) {
+        self.progress = Some(Progress::new(done, total, now));
+    }
+
+    pub(super) fn turn_ended(&mut self) {
+        self.progress.iter_mut().for_each(Progress::turn_ended);
+    }
+
+    pub(super) fn turns_skipped(&mut self, turns: u64) {
+        self.progress.iter_mut().for_each(|progress| progress.skip(turns));
+    }
+
+    /// How much is done, and of how much: turns of episodes, or calls.
+    pub(super) fn position(&self) -> (u64, u64) {
+        self.progress.as_ref().map_or((self.ended, self.calls), Progress::position)
+    }
+
     pub(super) fn on_event(&mut self, event: &Event, now: Instant) {
-        let key = (event.turn, event.index);
+        let key = || (event.session.clone(), event.turn, event.index);
         match &event.kind {
             EventKind::TurnStarted { calls } => {
                 self.calls += calls.unwrap_or_default() as u64;
@@ -65,26 +88,28 @@ impl LiveState {
             EventKind::Received { .. } if self.streamed => self.calls += 1,
             EventKind::Called { class, tool_name, .. } => {
                 self.run = event.run.unwrap_or_default();
-                self.called.insert(key, Called { tool: tool_name.clone(), class: *class, retry: None });
+                let tool = tool_name.clone();
+                self.called.insert(key(), Called { tool, class: *class, since: now, retry: None });
             }
-            EventKind::Attempt => self.set_retry(key, None),
+            EventKind::Attempt => self.set_retry(&key(), None),
             EventKind::Retry { delay_ms, .. } => {
                 let next = event.attempt.unwrap_or_default() + 1;
-                self.set_retry(key, Some((now + Duration::from_millis(*delay_ms), next)));
+                self.set_retry(&key(), Some((now + Duration::from_millis(*delay_ms), next)));
             }
             EventKind::BreakerTransition { to, .. } => {
                 self.breaker_changed(BreakerOf::of_event(&event.kind), *to);
             }
             kind if kind.is_terminal() => {
                 self.ended += 1;
-                self.called.remove(&key);
+                self.failed += u64::from(kind.is_failure());
+                self.called.remove(&key());
             }
             _ => {}
         }
     }
 
-    fn set_retry(&mut self, key: CallKey, when: Option<(Instant, u32)>) {
-        if let Some(called) = self.called.get_mut(&key) {
+    fn set_retry(&mut self, key: &CallKey, when: Option<(Instant, u32)>) {
+        if let Some(called) = self.called.get_mut(key) {
             called.retry = when;
         }
     }
@@ -100,6 +125,10 @@ impl LiveState {
     }
 
     pub(super) fn message(&self, widths: PoolWidths, now: Instant) -> String {
+        if let Some(progress) = &self.progress {
+            let (retries, breakers) = (self.retries(now).unwrap_or_default(), self.breakers());
+            return format!("{}{}{retries}{breakers}", progress.text(self.failed, now), self.longest(now));
+        }
         let running = || self.called.values().filter(|called| called.retry.is_none());
         let of = |class| running().filter(|running| running.class == class).count();
         let waiting = self.calls.saturating_sub(self.ended + running().count() as u64);
@@ -114,6 +143,18 @@ impl LiveState {
             self.retries(now).unwrap_or_default(),
             self.breakers(),
         )
+    }
+
+    /// The call that has been running for the longest time.
+    fn longest(&self, now: Instant) -> String {
+        let Some(((session, turn, _), called)) = self.called.iter().min_by_key(|(_, called)| called.since)
+        else {
+            return String::new();
+        };
+        let (episode, tool) = (clip(session.as_str(), NAME_CHARS), clip(&called.tool, NAME_CHARS));
+        let turn = turn.unwrap_or(1).saturating_sub(1); // as results count them
+        let time = now.saturating_duration_since(called.since).as_secs_f64();
+        format!("  longest: {tool} {time:.1}s ({episode} turn {turn})")
     }
 
     /// The call whose retry is due first, and the number of others.
