@@ -3,6 +3,7 @@
 use crate::{
     audit, bench, check,
     cli::{Cli, Command, McpArgs, McpCommand, SandboxCommand, SandboxSetup, TokenCommand},
+    compare,
     error::Error,
     exit::Exit,
     export::Export,
@@ -58,6 +59,7 @@ async fn perform(command: Command, export: &Export) -> Result<Exit, Error> {
         Command::Tools(args) => tools::tools(args).await,
         Command::Check(args) => check::check(args).await,
         Command::Bench(args) => bench::bench(args),
+        Command::Compare(args) => compare::compare(&args),
         Command::Audit(args) => audit::audit(&args),
         Command::View(args) => view::view(&args),
     }

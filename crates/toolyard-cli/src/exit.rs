@@ -15,7 +15,8 @@ Exit codes:
 pub(crate) enum Exit {
     /// Every call ended with an output.
     Ok = 0,
-    /// Some call ended in an error result, or an audited log has errors, or nothing could be fetched or set up.
+    /// Some call ended in an error result, or an audited log has errors, or a compared report is worse, or nothing could be
+    /// fetched or set up.
     CallFailed = 1,
     /// Usage, configuration, or a file that could not be written.
     Usage = 2,

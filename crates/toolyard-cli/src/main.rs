@@ -9,6 +9,7 @@
 //!                     ├─ tools  what the configuration offers
 //!                     ├─ sandbox  setup micro-vm: snapshots of virtual machines, before calls need them
 //!                     ├─ view   an event log ─► a page for a browser
+//!                     ├─ compare  two reports of runs ─► what has changed
 //!                     ├─ audit  an event log ─► its account of every call, and whether it is whole
 //!                     └─ check  what the configuration says, and why each tool is what it is
 //! ```
@@ -21,6 +22,7 @@ mod cache;
 mod check;
 mod cli;
 mod commands;
+mod compare;
 mod config;
 mod containment;
 mod display;

@@ -5,6 +5,7 @@
 mod ask;
 mod audit;
 mod bad_input;
+mod compare;
 mod confined;
 mod continued;
 mod deep_arguments;
