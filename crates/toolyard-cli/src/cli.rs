@@ -192,7 +192,7 @@ pub(crate) struct RunArgs {
     /// Write calls, their waits and their attempts to this file in Chrome's trace event format
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// The maximum number of calls at once, across all pools
+    /// The maximum number of calls of a response, or of one episode, at once, across all pools
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_in_flight: Option<NonZeroUsize>,
     /// How many episodes run at a time, each in its own session; the results stay in the order of the input

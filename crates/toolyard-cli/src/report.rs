@@ -139,9 +139,10 @@ impl Report {
         if self.totals.failed > 0 { Exit::CallFailed } else { Exit::Ok }
     }
 
-    /// Prints the report on standard error, if a batch was added.
+    /// Prints the report on standard error, if a batch was added; for programs also if there was nothing left to run.
     pub(crate) fn print(&self, kind: &ReportKind, exit: Exit) {
-        if self.shown.is_none() {
+        let is_kept = self.episodes.as_ref().is_some_and(Episodes::has_kept);
+        if self.shown.is_none() && !(is_kept && *kind == ReportKind::Json) {
             return;
         }
         match kind {

@@ -74,6 +74,11 @@ impl Episodes {
         self.ended
     }
 
+    /// Whether an earlier run has done some.
+    pub(super) fn has_kept(&self) -> bool {
+        self.kept.0 > 0
+    }
+
     /// Adds what is known of episodes to a report.
     pub(super) fn add_to(&self, report: &mut Value) {
         let listed = self.by_place.values().filter(|episode| episode.has_ended);

@@ -19,7 +19,11 @@ use crate::{
     setup::{INTERRUPT_GRACE, Setup},
 };
 use parking_lot::Mutex;
-use std::{pin::pin, time::Duration};
+use std::{
+    io::{IsTerminal, stdout},
+    pin::pin,
+    time::Duration,
+};
 use tokio::{task::JoinHandle, time::timeout};
 use toolyard::{
     Batch, Call, CallError, Confirmations, Drain, DrainReport, Engine, EngineBuilder, ErrorKind, OpenBatch,
@@ -45,6 +49,9 @@ pub(super) struct Runner {
     has_approver: bool,
     /// The terminal for these questions, if any.
     terminal: Option<Terminal>,
+    /// Whether results could be printed into the middle of a question. Where they go elsewhere, an episode does not wait for
+    /// the questions of another one.
+    prints_beside_questions: bool,
     sequential: bool,
     shows_messages: bool,
     /// The options of every session.
@@ -134,6 +141,7 @@ impl Runner {
             confirmations,
             has_approver,
             terminal,
+            prints_beside_questions: args.jobs.get() == 1 || stdout().is_terminal(),
             sequential: args.sequential,
             shows_messages,
             options: args.role.session().priority(setup.config.priority),
@@ -186,12 +194,19 @@ impl Runner {
     }
 
     async fn batch_result(&self, session: &Session, turn: u64, outcomes: Vec<Outcome>) -> BatchResult {
-        if let Some(terminal) = &self.terminal {
-            terminal.idle().await;
+        if self.prints_beside_questions {
+            self.questions_over().await;
         }
         let times = self.recorder.take(session.id(), turn);
         let timeline = Timeline::new(&outcomes, &times);
         BatchResult { outcomes, timeline }
+    }
+
+    /// Waits until questions that are over are complete on the screen, so that nothing is printed into them.
+    async fn questions_over(&self) {
+        if let Some(terminal) = &self.terminal {
+            terminal.idle().await;
+        }
     }
 
     /// Waits for `work`, but gives up after a second interrupt.
@@ -299,6 +314,9 @@ impl Runner {
     pub(super) async fn close(&self, exit: Exit, kind: Option<&ReportKind>) -> Exit {
         if let Some(live) = &self.live {
             live.close();
+        }
+        if self.interrupts.arrived() != Some(Signal::Second) {
+            self.questions_over().await;
         }
         let mut exit = self.print_report(exit, kind);
         // Abandoned calls may never stop: then wait only until the events so far are written.

@@ -111,6 +111,22 @@ fn a_torn_tail_is_repaired() {
     }
 }
 
+/// KT-9, KT-11: a run that has nothing left to do says so, also to programs.
+#[test]
+fn a_run_with_nothing_left_has_a_report() {
+    let file = dir("continue-nothing").join("out.jsonl");
+    let call = json!({"call_id": "a", "name": "echo", "arguments": {"text": "x"}});
+    let input = json!({"id": "e", "turns": [[call], [call]]}).to_string();
+    let args = ["run", "--from", "episodes", "--report", "json", "--continue", file.to_str().unwrap()];
+    let report = || serde_json::from_str::<Value>(&toolyard(&args, &input).stderr).unwrap();
+    let kept = |report: &Value| {
+        [&report["turns"], &report["kept"]["episodes"], &report["kept"]["turns"]].map(Value::as_u64)
+    };
+    assert_eq!(kept(&report()), [Some(2), Some(0), Some(0)]);
+    let again = report();
+    assert_eq!((kept(&again), &again["calls_per_s"]), ([Some(0), Some(1), Some(2)], &Value::Null));
+}
+
 /// KT-9: a file that is not the beginning of the results is refused, and stays as it is.
 #[test]
 fn a_foreign_file_is_refused() {

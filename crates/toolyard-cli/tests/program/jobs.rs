@@ -151,15 +151,18 @@ fn the_live_view_tells_how_far_it_is() {
         let from = if is_piped { "-" } else { &input };
         let mut terminal = Terminal::start(&yard.args(from, &["--report", "none"]), &text);
         told.until("here");
-        let before = terminal.until(if is_piped { " 1 turns" } else { " 1/3 turns" });
-        assert!(!before.contains("/2 turns"), "{before:?}");
-        terminal.until("0 failed");
-        let between = terminal.until("longest: t ");
-        assert_eq!(between.contains(" left"), !is_piped, "{between:?}");
+        let shown =
+            if is_piped { [" 1 turns", "/s  longest: t "] } else { [" 1/3 turns", " left  longest: t "] };
+        shown.iter().for_each(|what| drop(terminal.until(what)));
         terminal.until("(b turn 0)");
         yard.open_gate();
         let done = terminal.end();
         assert_eq!((done.code, done.lines().len()), (Some(0), 3), "{done:?}");
+        assert_eq!(
+            (done.stderr.contains("/3 turns"), done.stderr.contains(" left  ")),
+            (!is_piped, !is_piped)
+        );
+        assert!(!done.stderr.contains("/2 turns") && !done.stderr.contains("/1 turns"), "{done:?}");
     }
 }
 
