@@ -4,8 +4,8 @@ use super::json::ms;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The attempts that run, how many there were at most, and for how long they ran. A call does not count while it waits for
-/// its next attempt: it holds no permit then.
+/// The calls that run, how many there were at most, and for how long they ran: from their permits to their end. A call does
+/// not count while it waits for its next attempt: it holds no permit then.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AtOnce {
     running: usize,
@@ -14,13 +14,13 @@ pub(crate) struct AtOnce {
 }
 
 impl AtOnce {
-    /// An attempt starts.
+    /// A call gets its permits, or another attempt starts.
     pub(super) fn begin(&mut self) {
         self.running += 1;
         self.most = self.most.max(self.running);
     }
 
-    /// An attempt has ended after this time.
+    /// It has ended, or fails and waits for another attempt, after this time.
     pub(super) fn end(&mut self, ran: Duration) {
         self.running = self.running.saturating_sub(1);
         self.busy += ran;

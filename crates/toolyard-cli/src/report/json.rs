@@ -5,7 +5,7 @@
 //! | `runs`, `calls`, `ok`, `failed` | how many there were |
 //! | `wall_ms`, `sum_of_run_times_ms` | the elapsed time, from the first batch to the last result, and the sum of the calls' `ran_ms` |
 //! | `one_by_one` | how long the calls take one by one: `measured_ms` with `--sequential`, otherwise `estimated_at_most_ms`; null if that bounds nothing |
-//! | `calls_per_s`, `at_once` | over the elapsed time; `average`, `most` and `busy_ms` of the attempts that ran at once |
+//! | `calls_per_s`, `at_once` | over the elapsed time; `average` and `most` of the calls that ran at once, and `busy_ms`, for how long they ran, without backoff |
 //! | `exit_code` | the program's exit code, unless a file cannot be written afterwards |
 //! | `tools` | by name: `calls`, `failed`, `failures` (by code), `calls_per_s`, and of the calls that started `queued_ms` and `ran_ms` (`p50`, `p95`, `p99`, `max`; null if none did) |
 //! | `slowest` | the ten calls that ran longest: `call_id`, `name`, `ran_ms`, `queued_ms`, `attempts`, `error`, and of episodes `id`, `turn` |

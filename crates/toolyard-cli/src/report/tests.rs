@@ -42,6 +42,7 @@ async fn report(
     let mut report = Report::new(widths(), false);
     report.add(None, Timeline::new(&outcomes, &times));
     report.breaker_changes = recorder.breaker_changes();
+    report.at_once = recorder.at_once();
     (report, outcomes)
 }
 
@@ -93,6 +94,17 @@ async fn retries_are_seen_one_by_one() {
     let shape: Vec<char> = bars.chunk_by(|a, b| a == b).map(|of| of[0]).collect();
     assert_eq!(shape, ['▒', '╌', '▒', '╌', '█'], "{line}");
     assert!(line.ends_with("3 attempts, 4.00 s between"), "{line}");
+}
+
+/// KT-11: a call that waits for its next attempt does not run, and the average is over the elapsed time.
+#[tokio::test(start_paused = true)]
+async fn a_backoff_does_not_run() {
+    let (report, _) = report(2, read(), |builder| builder, vec![call("one"), call("other")]).await;
+    let json = report.json(Exit::Ok);
+    // Two failures, and after a backoff of two seconds two successes.
+    assert_eq!((&json["wall_ms"], &json["tools"]["flaky"]["calls"]), (&json!(4000.0), &json!(2)));
+    assert_eq!(json["at_once"], json!({"average": 1.0, "most": 2, "busy_ms": 4000.0}));
+    assert_eq!(json["tools"]["flaky"]["ran_ms"]["p50"], json!(4000.0));
 }
 
 /// V5, RT-1, RT-4: why no further attempt was made.

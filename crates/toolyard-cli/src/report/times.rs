@@ -50,10 +50,15 @@ pub(crate) struct Failed {
 }
 
 impl CallTimes {
-    /// When the attempt started that is running.
+    /// Since when it runs: since its permits, or since its last attempt started.
     fn running_since(&self) -> Option<Duration> {
-        let attempt = self.attempts.last()?;
-        (attempt.failed.is_none() && self.ended.is_none()).then_some(attempt.started)
+        let since = match self.attempts.as_slice() {
+            [] => self.started,
+            [.., last] if last.failed.is_some() => None,
+            [_first] => self.started,
+            [.., last] => Some(last.started),
+        };
+        since.filter(|_| self.ended.is_none())
     }
 
     fn record(&mut self, at: Duration, kind: &EventKind) {
