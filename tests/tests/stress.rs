@@ -140,7 +140,7 @@ async fn agent(engine: Engine, number: u64) {
     let mut dice = Chance::seed_from_u64(number);
     let options = || match number % 2 {
         0 => SessionOptions::default(),
-        _ => SessionOptions::default().tree_max_in_flight(2.try_into().unwrap()),
+        _ => SessionOptions::default().tree_max_in_flight(2),
     };
     for n in 0..BATCHES {
         // The name is reused again and again: its session closes when its last call is gone.
@@ -185,8 +185,8 @@ async fn agent(engine: Engine, number: u64) {
 
 async fn narrow() -> Yard {
     let mut widths = PoolWidths::default();
-    (widths.read, widths.concurrent) = (2.try_into().unwrap(), 1.try_into().unwrap());
-    let one = 1.try_into().unwrap();
+    (widths.read, widths.concurrent) = (2, 1);
+    let one = 1;
     yard(|builder, _| {
         let mut builder = builder.pools(widths);
         for (leaf_name, nest_name, spec) in [

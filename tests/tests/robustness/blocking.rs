@@ -110,7 +110,7 @@ async fn a_blocking_call_waits_in_line_for_a_thread() {
         let spec = ToolSpec::read("blocks").blocking().timeout(SECOND);
         let mut limits = Limits::default();
         limits.blocking_threads_max = 1;
-        let widths = PoolWidths::new(4.try_into().unwrap(), 1.try_into().unwrap());
+        let widths = PoolWidths::new(4, 1);
         builder.limits(limits).pools(widths).tool(scripted(spec, log)).blocking(Arc::new(Tasks))
     })
     .await;

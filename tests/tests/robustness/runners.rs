@@ -23,7 +23,7 @@ const STUCK: Duration = Duration::from_secs(20);
 
 async fn engine(tool: impl toolyard::ToolFactory + 'static) -> Engine {
     let mut widths = PoolWidths::default();
-    widths.read = WIDTH.try_into().unwrap();
+    widths.read = WIDTH;
     Engine::builder().pools(widths).tool(tool).build().await.unwrap()
 }
 

@@ -178,7 +178,7 @@ async fn a_dropped_engine_drops_its_tasks() {
     let before = alive();
     let yard = yard(|builder, _| {
         let mut widths = toolyard::PoolWidths::default();
-        widths.read = 1000.try_into().unwrap();
+        widths.read = 1000;
         builder.pools(widths)
     })
     .await;

@@ -67,7 +67,7 @@ impl Spawner for Polls {
 
 /// An engine with a tool that returns at once, or panics if its arguments say so.
 async fn engine(tasks: Arc<Tasks>) -> Engine {
-    let spec = ToolSpec::read("now").max_concurrency(1.try_into().unwrap());
+    let spec = ToolSpec::read("now").max_concurrency(1);
     let now = tool_fn(spec, |args: Value, _: ToolContext| async move {
         assert_ne!(args["panics"], true);
         Ok("ok")

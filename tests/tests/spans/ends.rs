@@ -12,7 +12,7 @@ async fn a_call_that_ran() {
     let (spans, _listening) = Spans::listen();
     let yard = yard(|builder, log| {
         let spec = toolyard::ToolSpec::read("described").describe("Does what it is told.");
-        builder.tool(scripted(spec, log)).max_in_flight(1.try_into().unwrap())
+        builder.tool(scripted(spec, log)).max_in_flight(1)
     })
     .await;
     yard.engine

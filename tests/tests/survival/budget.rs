@@ -27,7 +27,7 @@ async fn succeeded(session: &Session, batch: Vec<Call>) -> usize {
 #[tokio::test(start_paused = true)]
 async fn t16_a_budget_admits_exactly_its_calls() {
     let yard = yard(|builder, _| {
-        builder.budgets(Budgets::default().tree(Budget::calls(10))).max_in_flight(1.try_into().unwrap())
+        builder.budgets(Budgets::default().tree(Budget::calls(10))).max_in_flight(1)
     })
     .await;
     let session = yard.engine.session("s");
@@ -177,7 +177,7 @@ async fn a_call_that_its_sandbox_refuses_costs_nothing() {
 async fn a_replacing_tool_has_its_own_budget() {
     let dear = |calls: u64| ToolSpec::read("dear").budget(Budget::calls(calls));
     let yard =
-        yard(|builder, log| builder.tool(scripted(dear(4), log)).max_in_flight(1.try_into().unwrap())).await;
+        yard(|builder, log| builder.tool(scripted(dear(4), log)).max_in_flight(1)).await;
     let session = yard.engine.session("s");
     let batch =
         |count: usize| (0..count).map(|n| call(&format!("d{n}"), "dear", 1000, "ok")).collect::<Vec<_>>();

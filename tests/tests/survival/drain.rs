@@ -46,7 +46,7 @@ async fn mixed() -> Yard {
         let slow = ToolSpec::write("slow").concurrent().timeout(600 * SECOND);
         let tool = |name| scripted(ToolSpec::write(name).concurrent(), log);
         builder
-            .tool(scripted(slow.max_concurrency(2.try_into().unwrap()), log))
+            .tool(scripted(slow.max_concurrency(2), log))
             .tool(scripted(ToolSpec::write("flaky").concurrent().idempotent(), log))
             .tool(scripted(ToolSpec::write("rated").concurrent().rate("1/4s"), log))
             .tool(tool("keyed"))

@@ -98,7 +98,7 @@ async fn narrow(has_hooks: bool) -> Yard {
     struct Quick;
     #[async_trait]
     impl Hooks for Quick {}
-    let write = ToolSpec::write("write").concurrent().max_concurrency(1.try_into().unwrap()).timeout(SECOND);
+    let write = ToolSpec::write("write").concurrent().max_concurrency(1).timeout(SECOND);
     yard(|builder, log| {
         let builder = if has_hooks { builder.hooks(Quick) } else { builder };
         builder.tool(scripted(write, log))

@@ -99,7 +99,7 @@ async fn a_parents_deadline_caps_its_childrens() {
 /// V3: many waiting calls with different deadlines each end at their own.
 #[tokio::test(start_paused = true)]
 async fn each_call_ends_at_its_own_limit() {
-    let yard = yard(|builder, _| builder.max_in_flight(1.try_into().unwrap())).await;
+    let yard = yard(|builder, _| builder.max_in_flight(1)).await;
     let waiting = (0..20u64).map(|n| call(&format!("c{n:02}"), "read", 0, "ok").deadline(ms(400 - 10 * n)));
     let batch: Vec<_> = std::iter::once(call("blocker", "read", 1000, "ok")).chain(waiting).collect();
     let outcomes = yard.engine.session("s").dispatch(batch).await;

@@ -52,10 +52,10 @@ pub(crate) fn nesting(spec: ToolSpec, log: &Log) -> impl ToolFactory + use<> {
 async fn narrow() -> Yard {
     yard(|builder, log| {
         let mut widths = PoolWidths::default();
-        (widths.read, widths.concurrent) = (1.try_into().unwrap(), 1.try_into().unwrap());
+        (widths.read, widths.concurrent) = (1, 1);
         builder
             .pools(widths)
-            .max_in_flight(1.try_into().unwrap())
+            .max_in_flight(1)
             .tool(nesting(ToolSpec::read("nest_read"), log))
             .tool(nesting(ToolSpec::write("nest_serial"), log))
             .tool(nesting(ToolSpec::write("nest_concurrent").concurrent(), log))

@@ -130,7 +130,7 @@ async fn empty_streams_end_and_streams_end_with_their_session() {
 #[tokio::test(start_paused = true)]
 async fn a_handler_may_stream_calls_of_its_own() {
     let yard = yard(|builder, log| {
-        let narrow = ToolSpec::read("narrow").max_concurrency(1.try_into().unwrap());
+        let narrow = ToolSpec::read("narrow").max_concurrency(1);
         let streams = tool_fn(ToolSpec::write("streams"), |(): (), cx: ToolContext| async move {
             use toolyard::SubAgents;
             let agent = cx.fork(toolyard::ForkPolicy::default())?;
@@ -236,7 +236,7 @@ async fn a_quiescent_stream_does_not_end_another_dispatch() {
         builder.tool(streams).hooks(Slow)
     })
     .await;
-    let options = toolyard::SessionOptions::default().tree_max_in_flight(1.try_into().unwrap());
+    let options = toolyard::SessionOptions::default().tree_max_in_flight(1);
     let session = yard.engine.session_with("s", options);
     let outcomes = session.dispatch(vec![Call::new("a", "streams", "{}")]).await;
     assert_eq!(outcomes[0].to_text(), "y ok, x ok");

@@ -19,7 +19,7 @@ impl Hooks for Ends {
 async fn a_result_is_given_when_it_is_durable() {
     let recorder = slow([("attempt", Pace::Nothing), ("ended", after(7))]);
     let (ends, recording) = (Ends::default(), recorder.clone());
-    let (hooks, one) = (ends.clone(), 1.try_into().unwrap());
+    let (hooks, one) = (ends.clone(), 1);
     let yard = yard(|builder, _| {
         let pools = toolyard::PoolWidths::new(one, one);
         builder.recorder(recording).hooks(hooks).pools(pools)
