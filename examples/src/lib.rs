@@ -46,6 +46,8 @@ mod guide {
     struct Readme;
     #[doc = include_str!("../../docs/guide/approvals.md")]
     struct Approvals;
+    #[doc = include_str!("../../docs/guide/first-steps.md")]
+    struct FirstSteps;
     #[doc = include_str!("../../docs/guide/library.md")]
     struct Library;
     #[doc = include_str!("../../docs/guide/program.md")]
