@@ -140,7 +140,7 @@ fn a_name_is_used_again_and_a_call_may_time_out() {
         say '{"op":"hello","protocol":1,"meta":true}'; hear
         call 1 child; first=$heard
         call 2 child; second=$heard
-        call 3 lasts ',"meta":{"timeout_ms":300}'; third=$heard
+        call 3 lasts ',"meta":{"timeout_ms":3000}'; third=$heard
         call 4 child
         say "{\"op\":\"bye\",\"result\":[$first,$second,$third,$heard]}"
     "#;

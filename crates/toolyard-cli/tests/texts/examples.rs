@@ -15,8 +15,9 @@ use std::{
 
 /// Commands that are not run here, by page and block: those that install or name what is not there, and those that start a
 /// server, which `program/serve.rs` does.
-const NOT_RUN: [(&str, &str); 6] = [
+const NOT_RUN: [(&str, &str); 7] = [
     ("docs/guide/agents.md", "toolyard supervise "),
+    ("docs/guide/first-steps.md", "cargo add "),
     ("docs/guide/packages.md", "npm install "),
     ("docs/guide/packages.md", "pip install "),
     ("docs/guide/program.md", "cargo install "),
@@ -201,6 +202,11 @@ fn the_page_about_packages_shows_their_examples() {
         let text = fs::read_to_string(root().join("packages").join(example)).unwrap();
         assert!(shown.contains(&text), "{example} is not shown");
     }
+}
+
+#[test]
+fn the_first_steps_do_what_they_show() {
+    run("docs/guide/first-steps.md");
 }
 
 #[test]
