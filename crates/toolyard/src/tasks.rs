@@ -13,7 +13,7 @@ pub(crate) use unwind::{Caught, Contained, Panic, after_drop, caught, log_error,
 pub(crate) use blocking::TakeUp;
 pub use blocking::{Blocking, BlockingThreads};
 pub(crate) use on_drop::OnDrop;
-pub(crate) use outside::{inside, is_outside, outside};
+pub(crate) use outside::{Outside, inside, is_outside, outside};
 
 use futures::future::BoxFuture;
 use std::{

@@ -3,6 +3,7 @@
 
 mod deadlines;
 mod deep;
+mod driven;
 mod engines;
 mod forks;
 mod names;

@@ -11,7 +11,7 @@ pub(crate) const ROLE: &str = "--agent";
 pub(crate) fn main(what: &[String]) -> Result<(), Failed> {
     let number = |at: usize| what.get(at).and_then(|text| text.parse::<usize>().ok()).unwrap_or(1);
     match what.first().map(String::as_str) {
-        Some("trips") => trips(number(1)),
+        Some("trips") => trips(number(1), what.get(2).map_or("Echo", String::as_str)),
         Some("reads") => reads(number(1), what.get(2).is_some_and(|how| how == "at-once")),
         Some("waits") => waits(),
         _ => calls(),
@@ -37,13 +37,13 @@ fn call(id: usize, tool: &str) -> Value {
 }
 
 /// Makes calls one after another; ends with the nanoseconds that each took, in the median of a hundred parts.
-fn trips(count: usize) -> Result<(), Failed> {
+fn trips(count: usize, tool: &str) -> Result<(), Failed> {
     let part = (count / 100).max(1);
     let mut parts = Vec::new();
     for n in 0..count / part {
         let began = Instant::now();
         for k in 0..part {
-            say(&call(n * part + k, "Echo"))?;
+            say(&call(n * part + k, tool))?;
             let answer = hear()?;
             if !answer.contains("\"ok\":true") {
                 return Err(answer.into());

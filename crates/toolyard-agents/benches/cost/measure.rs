@@ -67,13 +67,14 @@ impl Yard {
         let own = |what: &[&str]| {
             let args = [ROLE].iter().chain(what).map(|arg| (*arg).to_owned());
             Ok::<_, std::io::Error>(
-                Profile::new(env::current_exe()?).args(args).tools(["Echo", "slow"]).place(place),
+                Profile::new(env::current_exe()?).args(args).tools(["Echo", "slow", "inline"]).place(place),
             )
         };
         let trips = TRIPS.to_string();
         let reads = READS.to_string();
         let profiles = BTreeMap::from([
             ("trips".to_owned(), own(&["trips", &trips])?),
+            ("inline".to_owned(), own(&["trips", &trips, "inline"])?),
             ("one-by-one".to_owned(), own(&["reads", &reads])?),
             ("at-once".to_owned(), own(&["reads", &reads, "at-once"])?),
             ("waits".to_owned(), own(&["waits"])?),
@@ -81,10 +82,14 @@ impl Yard {
         ]);
         let means = Means::default().helper(Helper::this_program()?);
         let supervisor = Supervisor::new(SupervisorOptions::new(profiles, means));
-        let slow = tool_fn(ToolSpec::read("slow"), |_: Anything, _: ToolContext| async {
+        let slow = tool_fn(ToolSpec::read("slow"), |_: Anything, _: ToolContext| async move {
             sleep(Duration::from_millis(10)).await;
             Ok("")
         });
+        let inline = tool_fn(
+            ToolSpec::pure("inline").inline(),
+            |Anything { text }: Anything, _: ToolContext| async move { Ok(json!({"text": text})) },
+        );
         let open_calls = Arc::new(AtomicI64::new(0));
         let counted = open_calls.clone();
         let counts = move |event: &Event| match &event.kind {
@@ -94,8 +99,12 @@ impl Yard {
             }
             _ => {}
         };
-        let builder =
-            Engine::builder().tools(supervisor.tools()).tool(slow).events(supervisor.sink()).events(counts);
+        let builder = Engine::builder()
+            .tools(supervisor.tools())
+            .tool(slow)
+            .tool(inline)
+            .events(supervisor.sink())
+            .events(counts);
         let engine = builder.confirmations(Confirmations::auto()).build().await?;
         let session = engine.open("bench", SessionOptions::default())?;
         Ok(Self { supervisor, engine, session, open_calls })
@@ -120,8 +129,7 @@ impl Yard {
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Anything {
-    #[serde(rename = "text")]
-    _text: String,
+    text: String,
 }
 
 fn median(mut of: Vec<f64>) -> f64 {
@@ -140,7 +148,7 @@ fn range(of: &[f64]) -> String {
 async fn trips() -> Result<(), Failed> {
     let yard = Yard::open(Place::Host).await?;
     let args = [ROLE.to_owned(), "trips".to_owned(), TRIPS.to_string()];
-    let (mut ratios, mut ours) = (Vec::new(), Vec::new());
+    let (mut ratios, mut ours, mut inlines) = (Vec::new(), Vec::new(), Vec::new());
     let bare = async || bare::run(args.to_vec()).await?.as_f64().ok_or(Failed::from("no time"));
     let mut bares = Vec::new();
     for round in 0..TRIP_ROUNDS {
@@ -151,6 +159,7 @@ async fn trips() -> Result<(), Failed> {
         } else {
             (yard.run("trips").await?, bare().await?)
         };
+        inlines.push(yard.run("inline").await? / 1000.0);
         ratios.push(own / bare);
         ours.push(own / 1000.0);
         bares.push(bare / 1000.0);
@@ -164,6 +173,11 @@ async fn trips() -> Result<(), Failed> {
         range(&ours),
         median(bares.clone()),
         range(&bares)
+    );
+    println!(
+        "the same with a tool that runs in place, without a task: {:.1} µs ({})",
+        median(inlines.clone()),
+        range(&inlines)
     );
     Ok(())
 }

@@ -51,14 +51,13 @@ impl Apart {
 
     fn start(&mut self, call: Call) {
         let turn = self.session.turn().without_resend();
-        let batch = turn.open_batch();
-        let mut ends = batch.take_ends();
+        let mut batch = turn.open_driven();
         self.observer.given(&call, batch.number(), 0);
         self.turns.insert(call.id.clone(), turn);
         batch.push(call);
         self.running.push(Box::pin(async move {
-            let (_, outcome) = ends.next().await;
-            tokio::spawn(batch.finish()); // what is left is the engine's affair
+            let (_, outcome) = batch.next_end().await;
+            batch.let_go(); // what is left is the engine's affair
             outcome
         }));
     }

@@ -18,7 +18,7 @@ pub(super) const BYTES_OPEN_MAX: usize = 8 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Known {
     /// Those without an answer, with the size of their arguments.
-    open: HashMap<CallId, usize>,
+    open: HashMap<CallId, usize, RandomState>,
     bytes: usize,
     /// The ids of those answered last, as hashes: an agent's ids may be long, and one that is taken for another harms
     /// nobody but that agent, whom nothing helps to find one.

@@ -8,11 +8,12 @@
 
 use super::{CALLS_OPEN_MAX, known::BYTES_OPEN_MAX};
 use crate::observe::Observer;
+use foldhash::fast::RandomState;
 use std::{
     collections::{HashSet, VecDeque},
     future::pending,
 };
-use toolyard::{Call, CallEnds, CallId, OpenBatch, Outcome, Session, Turn};
+use toolyard::{Call, CallId, DrivenBatch, Outcome, Session, Turn};
 
 /// How many calls are in the engine at once.
 const IN_ENGINE_MAX: usize = 64;
@@ -34,10 +35,9 @@ enum Queued {
 /// A turn whose batch takes calls.
 struct OpenTurn {
     turn: Turn,
-    batch: OpenBatch,
-    ends: CallEnds,
+    batch: DrivenBatch,
     /// The ids of its calls: in a batch each comes once (CL-8).
-    ids: HashSet<CallId>,
+    ids: HashSet<CallId, RandomState>,
     /// How many bytes of arguments it has: they are kept until it ends.
     bytes: usize,
     answered: usize,
@@ -48,9 +48,8 @@ struct OpenTurn {
 impl OpenTurn {
     fn begin(session: &Session) -> Self {
         let turn = session.turn().without_resend();
-        let batch = turn.open_batch();
-        let ends = batch.take_ends();
-        Self { turn, batch, ends, ids: HashSet::new(), bytes: 0, answered: 0, is_closed: false }
+        let batch = turn.open_driven();
+        Self { turn, batch, ids: HashSet::default(), bytes: 0, answered: 0, is_closed: false }
     }
 
     fn running(&self) -> usize {
@@ -63,15 +62,6 @@ impl OpenTurn {
             && self.bytes < BYTES_OPEN_MAX
             && self.running() < calls_max.min(IN_ENGINE_MAX)
             && !self.ids.contains(id)
-    }
-
-    /// All its calls are answered: what is left is the engine's affair.
-    fn finish(self) {
-        let Self { turn, batch, .. } = self;
-        tokio::spawn(async move {
-            batch.finish().await;
-            drop(turn);
-        });
     }
 }
 
@@ -109,10 +99,11 @@ impl Turns {
     /// Dropping the future loses nothing.
     pub(super) async fn next_ended(&mut self) -> Outcome {
         let Some(open) = &mut self.open else { return pending().await };
-        let (_, outcome) = open.ends.next().await;
+        let (_, outcome) = open.batch.next_end().await;
         open.answered += 1;
         if open.answered == open.ids.len() {
-            self.open.take().into_iter().for_each(OpenTurn::finish);
+            // What is left is the engine's affair.
+            self.open.take().into_iter().for_each(|open| open.batch.let_go());
         }
         outcome
     }

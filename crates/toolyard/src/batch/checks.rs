@@ -22,9 +22,10 @@ impl BatchChecks {
     /// `depth` is how deep the calls are nested.
     pub(super) fn of(batch: &Batch, depth: u32, limits: &Limits, earlier: Option<&StreamPrefix>) -> Self {
         let calls = batch.calls();
-        let repeats = match earlier {
-            None if !may_repeat(calls) => None,
-            _ => Some(repeats(calls, |id| earlier.is_some_and(|earlier| earlier.ids.contains(id)))),
+        let is_earlier = |id: &CallId| earlier.is_some_and(|earlier| earlier.ids.contains(id));
+        let repeats = match may_repeat(calls) || calls.iter().any(|call| is_earlier(&call.id)) {
+            true => Some(repeats(calls, is_earlier)),
+            false => None,
         };
         let earlier = earlier.map_or(0, |earlier| earlier.calls as usize);
         let Limits { batch_calls_max: calls_max, arguments_bytes_max, nested_depth_max, .. } = *limits;

@@ -13,6 +13,7 @@ use crate::{
     record::{Foundation, Parent},
     tool::{Table, VersionedPolicy},
 };
+use foldhash::fast::RandomState;
 use smallvec::SmallVec;
 use std::{collections::HashSet, future::poll_fn, sync::Arc, task::Poll};
 use tokio::{sync::mpsc, time::Instant};
@@ -82,7 +83,9 @@ impl Origin<'_> {
 pub(super) struct StreamPrefix {
     pub(super) number: u64,
     /// The ids of its calls.
-    pub(super) ids: HashSet<CallId>,
+    pub(super) ids: HashSet<CallId, RandomState>,
+    /// Those of its latest piece, which join the others when another one comes: most streams have one.
+    pub(super) latest_ids: Vec<CallId>,
     pub(super) calls: u32,
     /// The routing and the number of its last run.
     pub(super) last_run: Option<(Routing, u32)>,

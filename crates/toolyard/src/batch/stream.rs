@@ -11,12 +11,14 @@
 
 mod answers;
 mod calls;
+mod driven;
 mod ends;
 mod feed;
 mod player;
 
 pub(crate) use answers::StreamAnswers;
 pub(crate) use calls::StreamCalls;
+pub use driven::DrivenBatch;
 pub use ends::CallEnds;
 
 use super::intake::Order;
@@ -59,7 +61,6 @@ pub struct OpenBatch {
     stream: Arc<Stream>,
     owner: Owner,
     /// `None` once it is finished.
-    feed: Option<mpsc::UnboundedSender<Call>>,
     done: Option<oneshot::Receiver<()>>,
 }
 
@@ -75,8 +76,20 @@ pub(crate) enum Owner {
 }
 
 impl OpenBatch {
-    /// Opens a batch of this turn.
+    /// Opens a batch of this turn, with a task of its own.
     pub(crate) fn new(session: &Arc<SessionCore>, order: Order, turn: TurnOf, owner: Owner) -> Self {
+        let (batch, playing) = Self::parts(session, order, turn, owner);
+        session.engine.tasks.spawn(playing);
+        batch
+    }
+
+    /// A batch of this turn, and what takes its calls in and runs them, to the end of the batch.
+    fn parts(
+        session: &Arc<SessionCore>,
+        order: Order,
+        turn: TurnOf,
+        owner: Owner,
+    ) -> (Self, impl Future<Output = ()> + Send + use<>) {
         let caller = session.caller_call();
         let number = session.next_batch();
         let stream = Arc::new(Stream {
@@ -94,15 +107,14 @@ impl OpenBatch {
             span: span::here(caller.as_ref().ok().and_then(Option::as_ref)),
             caller,
         });
-        let (feed, calls) = mpsc::unbounded_channel();
         let (done_sender, done) = oneshot::channel();
         stream.calls.announce_start();
-        let playing = feed::play(stream.clone(), calls);
-        session.engine.tasks.spawn(async move {
+        let playing = feed::play(stream.clone());
+        let playing = async move {
             playing.await;
             let _ = done_sender.send(()); // the holder may be gone
-        });
-        Self { stream, owner, feed: Some(feed), done: Some(done) }
+        };
+        (Self { stream, owner, done: Some(done) }, playing)
     }
 
     /// Its calls, as its turn knows them.
@@ -127,11 +139,8 @@ impl OpenBatch {
     pub fn push(&self, call: Call) {
         // From here on the handler has dispatched calls, even if they are taken in after its end (RT-7).
         let ahead = self.stream.enter_ahead();
-        let surplus = self.stream.calls.push(call.clone(), ahead);
+        let surplus = self.stream.calls.push(call, ahead); // if the task is gone, `collect` answers it
         drop(surplus); // outside of the lock
-        if let Some(feed) = &self.feed {
-            let _ = feed.send(call); // if the task is gone, `collect` answers it
-        }
     }
 
     /// How many calls have been pushed.
@@ -181,7 +190,7 @@ impl OpenBatch {
     /// # Cancel safety
     /// Dropping the future cancels the batch.
     pub async fn finish(mut self) -> Vec<Outcome> {
-        drop(self.feed.take());
+        self.stream.calls.end_input();
         if let Some(done) = &mut self.done
             && done.await.is_err()
         {
@@ -205,6 +214,7 @@ impl Drop for OpenBatch {
             calls.session.record_cancel(Cancelled::Batch(calls.number()));
             calls.stop(Stop::Cancelled);
             calls.leave();
+            calls.end_input();
         }
     }
 }

@@ -11,7 +11,7 @@ mod batches;
 mod resend;
 
 use crate::{
-    batch::{Dispatch, OpenBatch, Order, Origin, Owner, Watch, dispatch_nested},
+    batch::{Dispatch, DrivenBatch, OpenBatch, Order, Origin, Owner, StreamCalls, Watch, dispatch_nested},
     budget::Allowance,
     call::{BatchState, SessionCore, Stop, TurnOf, span},
     record::Cancelled,
@@ -140,17 +140,31 @@ impl Turn {
     fn open(&self, order: Order) -> OpenBatch {
         let owner = Owner::Turn { keeps: self.keeps };
         let batch = OpenBatch::new(&self.session, order, self.turn_of(false), owner);
+        self.add_open(batch.calls());
+        batch
+    }
+
+    /// Opens a batch like [`open_batch`](Self::open_batch) that has no task of its own: whoever waits for the ends of its
+    /// calls drives it, and lets it go when it wants nothing more of it (CL-5).
+    pub fn open_driven(&self) -> DrivenBatch {
+        let owner = Owner::Turn { keeps: self.keeps };
+        let batch = DrivenBatch::new(&self.session, self.turn_of(false), owner);
+        self.add_open(batch.calls());
+        batch
+    }
+
+    /// A batch was opened: what reaches the turn reaches it.
+    fn add_open(&self, calls: &Arc<StreamCalls>) {
         let (is_cancelled, taken) = {
             let mut state = self.state.lock();
             let taken = if self.keeps { Vec::new() } else { state.forget_taken() };
-            state.add_open(batch.calls());
+            state.add_open(calls);
             (state.is_cancelled, taken)
         };
         drop(taken); // outside of the lock
         if is_cancelled {
-            batch.calls().stop(Stop::Cancelled);
+            calls.stop(Stop::Cancelled);
         }
-        batch
     }
 
     /// Runs a batch, but returns the earlier result of every call that has already run in this turn (CL-8). Calls are

@@ -14,7 +14,9 @@ use crate::{
 use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::{BTreeSet, VecDeque},
+    future::poll_fn,
     sync::Arc,
+    task::{Context, Poll, Waker},
 };
 use toolyard_core::{Call, CallError, EventKind, Outcome, Routing};
 
@@ -33,6 +35,10 @@ pub(crate) struct StreamCalls {
 struct State {
     /// What has been pushed and not taken in. If the stream's task is dropped, it is answered from here (SC-3).
     waiting: VecDeque<Call>,
+    /// No more calls come.
+    input_is_over: bool,
+    /// Who takes calls in, while it waits for more.
+    intake: Option<Waker>,
     /// Those that were cancelled one by one, by their index.
     cancelled: BTreeSet<u32>,
     /// What has been taken in.
@@ -116,9 +122,43 @@ impl StreamCalls {
     /// Adds a call that has yet to be taken in. Returns `ahead` if one stands for earlier ones already; it is to be dropped
     /// outside of locks.
     pub(super) fn push(&self, call: Call, ahead: Option<Entered>) -> Option<Entered> {
+        let (surplus, intake) = {
+            let mut state = self.state();
+            state.waiting.push_back(call);
+            let surplus =
+                if state.ahead.is_none() { std::mem::replace(&mut state.ahead, ahead) } else { ahead };
+            (surplus, state.intake.take())
+        };
+        intake.into_iter().for_each(Waker::wake); // outside of the lock
+        surplus
+    }
+
+    /// No more calls come.
+    pub(super) fn end_input(&self) {
+        let intake = {
+            let mut state = self.state();
+            state.input_is_over = true;
+            state.intake.take()
+        };
+        intake.into_iter().for_each(Waker::wake); // outside of the lock
+    }
+
+    /// Waits for calls that have not been taken in; gives copies of the first of them, at most so many. Empty at the end of
+    /// the input. Those that are given wait until they are [added](Self::add).
+    pub(super) async fn next_piece(&self, most: usize) -> Vec<Call> {
+        tokio::task::coop::consume_budget().await;
+        poll_fn(|cx| self.poll_piece(most, cx)).await
+    }
+
+    fn poll_piece(&self, most: usize, cx: &mut Context<'_>) -> Poll<Vec<Call>> {
+        let waker = cx.waker().clone(); // may run any code, like the drop of the one before
+        let _before;
         let mut state = self.state();
-        state.waiting.push_back(call);
-        if state.ahead.is_none() { std::mem::replace(&mut state.ahead, ahead) } else { ahead }
+        if !state.waiting.is_empty() || state.input_is_over {
+            return Poll::Ready(state.waiting.iter().take(most).cloned().collect());
+        }
+        _before = state.intake.replace(waker);
+        Poll::Pending
     }
 
     /// Whether something stands for the waiting calls.

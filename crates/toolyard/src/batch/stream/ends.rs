@@ -58,6 +58,12 @@ impl CallEnds {
                 }
             }
             let Some(call) = self.told.recv().await else { return pending().await };
+            if call.batch.session.engine.recorder.is_none() {
+                match call.told(self.takes) {
+                    Some(told) => return told,
+                    None => continue,
+                }
+            }
             let recorded = call.clone().recorded().boxed();
             self.next = Some((call, recorded));
         }
@@ -67,11 +73,8 @@ impl CallEnds {
 impl CallRef {
     /// Waits until what its piece has left with the recorder may be told of.
     async fn recorded(self) {
-        let engine = &self.batch.session.engine;
-        if engine.recorder.is_some() {
-            let until = engine.reply_until(self.batch.nested.is_some());
-            self.batch.ends_recorded(until).await;
-        }
+        let until = self.batch.session.engine.reply_until(self.batch.nested.is_some());
+        self.batch.ends_recorded(until).await;
     }
 
     /// Its place in its stream, and its result: moved out, if it is taken. A failure stays, as runs to come may be skipped

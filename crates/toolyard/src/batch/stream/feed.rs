@@ -36,21 +36,22 @@ pub(super) struct Stream {
 }
 
 /// Takes calls in and plays their runs, until the input ends and every call has ended.
-pub(super) async fn play(stream: Arc<Stream>, mut calls: mpsc::UnboundedReceiver<Call>) {
+pub(super) async fn play(stream: Arc<Stream>) {
     let (to_player, pieces) = mpsc::unbounded_channel();
     let intake = async {
         let to_player = to_player; // dropped at the end of the input, which ends the player
         let mut earlier = stream.prefix();
         loop {
-            let mut piece = Vec::new();
-            if calls.recv_many(&mut piece, PIECE_MAX).await == 0 {
+            let piece = stream.calls.next_piece(PIECE_MAX).await;
+            if piece.is_empty() {
                 break;
             }
             let _ = to_player.send(stream.accept(piece, &mut earlier).await);
         }
         stream.record_closed(earlier.calls)
     };
-    let (closed, ()) = tokio::join!(intake, player::play_runs(&stream, pieces));
+    // In this order: what is taken in begins in the same poll, and so does the end.
+    let (closed, ()) = tokio::join!(biased; intake, player::play_runs(&stream, pieces));
     stream.calls.announce_end();
     if stream.calls.session.engine.recorder.is_some() {
         stream.recorded(closed).await;
@@ -61,7 +62,8 @@ impl Stream {
     fn prefix(&self) -> StreamPrefix {
         StreamPrefix {
             number: self.calls.number,
-            ids: HashSet::new(),
+            ids: HashSet::default(),
+            latest_ids: Vec::new(),
             calls: 0,
             last_run: None,
             holds: Arc::default(),
@@ -82,6 +84,7 @@ impl Stream {
 
     /// Takes calls in, as one piece.
     async fn accept(&self, calls: Vec<Call>, earlier: &mut StreamPrefix) -> Arc<BatchState> {
+        earlier.ids.extend(earlier.latest_ids.drain(..));
         let ids: Vec<_> = calls.iter().map(|call| call.id.clone()).collect();
         let entered = match &self.caller {
             Ok(caller) => caller.as_ref().map(Entered::new),
@@ -101,7 +104,7 @@ impl Stream {
         let (order, span) = (self.order, self.span.clone());
         let dispatch = Dispatch { session, turn, order, watch: None, origin, span, can_be_resumed: true };
         let batch = dispatch.launch(Batch::new(calls), Some(earlier)).await;
-        earlier.ids.extend(ids);
+        earlier.latest_ids = ids;
         earlier.calls += index(batch.slots.len());
         earlier.last_run = batch.last_run();
         drop(self.calls.ahead_of(batch.slots.len()));
