@@ -7,7 +7,8 @@
 //!                 └─ refused: an error, which does nothing
 //! ```
 //!
-//! It is one task. It reads on until a call comes that has no room beside [`CALLS_OPEN_MAX`] others, and a little further,
+//! It is one task, which drives the engine's batches too: a call goes to the task of its handler and back, and nothing else
+//! is woken on the way. It reads on until a call comes that has no room beside [`CALLS_OPEN_MAX`] others, and a little further,
 //! so that an agent may send that many before it reads, and cancel them. It begins no call while the agent does not read,
 //! and keeps few of the results that come meanwhile: an agent holds back itself and nobody else.
 

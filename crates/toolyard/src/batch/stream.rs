@@ -1,8 +1,8 @@
 //! A batch whose calls arrive while the model still writes them (CL-5).
 //!
 //! ```text
-//!   push ─► feed ─► intake: gate, first events, questions ─► player: runs, one after another ─► results
-//!                   a piece of the batch at a time            a run may go on over several pieces
+//!   push ─► waiting ─► intake: gate, first events, questions ─► player: runs, one after another ─► results
+//!                      a piece of the batch at a time            a run may go on over several pieces
 //! ```
 //!
 //! Each piece is a [`BatchState`] of its own. The pieces share one batch number and count their calls and runs as one
