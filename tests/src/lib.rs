@@ -19,4 +19,4 @@ pub use grammar::event_faults;
 pub use listening::listen;
 pub use log::Log;
 pub use recorder::Recorder;
-pub use scripted::{Yard, call, keyed, kinds, scripted, shape, tries, yard};
+pub use scripted::{Number, Yard, call, keyed, kinds, scripted, shape, tries, yard};

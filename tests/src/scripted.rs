@@ -1,12 +1,21 @@
 //! Tools that do what their arguments say.
 
 use crate::{Log, Recorder};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::{future::pending, sync::Arc, time::Duration};
 use toolyard::{
     Answer, Call, Engine, EngineBuilder, ErrorKind, Outcome, Tool, ToolContext, ToolError, ToolFactory,
     ToolOutput, ToolSpec, async_trait, from_fn,
 };
+
+/// The arguments of a tool that takes a number.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+pub struct Number {
+    /// The number.
+    pub n: u64,
+}
 
 /// A tool that follows its arguments.
 ///

@@ -15,7 +15,7 @@ use toolyard::{
     Batch, BreakerPolicy, Call, Engine, ForkPolicy, Outcome, PoolWidths, RetryPolicy, Session,
     SessionOptions, SubAgents as _, ToolClass, ToolContext, ToolError, ToolFactory, ToolSpec, tool_fn,
 };
-use toolyard_tests::{Yard, yard};
+use toolyard_tests::{Number, Yard, yard};
 
 /// How many agents run concurrently, and how many batches each dispatches.
 const AGENTS: u64 = 4;
@@ -32,7 +32,11 @@ fn calls(dice: &mut Chance, depth: u64) -> Batch {
     let one = |dice: &mut Chance, n: u32| {
         if depth > 0 && dice.random_ratio(1, 3) {
             let tool = NESTS[dice.random_range(0..NESTS.len())];
-            return Call::new(format!("c{n}"), tool, json!(u64::from(dice.random::<u32>()) * 8 + depth - 1));
+            return Call::new(
+                format!("c{n}"),
+                tool,
+                Number { n: u64::from(dice.random::<u32>()) * 8 + depth - 1 },
+            );
         }
         let end = ["ok", "ok", "ok", "ok", "fail", "panic", "polite_or_ok"][dice.random_range(0..7)];
         Call::new(format!("c{n}"), LEAVES[dice.random_range(0..LEAVES.len())], json!({"end": end}))
@@ -56,7 +60,7 @@ fn leaf(spec: ToolSpec) -> impl ToolFactory {
 
 /// A tool that makes nested calls, chosen by the seed in its arguments.
 fn nest(spec: ToolSpec) -> impl ToolFactory {
-    tool_fn(spec, |seed: u64, cx: ToolContext| async move {
+    tool_fn(spec, |Number { n: seed }, cx: ToolContext| async move {
         let (mut dice, depth) = (Chance::seed_from_u64(seed), seed % 8);
         for _ in 0..dice.random_range(1..3) {
             step(&mut dice, &cx, depth).await?;
@@ -263,7 +267,7 @@ fn flaky(beside: &Arc<Mutex<(u32, u32)>>) -> impl ToolFactory + use<> {
     let delays = RetryPolicy::default().with_delays(Duration::from_micros(300), 2.0, Duration::from_secs(1));
     let spec = ToolSpec::write("flaky").concurrent().idempotent().retry(delays);
     let beside = beside.clone();
-    tool_fn(spec, move |wait: u64, cx: ToolContext| {
+    tool_fn(spec, move |Number { n: wait }, cx: ToolContext| {
         let beside = beside.clone();
         async move {
             let _running = Running::begin(beside);
@@ -287,7 +291,7 @@ async fn callers_of_one_key_join_and_cancel() {
     for key in 0..2000 {
         let wait = dice.random_range(0..20);
         let callers = (0..3).map(|n| {
-            let mut call = Call::new(format!("c{n}"), "flaky", json!(wait));
+            let mut call = Call::new(format!("c{n}"), "flaky", Number { n: wait });
             call.idempotency_key = Some(format!("k{key}").into());
             call.deadline = dice.random_ratio(1, 10).then_some(Duration::from_millis(1));
             let (turn, how, after) = (session.turn(), dice.random_range(0..4), dice.random_range(0..400));

@@ -2,7 +2,7 @@
 
 use crate::{SECOND, Tasks, no_hang, soon};
 use futures::future::BoxFuture;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::{
     future::Future,
     sync::{Arc, Mutex},
@@ -13,7 +13,7 @@ use toolyard::{
     Blocking, Call, Effect, Engine, ErrorKind, Event, EventWriter, Limits, PoolWidths, Reason, Tool,
     ToolClass, ToolContext, ToolError, ToolFactory, ToolOutput, ToolSpec, async_trait, from_fn, tool_fn,
 };
-use toolyard_tests::{Yard, call, scripted, shape, yard};
+use toolyard_tests::{Number, Yard, call, scripted, shape, yard};
 
 async fn yard_on(blocking: impl Blocking + 'static) -> Yard {
     yard(|builder, log| {
@@ -151,11 +151,11 @@ async fn a_zombie_keeps_its_thread() {
 
 /// A blocking tool that calls itself as many times as its argument says.
 fn chain() -> impl ToolFactory {
-    tool_fn(ToolSpec::read("chain").blocking(), |more: u64, cx: ToolContext| async move {
+    tool_fn(ToolSpec::read("chain").blocking(), |Number { n: more }, cx: ToolContext| async move {
         if more == 0 {
             return Ok("the innermost".to_owned());
         }
-        let outcomes = cx.dispatch(vec![Call::new("in", "chain", json!(more - 1))]).await;
+        let outcomes = cx.dispatch(vec![Call::new("in", "chain", Number { n: more - 1 })]).await;
         Ok(outcomes[0].to_text())
     })
 }
@@ -182,11 +182,12 @@ fn on_real_threads(test: impl Future<Output = ()>) {
 fn parked_blocking_handlers_starve_nobody() {
     on_real_threads(async {
         let engine = on_threads(2, 1_000).await;
-        let deep = engine.session("s").call(Call::new("out", "chain", json!(600))).await;
+        let deep = engine.session("s").call(Call::new("out", "chain", Number { n: 600 })).await;
         assert_eq!(deep.to_text(), "the innermost");
         let agents = (0..52).map(|agent| {
             let session = engine.session(format!("agent {agent}"));
-            let batch: Vec<_> = (0..10).map(|n| Call::new(format!("c{n}"), "chain", json!(1))).collect();
+            let batch: Vec<_> =
+                (0..10).map(|n| Call::new(format!("c{n}"), "chain", Number { n: 1 })).collect();
             async move { session.dispatch(batch).await }
         });
         for outcomes in futures::future::join_all(agents).await {
@@ -205,9 +206,9 @@ async fn too_many_parked_blocking_handlers_are_overloaded() {
     let engine = engine.build().await.unwrap();
     let session = engine.session("s");
     for _ in 0..2 {
-        let fits = session.call(Call::new("out", "chain", json!(3))).await;
+        let fits = session.call(Call::new("out", "chain", Number { n: 3 })).await;
         assert_eq!(fits.to_text(), "the innermost");
-        let deeper = session.call(Call::new("out", "chain", json!(4))).await;
+        let deeper = session.call(Call::new("out", "chain", Number { n: 4 })).await;
         assert!(deeper.to_text().contains("too many handlers are waiting"), "{}", deeper.to_text());
     }
 }

@@ -26,10 +26,8 @@ async fn succeeded(session: &Session, batch: Vec<Call>) -> usize {
 /// T16: budget 10, 50 parallel calls ⇒ 10 are admitted, 40 are `budget_exceeded`; calls that never start are refunded.
 #[tokio::test(start_paused = true)]
 async fn t16_a_budget_admits_exactly_its_calls() {
-    let yard = yard(|builder, _| {
-        builder.budgets(Budgets::default().tree(Budget::calls(10))).max_in_flight(1)
-    })
-    .await;
+    let yard =
+        yard(|builder, _| builder.budgets(Budgets::default().tree(Budget::calls(10))).max_in_flight(1)).await;
     let session = yard.engine.session("s");
     let (outcomes, ()) = no_hang(async {
         tokio::join!(session.dispatch(calls(50, 1000)), async {
@@ -176,8 +174,7 @@ async fn a_call_that_its_sandbox_refuses_costs_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_replacing_tool_has_its_own_budget() {
     let dear = |calls: u64| ToolSpec::read("dear").budget(Budget::calls(calls));
-    let yard =
-        yard(|builder, log| builder.tool(scripted(dear(4), log)).max_in_flight(1)).await;
+    let yard = yard(|builder, log| builder.tool(scripted(dear(4), log)).max_in_flight(1)).await;
     let session = yard.engine.session("s");
     let batch =
         |count: usize| (0..count).map(|n| call(&format!("d{n}"), "dear", 1000, "ok")).collect::<Vec<_>>();

@@ -6,7 +6,7 @@ use toolyard::{
     Call, Engine, ErrorKind, ForkPolicy, Limits, Outcome, SubAgents, ToolContext, ToolFactory, ToolSpec,
     tool_fn,
 };
-use toolyard_tests::{Recorder, call, kinds};
+use toolyard_tests::{Number, Recorder, call, kinds};
 
 /// How deep the calls nest.
 const DEPTH: u64 = 30_000;
@@ -17,14 +17,14 @@ type Kept = Arc<Mutex<Option<ToolContext>>>;
 /// A tool that calls itself as many times as its argument says; the innermost call keeps its context.
 fn chain(spec: ToolSpec, kept: &Kept) -> impl ToolFactory + use<> {
     let kept = kept.clone();
-    tool_fn(spec, move |more: u64, cx: ToolContext| {
+    tool_fn(spec, move |Number { n: more }, cx: ToolContext| {
         let kept = kept.clone();
         async move {
             if more == 0 {
                 *kept.lock().unwrap() = Some(cx);
                 return Ok("the innermost".to_owned());
             }
-            let outcomes = cx.dispatch(vec![Call::new("in", "chain", json!(more - 1))]).await;
+            let outcomes = cx.dispatch(vec![Call::new("in", "chain", Number { n: more - 1 })]).await;
             Ok(outcomes[0].to_text())
         }
     })
@@ -36,7 +36,8 @@ async fn go(spec: ToolSpec) {
     (limits.nested_depth_max, limits.parked_max) = (u32::MAX, 1_000_000);
     let engine = Engine::builder().limits(limits).tool(chain(spec, &kept)).build().await.unwrap();
     let session = engine.session("s");
-    let outcome = tokio::spawn(async move { session.call(Call::new("out", "chain", json!(DEPTH))).await });
+    let outcome =
+        tokio::spawn(async move { session.call(Call::new("out", "chain", Number { n: DEPTH })).await });
     assert_eq!(outcome.await.unwrap().to_text(), "the innermost");
     let last = kept.lock().unwrap().take();
     drop(last); // drops every batch above too: nothing else holds them

@@ -10,7 +10,7 @@ use toolyard::{
     Abort, Batch, Blocking, Call, Caller, Effect, Hooks, PoolWidths, Reason, Session, Tool, ToolContext,
     ToolError, ToolFactory, ToolOutput, ToolSpec, async_trait, from_fn, tool_fn,
 };
-use toolyard_tests::{Log, Yard, call, kinds, scripted, shape, yard};
+use toolyard_tests::{Log, Number, Yard, call, kinds, scripted, shape, yard};
 
 /// A tool that dispatches the calls in its arguments as one batch and returns how they ended.
 struct Nests {
@@ -116,7 +116,7 @@ async fn the_attempt_clock_stops_while_parked() {
     let yard = yard(|builder, _| {
         let slow = tool_fn(
             ToolSpec::read("slow").timeout(Duration::from_millis(100)),
-            |own: u64, cx: ToolContext| async move {
+            |Number { n: own }, cx: ToolContext| async move {
                 tokio::time::sleep(Duration::from_millis(own)).await;
                 cx.dispatch(vec![call("child", "read", 1000, "ok")]).await;
                 tokio::time::sleep(Duration::from_millis(own)).await;
@@ -127,7 +127,7 @@ async fn the_attempt_clock_stops_while_parked() {
     })
     .await;
     let session = yard.engine.session("s");
-    let batch = vec![Call::new("a", "slow", "49"), Call::new("b", "slow", "51")];
+    let batch = vec![Call::new("a", "slow", Number { n: 49 }), Call::new("b", "slow", Number { n: 51 })];
     assert_eq!(shape(&session.dispatch(batch).await), "a ok, b timeout");
     assert_eq!(yard.log.now(), 1100);
     yard.events.check();
