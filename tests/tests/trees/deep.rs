@@ -1,6 +1,5 @@
 //! Handlers that nest much deeper than a stack could.
 
-use serde_json::json;
 use std::sync::{Arc, Mutex};
 use toolyard::{
     Call, Engine, ErrorKind, ForkPolicy, Limits, Outcome, SubAgents, ToolContext, ToolFactory, ToolSpec,
