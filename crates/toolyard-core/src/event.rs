@@ -26,6 +26,7 @@
 mod confirmation;
 mod cursor;
 mod details;
+mod display;
 mod epoch;
 mod grammar;
 mod kind;

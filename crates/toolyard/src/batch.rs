@@ -22,5 +22,5 @@ pub(crate) use intake::{Dispatch, Order, Origin, Watch};
 pub(crate) use nested::dispatch_nested;
 pub(crate) use plan::plan;
 pub use plan::{Plan, PlannedCall, PlannedRun};
-pub use stream::{CallEnds, DrivenBatch, OpenBatch};
+pub use stream::{CallEnds, DrivenBatch, OpenBatch, Outcomes};
 pub(crate) use stream::{Owner, StreamAnswers, StreamCalls};

@@ -22,7 +22,7 @@ mod session;
 mod tasks;
 mod tool;
 
-pub use batch::{CallEnds, DrivenBatch, OpenBatch, Plan, PlannedCall, PlannedRun};
+pub use batch::{CallEnds, DrivenBatch, OpenBatch, Outcomes, Plan, PlannedCall, PlannedRun};
 pub use call::{
     Backend, Execution, Failure, HostBackend, OpenedPath, Reach, ReachedHosts, ReachedPath, Running,
     SandboxError, Stopped, Work,

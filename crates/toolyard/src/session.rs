@@ -10,7 +10,7 @@ pub use options::{Priority, SessionCeiling, SessionOptions};
 pub use turn::Turn;
 
 use crate::{
-    batch::{Dispatch, OpenBatch, Order, Origin, Owner, Plan, dispatch_nested, plan},
+    batch::{Dispatch, OpenBatch, Order, Origin, Outcomes, Owner, Plan, dispatch_nested, plan},
     call::{SessionCore, Stop, TurnOf, span},
     record::{Cancelled, RecordError},
     tool::ToolEntry,
@@ -101,6 +101,34 @@ impl Session {
         let can_be_resumed = call.idempotency_key.is_some();
         let mut outcomes = self.run(vec![call].into(), Order::Runs, can_be_resumed).await;
         outcomes.pop().expect("a batch of one call has one result")
+    }
+
+    /// Runs a batch, and gives each call's result with its place in the batch as soon as the call has ended; see
+    /// [`Outcomes`] (KT-5).
+    ///
+    /// # Cancel safety
+    /// Dropping the stream cancels the batch, as with [`dispatch`](Self::dispatch).
+    ///
+    /// # Examples
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// use futures::StreamExt as _;
+    /// use toolyard::{Batch, Call, Engine, ToolContext, ToolSpec, tool_fn};
+    /// let echo = tool_fn(ToolSpec::pure("echo"), |args: serde_json::Value, _: ToolContext| async { Ok(args) });
+    /// let engine = Engine::builder().tool(echo).build().await.unwrap();
+    /// let batch: Batch = ["a", "b"].map(|id| Call::new(id, "echo", "{}")).into_iter().collect();
+    /// let mut outcomes = engine.session("demo").dispatch_stream(batch);
+    /// let mut answered = 0;
+    /// while let Some((at, outcome)) = outcomes.next().await {
+    ///     assert_eq!(outcome.call_id.as_str(), ["a", "b"][at]);
+    ///     answered += 1;
+    /// }
+    /// assert_eq!(answered, 2);
+    /// # }
+    /// ```
+    pub fn dispatch_stream(&self, batch: impl Into<Batch>) -> Outcomes {
+        let turn = TurnOf { is_whole: false, ..self.core.turn_of(self.core.next_turn()) };
+        Outcomes::new(&self.core, turn, Owner::Nobody, batch.into(), |_| {})
     }
 
     /// Opens a batch whose calls are added later; see [`OpenBatch`] (CL-5).

@@ -233,3 +233,37 @@ fn a_closed_desk_causes_no_event() {
         runtime.block_on(async { timeout(Duration::from_secs(60), ends).await.expect("timed out") });
     }
 }
+
+/// KT-5: the desk is a stream of its questions; each is taken once, whichever clone takes it and whether one that waits is
+/// still polled, and the stream ends with the engine.
+#[tokio::test(start_paused = true)]
+async fn the_desk_is_a_stream_of_questions() {
+    use futures::{FutureExt as _, StreamExt};
+    let desk = ApprovalDesk::default();
+    let yard = asking(&desk).await;
+    let session = yard.engine.session("s");
+    let mut idle = desk.clone();
+    assert!(StreamExt::next(&mut idle).now_or_never().is_none()); // it waits, and is not polled again
+    let mut stream = desk.clone();
+    let person = async {
+        let mut tools = Vec::new();
+        for _ in 0..2 {
+            let question = StreamExt::next(&mut stream).await.unwrap();
+            tools.push(question.call_id().to_string());
+            desk.answer(question.id(), question.digest(), Answer::allow("ada")).await.unwrap();
+        }
+        tools
+    };
+    let batch = vec![call("a", "concurrent", 0, "ok"), call("b", "concurrent", 1, "ok")];
+    let (outcomes, asked) = no_hang(async { tokio::join!(session.dispatch(batch), person) }).await;
+    assert_eq!((shape(&outcomes).as_str(), asked), ("a ok, b ok", vec!["a".to_owned(), "b".to_owned()]));
+    let (rest, _) = no_hang(async {
+        tokio::join!(
+            stream.map(|question| question.id()).collect::<Vec<_>>(),
+            yard.engine.shutdown(Drain::default())
+        )
+    })
+    .await;
+    assert_eq!(rest, []);
+    assert!(StreamExt::next(&mut idle).await.is_none());
+}

@@ -242,3 +242,23 @@ impl EventWriter for Written {
         Ok(())
     }
 }
+
+/// KT-5: a subscription is a stream of the same events; what one way of reading has read, the other does not read again.
+#[tokio::test(start_paused = true)]
+async fn a_subscription_is_a_stream() {
+    use futures::StreamExt;
+    let yard = toolyard_tests::yard(|builder, _| builder).await;
+    let mut events = yard.engine.subscribe();
+    yard.engine.session("s").call(toolyard_tests::call("a", "read", 5, "ok")).await;
+    yard.engine.shutdown(toolyard::Drain::default()).await;
+    let mut read: Vec<_> = events.next().await.into_iter().collect();
+    read.extend(events.try_next());
+    read.extend(StreamExt::collect::<Vec<_>>(events).await);
+    let position = |received: toolyard::Received| match received {
+        toolyard::Received::Event(event) => event.position,
+        toolyard::Received::Missed(count) => panic!("{count} missed"),
+    };
+    let positions: Vec<_> = read.into_iter().map(position).collect();
+    assert_eq!(positions, (1..=positions.len() as u64).collect::<Vec<_>>());
+    assert!(positions.len() > 5);
+}

@@ -8,6 +8,7 @@ mod engines;
 mod forks;
 mod names;
 mod nested;
+mod outcomes;
 mod pools;
 mod scenarios;
 mod streams;

@@ -14,12 +14,14 @@ mod calls;
 mod driven;
 mod ends;
 mod feed;
+mod outcomes;
 mod player;
 
 pub(crate) use answers::StreamAnswers;
 pub(crate) use calls::StreamCalls;
 pub use driven::DrivenBatch;
 pub use ends::CallEnds;
+pub use outcomes::Outcomes;
 
 use super::intake::Order;
 use crate::{
@@ -191,19 +193,29 @@ impl OpenBatch {
     /// Dropping the future cancels the batch.
     pub async fn finish(mut self) -> Vec<Outcome> {
         self.stream.calls.end_input();
+        self.all_ended().await;
+        let outcomes = self.stream.calls.collect();
+        self.held_again().await;
+        outcomes
+    }
+
+    /// Waits until every call has its result.
+    async fn all_ended(&mut self) {
         if let Some(done) = &mut self.done
             && done.await.is_err()
         {
             self.stream.calls.recover_from_loss().await;
         }
         self.done = None;
-        let outcomes = self.stream.calls.collect();
+    }
+
+    /// Waits until the handler that has opened it, if one has, holds its permits again.
+    async fn held_again(&self) {
         if let Ok(Some(call)) = &self.stream.caller
             && let Some(parking) = call.at().parking()
         {
             parking.until_held().await;
         }
-        outcomes
     }
 }
 

@@ -7,10 +7,14 @@
 //! ```
 
 use async_trait::async_trait;
+use futures::Stream;
 use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::{BTreeMap, VecDeque},
+    future::Future,
+    pin::Pin,
     sync::Arc,
+    task::{Context, Poll},
 };
 use tokio::sync::{Notify, futures::OwnedNotified, oneshot};
 use toolyard_core::{Answer, ApprovalRequest, Approver, CallDigest, EditRefused, Receipt, RequestId};
@@ -75,15 +79,29 @@ pub enum AnswerError {
 /// assert_eq!(outcome.to_text(), "saved");
 /// # }
 /// ```
-#[derive(Clone, Default)]
+///
+/// It is a [`Stream`] of questions as well (KT-5), which takes them as [`next`](Self::next) does: each is taken once, by
+/// one of the desk's clones. Dropping what polled it takes nothing.
+#[derive(Default)]
 pub struct ApprovalDesk {
     shared: Arc<Shared>,
+    /// As a stream: what it waits for.
+    told: Option<Pin<Box<OwnedNotified>>>,
+}
+
+impl Clone for ApprovalDesk {
+    fn clone(&self) -> Self {
+        Self { shared: self.shared.clone(), told: None }
+    }
 }
 
 #[derive(Default)]
 struct Shared {
     state: Mutex<OpenQuestions>,
+    /// Wakes one of those in `next`, which passes it on if it does not take the question.
     new_question: Notify,
+    /// Wakes all streams: one that is kept and not polled must not keep a question from the others.
+    for_streams: Arc<Notify>,
 }
 
 #[derive(Default)]
@@ -186,6 +204,21 @@ impl Pending {
     }
 }
 
+impl Shared {
+    /// Takes the oldest question that has not been taken, if there is one.
+    fn take(&self) -> Option<ApprovalRequest> {
+        let mut state = self.state.lock();
+        let mut untaken = state.pending.values_mut().filter(|pending| !pending.taken);
+        let pending = untaken.next()?;
+        pending.taken = true;
+        // Two questions that arrive at once wake only one waiter; it wakes the next.
+        if untaken.next().is_some() {
+            self.new_question.notify_one();
+        }
+        Some(pending.request.clone())
+    }
+}
+
 impl ApprovalDesk {
     fn state(&self) -> MutexGuard<'_, OpenQuestions> {
         self.shared.state.lock()
@@ -201,7 +234,7 @@ impl ApprovalDesk {
         loop {
             // Created before the checks, so that what happens in between is not missed.
             let new_question = self.shared.new_question.notified();
-            if let Some(request) = self.take() {
+            if let Some(request) = self.shared.take() {
                 return Some(request);
             }
             if self.state().closed {
@@ -209,18 +242,6 @@ impl ApprovalDesk {
             }
             new_question.await;
         }
-    }
-
-    fn take(&self) -> Option<ApprovalRequest> {
-        let mut state = self.state();
-        let mut untaken = state.pending.values_mut().filter(|pending| !pending.taken);
-        let pending = untaken.next()?;
-        pending.taken = true;
-        // Two questions that arrive at once wake only one waiter; it wakes the next.
-        if untaken.next().is_some() {
-            self.shared.new_question.notify_one();
-        }
-        Some(pending.request.clone())
     }
 
     /// All unanswered questions, oldest first, taken or not.
@@ -281,6 +302,7 @@ impl ApprovalDesk {
         state.pending.insert(request.id(), pending);
         drop(state);
         self.shared.new_question.notify_one();
+        self.shared.for_streams.notify_waiters();
         Some(OpenQuestion { desk: self, id: request.id(), wait, is_answered: false })
     }
 }
@@ -335,6 +357,30 @@ impl Approver for ApprovalDesk {
     fn no_more_questions(&self) {
         self.state().closed = true;
         self.shared.new_question.notify_waiters();
+        self.shared.for_streams.notify_waiters();
+    }
+}
+
+impl Stream for ApprovalDesk {
+    type Item = ApprovalRequest;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<ApprovalRequest>> {
+        let Self { shared, told } = self.get_mut();
+        loop {
+            // Created before the checks, so that what happens in between is not missed.
+            let waits = told.get_or_insert_with(|| Box::pin(shared.for_streams.clone().notified_owned()));
+            let is_told = waits.as_mut().poll(cx).is_ready();
+            if let Some(request) = shared.take() {
+                return Poll::Ready(Some(request));
+            }
+            if shared.state.lock().closed {
+                return Poll::Ready(None);
+            }
+            if !is_told {
+                return Poll::Pending;
+            }
+            *told = None;
+        }
     }
 }
 

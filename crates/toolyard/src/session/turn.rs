@@ -11,7 +11,9 @@ mod batches;
 mod resend;
 
 use crate::{
-    batch::{Dispatch, DrivenBatch, OpenBatch, Order, Origin, Owner, StreamCalls, Watch, dispatch_nested},
+    batch::{
+        Dispatch, DrivenBatch, OpenBatch, Order, Origin, Outcomes, Owner, StreamCalls, Watch, dispatch_nested,
+    },
     budget::Allowance,
     call::{BatchState, SessionCore, Stop, TurnOf, span},
     record::Cancelled,
@@ -105,6 +107,17 @@ impl Turn {
     /// Like [`dispatch`](Self::dispatch).
     pub async fn dispatch_sequential(&self, batch: impl Into<Batch>) -> Vec<Outcome> {
         self.run(batch.into(), Order::OneByOne, &FreshBatch(self)).await
+    }
+
+    /// Runs a batch, and gives each call's result as soon as the call has ended; see
+    /// [`Session::dispatch_stream`](super::Session::dispatch_stream). A turn that keeps results for a
+    /// [`resend`](Self::resend) keeps copies of these.
+    ///
+    /// # Cancel safety
+    /// Dropping the stream cancels the batch.
+    pub fn dispatch_stream(&self, batch: impl Into<Batch>) -> Outcomes {
+        let owner = Owner::Turn { keeps: self.keeps };
+        Outcomes::new(&self.session, self.turn_of(false), owner, batch.into(), |calls| self.add_open(calls))
     }
 
     /// Opens a batch of this turn, whose calls are added as the model writes them (CL-5). A cancel of the turn reaches it,

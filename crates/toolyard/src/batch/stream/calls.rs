@@ -301,6 +301,21 @@ impl StreamCalls {
 
 /// Giving the results away, and keeping them.
 impl StreamCalls {
+    /// The results of the calls that `is_told` does not know, with their places, once every call has ended: those of calls
+    /// that were never taken in, because the task was dropped (SC-3).
+    pub(super) fn untold(&self, is_told: impl Fn(usize) -> bool) -> Vec<(usize, Outcome)> {
+        let state = self.state();
+        let taken_in = state.pieces.iter().flat_map(|piece| {
+            let base = piece.batch.base.index as usize;
+            (0..index(piece.batch.slots.len()))
+                .map(move |at| (base + at as usize, piece.batch.finished_at(at)))
+        });
+        let taken_in = taken_in.filter_map(|(at, outcome)| Some((at, outcome?)));
+        let lost = (state.taken_in as usize..).zip(&state.waiting);
+        let lost = lost.map(|(at, call)| (at, self.unaccepted_outcome(call, vanished_error(0))));
+        taken_in.chain(lost).filter(|(at, _)| !is_told(*at)).collect()
+    }
+
     /// Every result, in the order of the calls: copies, if a turn keeps the results.
     pub(super) fn collect(&self) -> Vec<Outcome> {
         let (is_kept, is_given_away, pieces, lost) = {

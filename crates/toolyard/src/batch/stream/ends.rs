@@ -39,6 +39,11 @@ impl CallEnds {
         Self { told, takes, next: None }
     }
 
+    /// Whether a call has ended that it has not told of.
+    pub(super) fn has_next(&self) -> bool {
+        self.next.is_some() || !self.told.is_empty()
+    }
+
     /// Waits for the next call that ends; gives its place in the batch and its result, which the batch keeps
     /// as well, unless outputs are [taken](super::OpenBatch::take_ends). Each
     /// call is told once, in the order of their ends. With a recorder, its end is durable by then, or its result says that
