@@ -1,4 +1,4 @@
-//! Support for the whole-engine tests: tools that follow a script, a recorder that checks events, and a simulation of
+//! Support for the whole-engine tests: tools that follow a script, and a simulation of
 //! the whole engine ([`sim`]).
 //!
 //! ```text
@@ -7,16 +7,13 @@
 //! ```
 
 mod data;
-mod grammar;
 mod listening;
 mod log;
-mod recorder;
 mod scripted;
 pub mod sim;
 
 pub use data::data_file;
-pub use grammar::event_faults;
 pub use listening::listen;
 pub use log::Log;
-pub use recorder::Recorder;
 pub use scripted::{Number, Yard, call, keyed, kinds, scripted, shape, tries, yard};
+pub use toolyard::testing::{EventRecorder as Recorder, event_faults};

@@ -1,9 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-// The recorder shared with the tests of whole engines refers to this crate by its name.
-#[cfg(test)]
-extern crate self as toolyard;
-
 mod agent;
 mod batch;
 mod budget;
@@ -20,6 +16,8 @@ mod record;
 mod rooms;
 mod session;
 mod tasks;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod tool;
 
 pub use batch::{CallEnds, DrivenBatch, OpenBatch, Outcomes, Plan, PlannedCall, PlannedRun};

@@ -8,9 +8,9 @@ use crate::{
         PoolState,
         Victim::{self, Pool, Supervisor},
     },
+    testing::EventRecorder as Recorder,
     tool::tool_fn,
 };
-use recorder::Recorder;
 use serde_json::{Value, json};
 use std::{
     ops::Range,
@@ -22,13 +22,6 @@ use std::{
 };
 use tokio::time::timeout;
 use toolyard_core::{Answer, Call, Confirmations, ErrorKind, Event, Outcome, ToolError};
-
-#[allow(unreachable_pub, reason = "the other tests use it from outside")]
-#[path = "../../../../tests/src/grammar.rs"]
-mod grammar;
-#[allow(dead_code, unreachable_pub, reason = "the other tests use more of it")]
-#[path = "../../../../tests/src/recorder.rs"]
-mod recorder;
 
 /// Kills an actor at certain events, counted from the first.
 #[derive(Clone)]
