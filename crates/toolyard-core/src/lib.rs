@@ -22,6 +22,7 @@ pub mod error;
 pub mod event;
 mod hooks;
 mod key;
+mod layer;
 mod number;
 mod outcome;
 mod output;
@@ -59,6 +60,7 @@ pub use error::{
 pub use event::{Event, EventKind};
 pub use hooks::{Abort, Hooks, NoHooks};
 pub use key::{IdempotencyKey, KeyError, canonical_json, write_canonical_json};
+pub use layer::{AttemptResult, Layered, Next, ToolLayer};
 pub use number::whole_number;
 pub use outcome::{Dedupe, Outcome};
 #[doc(hidden)]

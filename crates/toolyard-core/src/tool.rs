@@ -1,6 +1,8 @@
 //! The trait that tools implement, and the factory that makes one per call.
 
-use crate::{Form, Program, Resources, ToolClass, ToolContext, ToolError, ToolOutput, ToolSpec};
+use crate::{
+    Form, Layered, Program, Resources, ToolClass, ToolContext, ToolError, ToolLayer, ToolOutput, ToolSpec,
+};
 use async_trait::async_trait;
 use serde_json::Value;
 use std::sync::Arc;
@@ -87,6 +89,39 @@ pub trait ToolFactory: Send + Sync {
         let _ = (args, resources);
         None
     }
+
+    /// The [layers](ToolLayer) around the tool, the outermost first. Read once, at registration.
+    fn layers(&self) -> Vec<Arc<dyn ToolLayer>> {
+        Vec::new()
+    }
+
+    /// The tool with a layer around it, inside of those that it has (KT-7).
+    ///
+    /// # Examples
+    /// ```
+    /// # use serde_json::Value;
+    /// # use toolyard_core::{AttemptResult, Next, ToolContext, ToolFactory, ToolLayer, ToolSpec, async_trait};
+    /// struct Logged;
+    ///
+    /// #[async_trait]
+    /// impl ToolLayer for Logged {
+    ///     async fn attempt(&self, tool: &ToolSpec, _: &Value, _: &ToolContext, next: Next<'_>) -> AttemptResult {
+    ///         let result = next.run().await;
+    ///         println!("{}: {}", tool.name, if result.is_ok() { "ok" } else { "failed" });
+    ///         result
+    ///     }
+    /// }
+    ///
+    /// fn logged(tool: impl ToolFactory) -> impl ToolFactory {
+    ///     tool.layer(Logged)
+    /// }
+    /// ```
+    fn layer(self, layer: impl ToolLayer + 'static) -> Layered<Self>
+    where
+        Self: Sized,
+    {
+        Layered::new(self, Arc::new(layer))
+    }
 }
 
 impl<F: ToolFactory + ?Sized> ToolFactory for Arc<F> {
@@ -108,6 +143,10 @@ impl<F: ToolFactory + ?Sized> ToolFactory for Arc<F> {
 
     fn preview(&self, args: &Value, resources: &Resources) -> Option<String> {
         (**self).preview(args, resources)
+    }
+
+    fn layers(&self) -> Vec<Arc<dyn ToolLayer>> {
+        (**self).layers()
     }
 }
 

@@ -18,6 +18,7 @@ mod consent;
 mod digests;
 mod edit;
 mod hooks;
+mod layers;
 mod lengthy;
 mod preview;
 
@@ -34,6 +35,7 @@ pub(crate) use digests::shared_digest;
 use digests::{digest, lazy_digest, terms};
 pub(crate) use edit::{CheckedEdit, Edit, changes, check_edit};
 pub(crate) use hooks::{Begun, before, ended, starting};
+pub(crate) use layers::{Layered, through_layers};
 pub(crate) use lengthy::{Unvalidated, validate_at_length, validations_end};
 
 use crate::{

@@ -10,6 +10,7 @@ mod digests;
 mod edits;
 mod forms;
 mod hooks;
+mod layers;
 mod policy;
 mod reach;
 mod receipts;

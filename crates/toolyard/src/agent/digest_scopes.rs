@@ -55,7 +55,7 @@ mod tests {
     fn entry(name: &str) -> ToolEntry {
         let spec = ToolSpec::read(name);
         let factory = tool_fn(spec.clone(), |(): (), _| async { Ok(()) });
-        ToolEntry::new(Arc::new(factory), spec, &Guards::default()).unwrap()
+        ToolEntry::new(Arc::new(factory), spec, &Guards::default(), &[]).unwrap()
     }
 
     /// SM-7: calls share a scope if tool, version and terms are the same, and no others do; as many are kept as may be.

@@ -159,15 +159,27 @@ impl Dispatch<'_> {
         let mut slots = Vec::with_capacity(batch.len());
         let mut tools = gate::Tools::of(&rules.tools);
         let mut validated_by = None;
-        for (at, call) in batch.into_iter().enumerate() {
+        let has_layers = engine.registry.has_layers();
+        for (at, mut call) in batch.into_iter().enumerate() {
+            let layered = if has_layers {
+                gate::through_layers(&mut call, &rules.tools, self.session)
+            } else {
+                gate::Layered::Unchanged
+            };
             let passed = match self.precheck(&call, at, &checks) {
                 // Hooks take time, and the policy may be replaced meanwhile.
-                Ok(seen) if engine.hooks.is_some() => match self.hook(&call).await {
+                Ok(seen) if engine.hooks.is_some() => match self.hook(&layered.raw(&call)).await {
                     Ok(()) => self.check(&call, &mut tools, &engine.rules.current().policy, seen),
                     Err(early) => Err(NotPassed::Early(early)),
                 },
                 Ok(seen) => self.check(&call, &mut tools, &rules.policy, seen),
                 Err(early) => Err(NotPassed::Early(early)),
+            };
+            let passed = match (passed, layered) {
+                (Ok(_) | Err(NotPassed::Unvalidated(_)), gate::Layered::Refused(error)) => {
+                    Err(NotPassed::Early(EarlyResult::Refused(error)))
+                }
+                (passed, _) => passed,
             };
             let passed = match passed {
                 Ok(work) => Ok(work),

@@ -52,10 +52,18 @@ pub(crate) fn plan(session: &SessionCore, batch: &Batch) -> Plan {
     let checks = BatchChecks::of(batch, 0, &engine.limits, None);
     let mut tools = gate::Tools::of(&rules.tools);
     let calls = batch.calls().iter().enumerate().map(|(at, call)| {
-        let checked = checks.check(call, at).map_err(NotCleared::from);
+        let mut call = call.clone();
+        let layered = match engine.registry.has_layers() {
+            true => gate::through_layers(&mut call, &rules.tools, session),
+            false => gate::Layered::Unchanged,
+        };
+        let checked = checks.check(&call, at).map_err(NotCleared::from);
         let checked = checked.and_then(|bytes| {
+            if let gate::Layered::Refused(error) = layered {
+                return Err(error.into());
+            }
             let seen = Seen { bytes, fit: Fit::Unknown };
-            gate::check(call, &mut tools, &rules.policy, session, session.keys(), seen)
+            gate::check(&call, &mut tools, &rules.policy, session, session.keys(), seen)
         });
         let (routing, why, refusal) = match checked {
             Ok(cleared) => (cleared.class.into(), cleared.entry.why(cleared.class), None),

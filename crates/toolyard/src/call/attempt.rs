@@ -16,6 +16,7 @@ mod classify;
 mod execute;
 mod finish;
 mod host;
+mod layered;
 mod next;
 mod reach;
 mod recorded;

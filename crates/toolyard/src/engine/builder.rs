@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use toolyard_admission::{Admission, Reach, UnitKind};
 use toolyard_core::{
     AllowAll, Approver, BreakerPolicy, Capabilities, Confirmations, Hooks, PathScope, Resources, RetryPolicy,
-    RuntimePolicy, SettingError, ToolClass, ToolFactory, Toolset, event::Epoch,
+    RuntimePolicy, SettingError, ToolClass, ToolFactory, ToolLayer, Toolset, event::Epoch,
 };
 use toolyard_redact::Redactor;
 
@@ -78,6 +78,7 @@ pub struct EngineBuilder {
     confirmations: Confirmations,
     approver: Option<Arc<dyn Approver>>,
     hooks: Option<Arc<dyn Hooks>>,
+    layers: Vec<Arc<dyn ToolLayer>>,
     sinks: Vec<Arc<dyn EventSink>>,
     trace_content: bool,
     writers: Vec<Box<dyn EventWriter>>,
@@ -161,6 +162,13 @@ impl EngineBuilder {
     /// Sets the hooks that run before and after each call.
     pub fn hooks(mut self, hooks: impl Hooks + 'static) -> Self {
         self.hooks = Some(Arc::new(hooks));
+        self
+    }
+
+    /// Puts a [layer](ToolLayer) around every tool, those registered later included, inside of the layers that were added
+    /// before and outside of each tool's own (KT-7).
+    pub fn layer(mut self, layer: impl ToolLayer + 'static) -> Self {
+        self.layers.push(Arc::new(layer));
         self
     }
 
@@ -363,7 +371,8 @@ impl EngineBuilder {
         let guards = Guards::new(self.policies, clock.now());
         let policy = self.policy.take().unwrap_or_else(|| Arc::new(AllowAll));
         let rules = Arc::new(RulesInForce::new(policy, self.redactor.as_ref()));
-        let registry = Registry::new(rules.clone(), std::mem::take(&mut self.tool_configs), guards);
+        let registry = Registry::new(rules.clone(), std::mem::take(&mut self.tool_configs), guards)
+            .within(std::mem::take(&mut self.layers));
         fill(&registry, std::mem::take(&mut self.tools))?;
         let widths = [self.widths.read, 1, self.widths.concurrent];
         let (admission, leases) = (

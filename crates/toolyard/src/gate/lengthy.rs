@@ -130,7 +130,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let spec = ToolSpec::read("t");
         let factory = tool_fn(spec.clone(), |(): (), _| async { Ok(()) });
-        let entry = ToolEntry::new(Arc::new(factory), spec, &Guards::default()).unwrap();
+        let entry = ToolEntry::new(Arc::new(factory), spec, &Guards::default(), &[]).unwrap();
         let redactor = Redactor::new().with_secret("swordfish-1984").unwrap();
         let (done, lines) = logged(|| {
             runtime.block_on(async {

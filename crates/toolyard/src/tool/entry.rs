@@ -1,7 +1,7 @@
 //! A registered tool, with everything that is computed once per tool.
 
 use super::guard::{Guard, Guards};
-use super::{name, registry::RegisterError, schema::Schema};
+use super::{layers::Layers, name, registry::RegisterError, schema::Schema};
 use crate::tasks::{Contained, caught};
 use serde_json::Value;
 use std::{
@@ -12,7 +12,7 @@ use std::{
     },
     time::Duration,
 };
-use toolyard_core::{Form, Resources, SchemaOrigin, Tool, ToolClass, ToolFactory, ToolSpec};
+use toolyard_core::{Form, Resources, SchemaOrigin, Tool, ToolClass, ToolFactory, ToolLayer, ToolSpec};
 use toolyard_redact::Redactor;
 
 /// A registered tool.
@@ -25,6 +25,8 @@ pub struct ToolEntry {
     factory: Contained<Arc<dyn ToolFactory>>,
     attempt_timeout: Duration,
     class: ToolClass,
+    /// The layers around it, the outermost first; `None` without any.
+    layers: Option<Box<Layers>>,
     /// Shared with the entries it replaced, if their guards have the same settings.
     guard: Arc<Guard>,
     /// Shared with the entries it replaced, which are retired together with it.
@@ -37,6 +39,7 @@ impl ToolEntry {
         factory: Arc<dyn ToolFactory>,
         spec: ToolSpec,
         guards: &Guards,
+        outer: &[Arc<dyn ToolLayer>],
     ) -> Result<Self, RegisterError> {
         let name = spec.name.as_str();
         if !name::is_valid(name) {
@@ -61,6 +64,7 @@ impl ToolEntry {
             version: spec.version.as_str().into(),
             schema,
             forms,
+            layers: Layers::of(outer, factory.layers()),
             factory: Contained::new(factory),
             attempt_timeout: spec.attempt_timeout(),
             class: spec.class(),
@@ -142,6 +146,12 @@ impl ToolEntry {
             ToolClass::Concurrent => format!("side effects: {}, promoted", spec.side_effects),
             ToolClass::Serial => format!("side effects: {}, not promoted", spec.side_effects),
         }
+    }
+
+    /// The layers around it, if there are any.
+    #[inline(always)]
+    pub(crate) fn layers(&self) -> Option<&Layers> {
+        self.layers.as_deref()
     }
 
     /// Makes a fresh tool for one call.

@@ -15,9 +15,16 @@ use super::{entry::ToolEntry, guard::Guards, name, rules::RulesInForce, schema::
 use crate::config::ToolConfig;
 use foldhash::HashMap;
 use parking_lot::Mutex;
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 use tokio::sync::watch;
-use toolyard_core::{SettingError, ToolFactory};
+use toolyard_core::{SettingError, ToolFactory, ToolLayer};
 
 /// Why a tool cannot be registered.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -97,6 +104,10 @@ pub struct Registry {
     /// The operator's settings, which apply to any tool of that name.
     configs: BTreeMap<String, ToolConfig>,
     guards: Guards,
+    /// Around every tool, the outermost first.
+    layers: Vec<Arc<dyn ToolLayer>>,
+    /// Whether any tool has had layers: calls of other registries are not looked up twice.
+    has_layers: AtomicBool,
     changes: Mutex<Changes>,
 }
 
@@ -122,7 +133,19 @@ impl Registry {
         configs: BTreeMap<String, ToolConfig>,
         guards: Guards,
     ) -> Self {
-        Self { rules, configs, guards, changes: Mutex::new(Changes::Told(Arc::new(watch::Sender::new(0)))) }
+        let changes = Mutex::new(Changes::Told(Arc::new(watch::Sender::new(0))));
+        Self { rules, configs, guards, layers: Vec::new(), has_layers: AtomicBool::new(false), changes }
+    }
+
+    /// Puts these layers around every tool that is added from now on, the outermost first (KT-7).
+    pub(crate) fn within(self, layers: Vec<Arc<dyn ToolLayer>>) -> Self {
+        Self { layers, ..self }
+    }
+
+    /// Whether any tool has had layers.
+    #[inline]
+    pub(crate) fn has_layers(&self) -> bool {
+        self.has_layers.load(Ordering::Acquire)
     }
 
     /// The guards of its tools.
@@ -189,7 +212,11 @@ impl Registry {
         if let Some(config) = self.configs.get(&spec.name) {
             config.apply(&mut spec);
         }
-        ToolEntry::new(factory, spec, &self.guards)
+        let entry = ToolEntry::new(factory, spec, &self.guards, &self.layers)?;
+        if entry.layers().is_some() {
+            self.has_layers.store(true, Ordering::Release); // before any call can find it
+        }
+        Ok(entry)
     }
 
     /// Changes the table, unless `change` fails.

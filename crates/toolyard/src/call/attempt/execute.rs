@@ -30,6 +30,9 @@ impl Attempt {
         let (verdict, stopped) = {
             // Destructured at once: the scrutinee of a match lives as long as the match, and would take room in the
             // task.
+            if let Some(layers) = self.work().entry.layers() {
+                return Box::pin(self.execute_within(layers, execution)).await;
+            }
             let (result, stopped) = match self.engine().backend.execute(&execution) {
                 Ok(Running { result, stopped }) => (result, stopped),
                 Err(error) => return (Verdict::Refused(error), None),

@@ -105,7 +105,7 @@ fn a_tool_may_classify_by_its_arguments() {
             }
         }
     }
-    let entry = ToolEntry::new(Arc::new(ByMode), ByMode.spec(), &Guards::default()).unwrap();
+    let entry = ToolEntry::new(Arc::new(ByMode), ByMode.spec(), &Guards::default(), &[]).unwrap();
     let class = |mode: &str| entry.class_for(&serde_json::json!({"mode": mode}), None);
     assert_eq!(
         [class("look"), class("x"), class("panic")],
