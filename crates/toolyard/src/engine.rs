@@ -1,5 +1,6 @@
 //! The engine handle that embedders hold. Wiring only; the work is done in the other modules.
 
+mod build_error;
 mod builder;
 mod gauges;
 mod guards;
@@ -8,7 +9,8 @@ mod open;
 mod shutdown;
 mod status;
 
-pub use builder::{BuildError, EngineBuilder};
+pub use build_error::BuildError;
+pub use builder::EngineBuilder;
 pub use gauges::Gauges;
 pub use guards::{BreakerOf, BreakerStatus};
 pub use limits::{BudgetOf, BudgetStatus, Quota, RateStatus};

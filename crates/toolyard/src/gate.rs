@@ -5,7 +5,8 @@
 //!           └──────┴───────┴────────┴───────────┴───────────┴────────┴─────────┴─────────┴─────────┴─► CallError
 //! ```
 //!
-//! Nothing here holds a permit. The order is fixed: an unknown tool with broken JSON is `not_found`, and a caller
+//! Before all of this, the layers around its tool may give a call other arguments (`layers.rs`); the hook gets the call as
+//! it came. Nothing here holds a permit. The order is fixed: an unknown tool with broken JSON is `not_found`, and a caller
 //! that may not use a tool learns nothing of its schema. A refused call is routed `short_circuit`. Before consent, a
 //! finished key or an open breaker may answer the call, which is then routed as if it ran (CL-2).
 

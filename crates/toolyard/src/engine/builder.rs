@@ -1,6 +1,6 @@
 //! Building an engine.
 
-use super::Engine;
+use super::{BuildError, Engine};
 use crate::{
     agent::{RequestIds, ResultCapacity, Scopes, Services, ToolUnits},
     call::{Backend, EngineCore, HostBackend, Runners, Stop},
@@ -10,7 +10,7 @@ use crate::{
     pool::{PoolLeases, Pools},
     record::{Content, EventBus, EventSink, EventWriter, Queue, Recorder, Recording, Sequence},
     tasks::{Blocking, BlockingThreads, Contained, Spawner, Tasks, caught, unwind},
-    tool::{Guards, IntoTool, Lengthy, Policies, RegisterError, Registry, RulesInForce},
+    tool::{Guards, IntoTool, Lengthy, Policies, Registry, RulesInForce},
 };
 use std::{
     collections::BTreeMap,
@@ -26,43 +26,6 @@ use toolyard_core::{
     RuntimePolicy, SettingError, ToolClass, ToolFactory, ToolLayer, Toolset, event::Epoch,
 };
 use toolyard_redact::Redactor;
-
-/// Why an engine cannot be built.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// A tool cannot be registered.
-    #[error(transparent)]
-    Tool(#[from] RegisterError),
-    /// Settings name a tool that is not registered.
-    #[error("settings for a tool that is not registered: '{name}'; registered tools: {}", known.join(", "))]
-    UnknownTool {
-        /// The unknown name.
-        name: String,
-        /// The names of the registered tools.
-        known: Vec<String>,
-    },
-    /// A bound is zero.
-    #[error("{field} must not be zero")]
-    Zero {
-        /// The setting that is zero.
-        field: &'static str,
-    },
-    /// A setting makes no sense (KT-4).
-    #[error(transparent)]
-    Setting(#[from] SettingError),
-    /// `build` was not called within a tokio runtime.
-    #[error("an engine must be built inside a tokio runtime")]
-    NoRuntime,
-    /// The tokio runtime has no timers. Build it with `enable_time` or `enable_all`.
-    #[error(
-        "an engine must be built inside a tokio runtime with timers: enable them with `enable_time` or `enable_all`"
-    )]
-    NoTimers,
-    /// The actors could not be started.
-    #[error("the pools could not be started")]
-    Pools(#[source] Box<dyn std::error::Error + Send + Sync>),
-}
 
 /// Collects an engine's tools and settings, and [builds](Self::build) it.
 ///
