@@ -6,8 +6,9 @@ use std::{
     time::Duration,
 };
 use toolyard::{
-    Abort, Answer, AttemptResult, Call, Caller, Engine, EngineBuilder, Hooks, Next, Outcome, RetryPolicy,
-    ToolContext, ToolError, ToolFactory, ToolLayer, ToolSpec, async_trait,
+    Abort, Answer, AttemptResult, Backend, Call, Caller, Engine, EngineBuilder, Execution, Failure, Form,
+    Hooks, Next, Outcome, RetryPolicy, Running, Sandbox, SandboxError, Stopped, Tool, ToolContext, ToolError,
+    ToolFactory, ToolLayer, ToolSpec, Work, async_trait,
     testing::{EventRecorder, Reply, ScriptedApprover, ScriptedTool},
 };
 
@@ -182,4 +183,56 @@ async fn every_attempt_passes_the_layers() {
     assert_eq!((outcome.to_text().as_str(), outcome.attempts), ("a(x)", 3));
     let arguments: Vec<_> = tool.seen().iter().map(|seen| seen.arguments.clone()).collect();
     assert_eq!(arguments, vec![json!({"by": "a"}); 3]);
+}
+
+/// A tool that a sandbox executes.
+struct InSandbox(ScriptedTool);
+
+impl ToolFactory for InSandbox {
+    fn spec(&self) -> ToolSpec {
+        self.0.spec()
+    }
+
+    fn create(&self) -> Arc<dyn Tool> {
+        self.0.create()
+    }
+
+    fn forms(&self) -> &[Form] {
+        &[Form::Command]
+    }
+}
+
+/// A sandbox that refuses what it is given, or breaks once the tool is done.
+struct Fragile {
+    refuses: bool,
+}
+
+impl Backend for Fragile {
+    fn execute<'a>(&'a self, execution: &'a Execution<'a>) -> Result<Running<'a>, SandboxError> {
+        if self.refuses {
+            return Err(SandboxError::Unavailable(Sandbox::Process));
+        }
+        let result = Work::sandboxed(async move {
+            execution.tool.execute(execution.args, &execution.cx).await?;
+            Err(Failure::Sandbox { why: "the pipe is closed".to_owned(), started: true })
+        });
+        Ok(Running { result, stopped: Stopped::WhenDropped })
+    }
+}
+
+/// KT-7, SM-3: a sandbox that refuses or fails is the end of the attempt, whatever a layer makes of it; a layer that answers
+/// by itself needs no sandbox.
+#[tokio::test(start_paused = true)]
+async fn a_layer_does_not_hide_a_sandbox_that_fails() {
+    for (refuses, handlers) in [(true, 0), (false, 1)] {
+        let tool = ScriptedTool::new(ToolSpec::read("tool"));
+        let builder =
+            || Engine::builder().tool(InSandbox(tool.clone())).backend(Arc::new(Fragile { refuses }));
+        let engine = built(builder().layer(Does::Recovers)).await;
+        let outcome = engine.session("s").call(Call::new("1", "tool", "{}")).await;
+        assert_eq!(end(&outcome), "sandbox_error");
+        assert_eq!(tool.seen().len(), handlers);
+        let engine = built(builder().layer(Does::Answers)).await;
+        assert_eq!(end(&engine.session("s").call(Call::new("1", "tool", "{}")).await), "known");
+    }
 }
