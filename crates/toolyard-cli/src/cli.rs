@@ -5,6 +5,7 @@ mod mcp;
 mod report;
 mod sandbox;
 mod serve;
+mod stand_ins;
 mod supervise;
 mod view;
 
@@ -14,6 +15,8 @@ use report::REPORT;
 pub(crate) use report::ReportKind;
 pub(crate) use sandbox::{SandboxCommand, SandboxSetup, SandboxSetupArgs};
 pub(crate) use serve::{ServeArgs, TokenCommand, TokenNewArgs};
+use stand_ins::STAND_INS;
+pub(crate) use stand_ins::StandInArgs;
 pub(crate) use supervise::{SuperviseArgs, SuperviseReport};
 pub(crate) use view::ViewArgs;
 
@@ -168,7 +171,7 @@ impl RoleArgs {
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
-#[command(after_help = format!("{RUN_EXAMPLES}\n\n{ASKING}\n\n{STREAMS}\n\n{EPISODES}\n\n{REPORT}\n\n{}", exit::HELP))]
+#[command(after_help = format!("{RUN_EXAMPLES}\n\n{ASKING}\n\n{STREAMS}\n\n{EPISODES}\n\n{STAND_INS}\n\n{REPORT}\n\n{}", exit::HELP))]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
@@ -201,6 +204,8 @@ pub(crate) struct RunArgs {
     /// Write the results of episodes to this file, whole episodes at a time; those that it holds are kept and not run again
     #[arg(long = "continue", value_name = "FILE")]
     pub(crate) continued: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) stand_ins: StandInArgs,
     /// Run one call at a time, in order, as a baseline for concurrent runs
     #[arg(long)]
     pub(crate) sequential: bool,

@@ -10,6 +10,7 @@ mod json;
 mod limits;
 mod machine;
 mod mcp;
+mod mock;
 mod nearest;
 mod policy;
 mod program;
@@ -41,7 +42,7 @@ pub(crate) use shell::{SHELL, ShellSettings};
 pub(crate) use tool::SUB_AGENTS;
 pub(crate) use written::{Setting, Written};
 
-use crate::{machines::Machines, modules::Modules};
+use crate::{machines::Machines, modules::Modules, stand_ins::Mock};
 use section::{Errors, Section, Source};
 use std::{
     collections::BTreeMap,
@@ -157,6 +158,8 @@ pub(crate) struct Config {
     pub(crate) programs: Vec<ProgramTool>,
     /// The names of those that have errors.
     broken_programs: Vec<String>,
+    /// What answers calls in place of their tools.
+    pub(crate) mocks: Vec<Mock>,
     /// The MCP servers.
     pub(crate) servers: Vec<ServerConfig>,
     /// The built-in tools that are enabled.
@@ -205,6 +208,7 @@ impl Default for Config {
             modules: Modules::default(),
             programs: Vec::new(),
             broken_programs: Vec::new(),
+            mocks: Vec::new(),
             servers: Vec::new(),
             enabled: BUILTIN.to_vec(),
             names_builtin: false,
@@ -268,6 +272,7 @@ impl Config {
         let (programs, broken) = program::read(file.section("program"), here, &config.enabled);
         config.programs = programs;
         config.broken_programs = broken;
+        config.mocks = mock::read(file.section("mock"), here, |name| config.own(name));
         config.tools(file.section("tools"));
         let agents = agents::read(file.section("agents"), here);
         let of_agents = |name: &str| !agents.is_empty() && AGENTS_TOOLS.contains(&name);
@@ -379,22 +384,33 @@ impl Config {
         toolyard_tools::builtin(name).map(|factory| factory.spec())
     }
 
-    /// The tool of this name as its author made it, or an error message if there is none.
-    fn spec(&self, name: &str) -> Result<ToolSpec, String> {
+    /// The tool of this name that this program has itself, as its author made it.
+    fn own(&self, name: &str) -> Option<ToolSpec> {
         if let Some(program) = self.program(name) {
-            return Ok(program.spec.clone());
+            return Some(program.spec.clone());
         }
         if self.broken_programs.iter().any(|broken| broken == name) {
-            return Ok(ToolSpec::execute(name));
+            return Some(ToolSpec::execute(name));
+        }
+        self.authored(name).filter(|_| self.enabled.contains(&name))
+    }
+
+    /// The tool of this name as its author made it, or an error message if there is none.
+    fn spec(&self, name: &str) -> Result<ToolSpec, String> {
+        if let Some(spec) = self.own(name) {
+            return Ok(spec);
+        }
+        if let Some(mock) = self.mocks.iter().find(|mock| mock.name == name) {
+            return Ok(mock.declared.clone());
         }
         match self.authored(name) {
-            Some(spec) if self.enabled.contains(&name) => Ok(spec),
             // A server's tools are known only once it has started. Until then, assume that they may do anything.
             None if self.servers.iter().any(|server| server.may_have(name)) => Ok(ToolSpec::execute(name)),
             Some(_) => Err(format!("the tool '{name}' is not enabled: add it to [builtin] enable")),
             None => {
                 let programs = self.programs.iter().map(|program| program.spec.name.as_str());
-                let nearest = nearest(name, self.enabled.iter().copied().chain(programs));
+                let mocks = self.mocks.iter().map(|mock| mock.name.as_str());
+                let nearest = nearest(name, self.enabled.iter().copied().chain(programs).chain(mocks));
                 Err(format!("no tool is called '{name}'; {nearest}"))
             }
         }

@@ -58,6 +58,7 @@ mod serve;
 mod setup;
 #[cfg(unix)]
 mod shell;
+mod stand_ins;
 mod supervise;
 mod table;
 mod token;

@@ -168,6 +168,9 @@ pub(crate) fn refused(setup: &Setup) -> Vec<String> {
 pub(crate) fn why(setup: &Setup, entry: &ToolEntry) -> String {
     let spec = entry.spec();
     let by_class = entry.why(spec.class());
+    if let Some(word) = setup.stand_ins.word(entry.name()) {
+        return format!("{word}; {by_class}");
+    }
     match served_by(setup, entry.name()) {
         Some((_, _)) if setup.config.tools.contains_key(entry.name()) => by_class + " (configured)",
         Some((_, why)) => format!("{by_class}: {why}"),

@@ -23,7 +23,9 @@ mod stream;
 mod toolset;
 mod work;
 
-use crate::{cli::RunArgs, error::Error, exit::Exit, export::Export, input::Origin, setup::Setup};
+use crate::{
+    cli::RunArgs, error::Error, exit::Exit, export::Export, input::Origin, setup::Setup, stand_ins::Replay,
+};
 use interrupt::{Interrupts, Signal};
 use records::Records;
 use runner::{RunIo, Runner};
@@ -35,6 +37,8 @@ pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Error> {
     let origin = Origin::of(&args.input)?;
     let mut setup = Setup::load(&args.setup)?;
     setup.max_in_flight = args.max_in_flight.or(setup.max_in_flight);
+    setup.stand_ins.set_seed(args.stand_ins.seed);
+    replay(&mut setup, &args)?;
     let terminal = ask::terminal(&args)?;
     let interrupts = Interrupts::listen();
     let opening = {
@@ -56,6 +60,7 @@ pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Error> {
         () = interrupts.until(Signal::First) => return Ok(interrupted_early(&args)),
     };
     connected?;
+    records.declare(&setup);
     let io = RunIo { records: &records, interrupts, terminal };
     let runner = Arc::new(Runner::open(&setup, &args, io, export).await?);
     let result = match work {
@@ -75,6 +80,19 @@ pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Error> {
     let errors = records.finish();
     errors.iter().for_each(Error::print);
     Ok(errors.iter().fold(exit, |exit, error| exit.or(error.exit())))
+}
+
+/// Answers calls from an earlier run, if one is named.
+fn replay(setup: &mut Setup, args: &RunArgs) -> Result<(), Error> {
+    let Some(file) = &args.stand_ins.replay else { return Ok(()) };
+    let replay = Replay::open(file, args.stand_ins.replay_latency)?;
+    if let Some(remark) = replay.remark()
+        && args.shows_messages()
+    {
+        anstream::eprintln!("toolyard: {remark}");
+    }
+    setup.replay(Arc::new(replay));
+    Ok(())
 }
 
 const NOTHING_RUN: &str = "interrupted before the input was read: nothing was run";

@@ -10,6 +10,7 @@ use crate::{
     machines::Machines,
     modules::Modules,
     programs, sandboxes, secrecy,
+    stand_ins::{Replay, StandIns, declared},
 };
 use std::{
     collections::HashMap,
@@ -42,6 +43,8 @@ pub(crate) struct Setup {
     pub(crate) has_clients: bool,
     /// The MCP servers, once they are started.
     pub(crate) servers: Option<Servers>,
+    /// What answers calls in place of their tools.
+    pub(crate) stand_ins: StandIns,
     tools: Toolset,
     /// The built-in tools that `toolyard mcp` leaves out.
     unserved: Vec<&'static str>,
@@ -73,6 +76,7 @@ impl Setup {
         let tools = toolset(&root, &config)?;
         let setup = Self {
             tools,
+            stand_ins: StandIns::of(&config.mocks),
             unserved: Vec::new(),
             max_in_flight: config.max_in_flight,
             has_clients: false,
@@ -106,6 +110,11 @@ impl Setup {
         let mut tools = self.tools.clone();
         tools.tools.extend(self.server_tools());
         tools.tools.retain(|tool| !taken.contains(&tool.spec().name));
+        let mut names: Vec<String> = tools.tools.iter().map(|tool| tool.spec().name).collect();
+        let is_taken = |name: &str| names.iter().chain(&taken).any(|known| known == name);
+        let mocked = self.stand_ins.tools(|name| is_taken(name) || self.unserved.contains(&name));
+        names.extend(mocked.iter().map(|tool| tool.spec().name));
+        tools.tools.extend(mocked);
         let mut builder = Engine::builder()
             .tools(tools)
             .tools(declared)
@@ -121,8 +130,8 @@ impl Setup {
             .capabilities(self.config.policy.capabilities.clone())
             .grace(INTERRUPT_GRACE)
             .backend_around({
-                let config = self.config.clone();
-                move |host| sandboxes::backend(&config, host)
+                let (config, stand_ins) = (self.config.clone(), self.stand_ins.clone());
+                move |host| stand_ins.around(sandboxes::backend(&config, host))
             });
         if let Some(most) = self.max_in_flight {
             builder = builder.max_in_flight(most.get());
@@ -136,12 +145,36 @@ impl Setup {
         if let Some(within) = self.config.call_deadline {
             builder = builder.call_deadline(within);
         }
-        let is_idle = |name: &String| taken.contains(name) || self.is_missing(name) || self.is_unserved(name);
-        let configured = self.config.tools.iter().filter(|(name, _)| !is_idle(name));
-        for (name, config) in configured {
-            builder = builder.tool_config(name, config.clone());
+        // The tools of servers come later, so not all that is configured is known by now.
+        let is_gone = |name: &String| self.stand_ins.is_replay() && !names.contains(name);
+        let is_idle = |name: &String| {
+            taken.contains(name)
+                || is_gone(name)
+                || !names.contains(name) && (self.is_missing(name) || self.is_unserved(name))
+        };
+        let configured: Vec<String> =
+            self.config.tools.keys().filter(|name| !is_idle(name)).cloned().collect();
+        names.extend(configured);
+        names.sort_unstable();
+        names.dedup();
+        for name in &names {
+            if let Some(config) = self.stand_ins.configured(name, self.config.tools.get(name)) {
+                builder = builder.tool_config(name, config);
+            }
         }
         builder
+    }
+
+    /// Answers calls from an earlier run: no server is started, and the tools that servers had then are declared. What
+    /// depends on the time is off, because calls end at another one.
+    pub(crate) fn replay(&mut self, replay: Arc<Replay>) {
+        self.config.servers.clear();
+        (self.config.queue_timeout, self.config.call_deadline) = (None, None);
+        let missing = replay.declared().iter().filter(|spec| !self.has_builtin(&spec.name));
+        let missing: Vec<_> = missing.cloned().map(declared).collect();
+        self.tools.tools.extend(missing);
+        self.guard(replay.path());
+        self.stand_ins.set_replay(replay);
     }
 
     /// Keeps tools from writing this file, which governs them or records what they did (SB-11).
@@ -172,7 +205,7 @@ impl Setup {
 
     /// Whether there is nothing that `toolyard mcp` could serve.
     pub(crate) fn serves_nothing(&self) -> bool {
-        self.tools.tools.is_empty() && self.config.servers.is_empty()
+        self.tools.tools.is_empty() && self.config.servers.is_empty() && self.config.mocks.is_empty()
     }
 
     /// Whether a tool of this name is left out, and no server has one instead. Its settings then have no effect.

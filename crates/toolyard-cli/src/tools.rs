@@ -38,10 +38,18 @@ fn table(setup: &Setup, specs: &[ToolSpec]) -> Table {
             setup.confirmation(spec).as_str().to_owned(),
             Span(spec.attempt_timeout()).to_string(),
             limit(spec),
-            clip(&spec.description, DESCRIPTION_CHARS),
+            clip(&described(setup, spec), DESCRIPTION_CHARS),
         ]);
     }
     table
+}
+
+/// The description of a tool, with what answers its calls instead of it.
+pub(crate) fn described(setup: &Setup, spec: &ToolSpec) -> String {
+    match setup.stand_ins.word(&spec.name) {
+        Some(word) => format!("({word}) {}", spec.description),
+        None => spec.description.clone(),
+    }
 }
 
 /// The class of a tool's calls, with the scope of serial ones if they name one.

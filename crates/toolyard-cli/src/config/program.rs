@@ -5,6 +5,8 @@ mod module;
 mod schema;
 mod service;
 
+pub(super) use schema::take as take_schema;
+
 use super::{
     section::{Placed, Section},
     tool::SIDE_EFFECTS,
@@ -74,7 +76,7 @@ pub(super) fn redact_secrets(tools: &[ProgramTool], redactor: Redactor) -> Redac
     secrets.fold(redactor, |redactor, secret| redactor.clone().with_secret(secret).unwrap_or(redactor))
 }
 
-fn check_name(section: &Section<'_>, name: &str, at: &Range<usize>, taken: &[&str]) {
+pub(super) fn check_name(section: &Section<'_>, name: &str, at: &Range<usize>, taken: &[&str]) {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name.len() > 128 || !name.chars().all(is_plain) {
         let what = format!("'{name}' is not a name for a tool: use letters, digits, '-', '_' and '.'");

@@ -147,6 +147,11 @@ impl<'a> Section<'a> {
         value
     }
 
+    /// Where the value of a key that is still to be taken stands.
+    pub(super) fn span_of(&self, key: &str) -> Option<Range<usize>> {
+        self.entries.iter().find(|(name, _)| name.get_ref() == key).map(|(_, value)| value.span())
+    }
+
     /// Takes a table, or an empty one if it is missing.
     pub(super) fn section(&mut self, key: &'static str) -> Section<'a> {
         let table = self.take(key).and_then(|value| self.table(self.name_of(key), value));

@@ -5,6 +5,7 @@ use toolyard::{ConfirmationMode, LimitScope, SideEffects, ToolSettings};
 use toolyard::{Rule, Sandbox};
 
 mod mcp;
+mod mock;
 mod permission;
 mod program;
 mod resilience;

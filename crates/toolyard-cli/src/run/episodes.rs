@@ -17,13 +17,14 @@ use crate::{
     exit::Exit,
     input::{Line, Origin},
     report::Turn,
+    stand_ins::{EpisodeKey, Ordinals},
 };
 use std::{num::NonZeroUsize, panic, path::PathBuf, sync::Arc};
 use tokio::{
     sync::{mpsc, watch},
     task::JoinSet,
 };
-use toolyard::Outcome;
+use toolyard::{Outcome, Session};
 use toolyard_wire::{DecodeError, Episode};
 
 /// What to run, how, and where the results go.
@@ -40,7 +41,7 @@ pub(super) struct Plan {
 
 /// Runs every episode. A line that cannot be read does not affect the others.
 pub(super) async fn run(runner: &Arc<Runner>, origin: &Origin, plan: Plan) -> Result<Exit, Error> {
-    let Plan { left: Left { lines, kept, unreadable, errors }, jobs, results, turns } = plan;
+    let Plan { left: Left { lines, kept, ordinals, unreadable, errors }, jobs, results, turns } = plan;
     runner.begin_episodes(&kept, turns);
     errors.iter().for_each(|error| runner.print(|| error.print()));
     let file = results.path();
@@ -50,7 +51,7 @@ pub(super) async fn run(runner: &Arc<Runner>, origin: &Origin, plan: Plan) -> Re
         runner.notify(&format!("kept in {}: {}", file.display(), kept.text()));
     }
     let mut lines = read_ahead(lines);
-    let mut episodes = Episodes::new(runner, origin, jobs, results, unreadable);
+    let mut episodes = Episodes::new(runner, origin, jobs, results, unreadable, ordinals);
     let ended = episodes.run_all(&mut lines).await;
     // A task that still runs when results cannot be written is ended, and its calls with it.
     episodes.running.shutdown().await;
@@ -92,6 +93,7 @@ struct Episodes<'a> {
     told: mpsc::Receiver<Told>,
     /// The place of the next episode.
     next: Place,
+    ordinals: Ordinals,
     unreadable: Unreadable,
     is_blank: bool,
 }
@@ -103,6 +105,7 @@ impl<'a> Episodes<'a> {
         jobs: NonZeroUsize,
         results: Results,
         unreadable: Unreadable,
+        ordinals: Ordinals,
     ) -> Self {
         let order = Order::new(results);
         let (teller, told) = mpsc::channel(1);
@@ -116,6 +119,7 @@ impl<'a> Episodes<'a> {
             teller,
             told,
             next: 0,
+            ordinals,
             is_blank: unreadable.count() == 0,
             unreadable,
         }
@@ -164,6 +168,7 @@ impl<'a> Episodes<'a> {
                 let task = Task {
                     runner: self.runner.clone(),
                     place: self.next,
+                    number: self.ordinals.next(&episode.id),
                     episode: Arc::new(episode),
                     teller: self.teller.clone(),
                     room: self.room.subscribe(),
@@ -228,6 +233,8 @@ fn how_to_go_on(written: u64, kept: &Kept, file: Option<&PathBuf>) -> String {
 struct Task {
     runner: Arc<Runner>,
     place: Place,
+    /// The how manyth of its id it is in the input.
+    number: u32,
     episode: Arc<Episode>,
     teller: mpsc::Sender<Told>,
     room: watch::Receiver<Room>,
@@ -245,12 +252,19 @@ impl Task {
     }
 
     async fn turns(&mut self) -> End {
+        let key = EpisodeKey { id: self.episode.id.as_str().into(), number: self.number };
+        let session = self.runner.open_session(key);
+        let end = self.turns_in(&session).await;
+        self.runner.end_session(&session);
+        end
+    }
+
+    async fn turns_in(&mut self, session: &Session) -> End {
         let (place, episode) = (self.place, self.episode.clone());
-        let session = self.runner.open_session(&episode.id);
         for (turn, calls) in episode.turns.iter().enumerate() {
             // The sender lives as long as anybody waits for this episode.
             let _ = self.room.wait_for(|room| room.is_for(place)).await;
-            let BatchResult { outcomes, timeline } = self.runner.run_batch(&session, calls).await;
+            let BatchResult { outcomes, timeline } = self.runner.run_batch(session, calls).await;
             if self.leaves_out && self.runner.is_interrupted() && outcomes.iter().any(is_touched) {
                 return End::LeftOut;
             }

@@ -13,6 +13,7 @@ use crate::{
     display::count,
     error::Error,
     input::{Line, Lines, Origin},
+    stand_ins::Ordinals,
 };
 use std::{io::BufReader, iter};
 use toolyard_wire::Episode;
@@ -74,6 +75,8 @@ pub(super) struct Left {
     pub(super) lines: LinesLeft,
     /// What is kept.
     pub(super) kept: Kept,
+    /// How often each id was there before.
+    pub(super) ordinals: Ordinals,
     /// The lines before that cannot be read.
     pub(super) unreadable: Unreadable,
     /// Why, for the first of them.
@@ -83,8 +86,8 @@ pub(super) struct Left {
 impl Left {
     /// Everything.
     pub(super) fn all(lines: Lines) -> Self {
-        let (kept, unreadable) = Default::default();
-        Self { lines: Box::new(lines), kept, unreadable, errors: Vec::new() }
+        let (kept, ordinals, unreadable) = Default::default();
+        Self { lines: Box::new(lines), kept, ordinals, unreadable, errors: Vec::new() }
     }
 
     /// What is behind the whole episodes of this file, which is cut off behind them. Reads both as far as the file goes.
@@ -94,7 +97,7 @@ impl Left {
     /// [`Error::Write`] if it cannot be read or cut.
     pub(super) fn behind(file: &mut ResultsFile, origin: &Origin, mut lines: Lines) -> Result<Self, Error> {
         let (mut kept, mut unreadable, mut errors) = (Kept::default(), Unreadable::default(), Vec::new());
-        let (mut bytes, mut next) = (0, None);
+        let (mut bytes, mut next, mut ordinals) = (0, None, Ordinals::default());
         let mut written = Written::new(BufReader::new(file.reader()));
         let unread = |error| file.failed(error);
         while !written.is_at_end().map_err(unread)? {
@@ -113,6 +116,7 @@ impl Left {
             };
             match written.episode(&episode, line.number).map_err(unread)? {
                 Found::Whole { failed } => {
+                    ordinals.next(&episode.id);
                     bytes = written.bytes();
                     kept.episodes += 1;
                     kept.turns += episode.turns.len() as u64;
@@ -127,7 +131,7 @@ impl Left {
         }
         drop(written);
         file.keep(bytes)?;
-        Ok(Self { lines: Box::new(iter::chain(next, lines)), kept, unreadable, errors })
+        Ok(Self { lines: Box::new(iter::chain(next, lines)), kept, ordinals, unreadable, errors })
     }
 }
 

@@ -9,6 +9,7 @@ use crate::{
     input::Origin,
     page_file::PageFile,
     setup::Setup,
+    stand_ins::RecordFile,
     trace::TraceFile,
 };
 use std::path::Path;
@@ -21,10 +22,11 @@ struct Protected {
 }
 
 impl Protected {
-    fn of(origin: &Origin, setup: &Setup) -> Self {
+    fn of(args: &RunArgs, origin: &Origin, setup: &Setup) -> Self {
         let mut protected = Self::default();
         protected.add("the input", origin.identity());
         protected.add_file("the configuration", setup.config.file.as_deref());
+        protected.add_file("the recorded results", args.stand_ins.replay.as_deref());
         protected
     }
 
@@ -43,7 +45,7 @@ impl Protected {
 /// Those of [`ResultsFile::open`].
 pub(super) fn results(args: &RunArgs, origin: &Origin, setup: &Setup) -> Result<Results, Error> {
     let Some(path) = &args.continued else { return Ok(Results::Stdout) };
-    let file = ResultsFile::open(path, &Protected::of(origin, setup).files)?;
+    let file = ResultsFile::open(path, &Protected::of(args, origin, setup).files)?;
     setup.guard(file.path());
     Ok(Results::File(file))
 }
@@ -54,13 +56,14 @@ pub(super) struct Records {
     events: Option<EventFile>,
     page: Option<PageFile>,
     trace: Option<TraceFile>,
+    calls: Option<RecordFile>,
 }
 
 impl Records {
     /// Opens the files. None of them may be another one, the input, the configuration or the results, and tools cannot
     /// write them.
     pub(super) fn open(args: &RunArgs, origin: &Origin, setup: &Setup) -> Result<Self, Error> {
-        let mut protected = Protected::of(origin, setup);
+        let mut protected = Protected::of(args, origin, setup);
         protected.add_file("the results", args.continued.as_deref());
         let events = EventFile::of(&args.events, &protected.files)?;
         protected.add_file("the events", events.as_ref().map(EventFile::path));
@@ -70,7 +73,11 @@ impl Records {
         };
         protected.add_file("the report", page.as_ref().map(PageFile::path));
         let trace = args.trace.as_deref().map(|path| TraceFile::open(path, &protected.files)).transpose()?;
-        let records = Self { events, page, trace };
+        protected.add_file("the trace", trace.as_ref().map(TraceFile::path));
+        let goes_on = args.continued.is_some();
+        let calls = args.stand_ins.record.as_deref();
+        let calls = calls.map(|path| RecordFile::open(path, goes_on, &protected.files)).transpose()?;
+        let records = Self { events, page, trace, calls };
         records.guard(setup);
         Ok(records)
     }
@@ -79,6 +86,19 @@ impl Records {
         self.events.iter().for_each(|file| setup.guard(file.path()));
         self.page.iter().for_each(|file| setup.guard(file.path()));
         self.trace.iter().for_each(|file| setup.guard(file.path()));
+        self.calls.iter().for_each(|file| setup.guard(file.path()));
+    }
+
+    /// The file of the calls of real tools, if they are recorded.
+    pub(super) fn calls(&self) -> Option<&RecordFile> {
+        self.calls.as_ref()
+    }
+
+    /// Records the tools of servers, which a replay does not start.
+    pub(super) fn declare(&self, setup: &Setup) {
+        if let Some(calls) = &self.calls {
+            calls.declare(setup.server_tools().iter().map(|tool| tool.spec()));
+        }
     }
 
     /// Gives each file all events of the engine.
@@ -103,6 +123,7 @@ impl Records {
         let mut errors = Vec::new();
         errors.extend(self.events.as_ref().and_then(|file| file.finish().err()));
         errors.extend(self.trace.as_ref().and_then(|file| file.finish().err()));
+        errors.extend(self.calls.as_ref().and_then(|file| file.finish().err()));
         if let Some(page) = &self.page {
             match page.finish() {
                 Ok(()) => anstream::eprintln!("toolyard: the report is in {}", page.path().display()),

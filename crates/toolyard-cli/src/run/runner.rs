@@ -17,6 +17,7 @@ use crate::{
     input::Line,
     report::{Recorder, Report, Timeline, Turn, Widths},
     setup::{INTERRUPT_GRACE, Setup},
+    stand_ins::{EpisodeKey, RecordFile, StandIns},
 };
 use parking_lot::Mutex;
 use std::{
@@ -27,7 +28,7 @@ use std::{
 use tokio::{task::JoinHandle, time::timeout};
 use toolyard::{
     Batch, Call, CallError, Confirmations, Drain, DrainReport, Engine, EngineBuilder, ErrorKind, OpenBatch,
-    Outcome, Routing, Session, SessionOptions, SideEffects,
+    Outcome, Redactor, Routing, Session, SessionOptions, SideEffects,
 };
 
 /// How long to wait for the results of abandoned calls. They arrive at once unless something is stuck.
@@ -44,6 +45,10 @@ pub(super) struct Runner {
     recorder: Recorder,
     ended: EndedCalls,
     live: Option<Live>,
+    stand_ins: StandIns,
+    /// Where the calls of real tools are recorded, if they are.
+    calls: Option<RecordFile>,
+    redactor: Redactor,
     confirmations: Confirmations,
     /// Whether anybody answers the questions about calls that need approval.
     has_approver: bool,
@@ -138,6 +143,9 @@ impl Runner {
             recorder,
             ended,
             live,
+            stand_ins: setup.stand_ins.clone(),
+            calls: records.calls().cloned(),
+            redactor: setup.config.redactor.clone(),
             confirmations,
             has_approver,
             terminal,
@@ -155,10 +163,18 @@ impl Runner {
 
     /// A new session for an episode. It has the episode's name, with a number behind it while another episode of that name
     /// runs or has left a call running.
-    pub(super) fn open_session(&self, id: &str) -> Session {
-        let name = |number: u64| if number == 1 { id.to_owned() } else { format!("{id}#{number}") };
+    pub(super) fn open_session(&self, episode: EpisodeKey) -> Session {
+        let id = episode.id.clone();
+        let name = |number: u64| if number == 1 { id.to_string() } else { format!("{id}#{number}") };
         let mut open = (1..).filter_map(|number| self.engine.open(name(number), self.options.clone()).ok());
-        open.next().expect("there are more names than sessions")
+        let session = open.next().expect("there are more names than sessions");
+        self.stand_ins.begin(session.id(), episode);
+        session
+    }
+
+    /// Tells that nothing more of its episode runs in a session.
+    pub(super) fn end_session(&self, session: &Session) {
+        self.stand_ins.end(session.id());
     }
 
     /// Runs a batch. An interrupt drains the engine: running calls are cancelled with a grace period, and the rest end
@@ -174,7 +190,7 @@ impl Runner {
             Some(outcomes) => outcomes,
             None => finished_or_cancelled(session, calls, || turn.finished()),
         };
-        self.batch_result(session, turn.number(), outcomes).await
+        self.batch_result(session, turn.number(), calls, outcomes).await
     }
 
     /// Opens a batch whose calls arrive later, as the first turn of its session.
@@ -190,10 +206,22 @@ impl Runner {
             Some(()) => batch.finish().await,
             None => finished_or_cancelled(session, calls, || batch.finished()),
         };
-        self.batch_result(session, FIRST_TURN, outcomes).await
+        self.batch_result(session, FIRST_TURN, calls, outcomes).await
     }
 
-    async fn batch_result(&self, session: &Session, turn: u64, outcomes: Vec<Outcome>) -> BatchResult {
+    async fn batch_result(
+        &self,
+        session: &Session,
+        turn: u64,
+        calls: &[Call],
+        mut outcomes: Vec<Outcome>,
+    ) -> BatchResult {
+        self.stand_ins.restore(session.id(), turn, &mut outcomes);
+        if let Some(record) = &self.calls {
+            let ends = calls.iter().zip(&outcomes);
+            let place = (session.id(), turn);
+            record.turn(&self.stand_ins, place, ends, &self.redactor, self.is_interrupted());
+        }
         if self.prints_beside_questions {
             self.questions_over().await;
         }

@@ -24,6 +24,7 @@ mod landlock;
 #[cfg(all(feature = "micro-vm", target_os = "linux", target_arch = "x86_64"))]
 mod machines;
 mod memory;
+mod mocks;
 #[cfg(feature = "wasm")]
 mod modules;
 mod named_pipe;
@@ -32,6 +33,7 @@ mod permission;
 #[cfg(unix)]
 mod pins;
 mod programs;
+mod recorded;
 mod remote;
 mod report;
 mod samples;

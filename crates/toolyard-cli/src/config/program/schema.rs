@@ -12,7 +12,7 @@ use toml::de::DeValue;
 const BYTES_MAX: u64 = 1 << 20;
 
 /// Takes `input_schema`.
-pub(super) fn take(section: &mut Section<'_>, here: &Path) -> Option<Value> {
+pub(in crate::config) fn take(section: &mut Section<'_>, here: &Path) -> Option<Value> {
     let value = section.take("input_schema")?;
     let at = value.span();
     let prefix = section.prefix();
