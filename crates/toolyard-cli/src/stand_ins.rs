@@ -29,8 +29,8 @@ use backend::StandInBackend;
 use key::Episodes;
 use std::{collections::HashMap, sync::Arc};
 use toolyard::{
-    Backend, BreakerPolicy, Outcome, RetryPolicy, SessionId, Tool, ToolConfig, ToolContext, ToolError,
-    ToolFactory, ToolOutput, ToolSpec, async_trait, from_fn,
+    AgentPath, Backend, BreakerPolicy, Outcome, RetryPolicy, SessionId, Tool, ToolConfig, ToolContext,
+    ToolError, ToolFactory, ToolOutput, ToolSpec, async_trait, from_fn,
 };
 
 /// What stands in for tools. Cheap to clone.
@@ -106,7 +106,7 @@ impl StandIns {
         Arc::new(StandInBackend::new(self.clone(), inner))
     }
 
-    /// Says which episode a session runs. Any other session is an episode of its own name.
+    /// Says which episode a session runs. Any other session, and each of its sub-agents, is an episode of its own name.
     pub(crate) fn begin(&self, session: &SessionId, episode: EpisodeKey) {
         self.episodes.insert(session, episode);
     }
@@ -118,7 +118,7 @@ impl StandIns {
 
     /// The episode of a session.
     pub(crate) fn episode(&self, session: &SessionId) -> EpisodeKey {
-        self.episodes.get(session)
+        self.episodes.get(session, &AgentPath::root())
     }
 
     /// Gives the calls of a turn that a replay has answered the ends that they had, which the engine has only in part.

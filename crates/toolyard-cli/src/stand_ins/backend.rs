@@ -24,7 +24,7 @@ impl StandInBackend {
     fn key(&self, cx: &ToolContext) -> CallKey {
         let (arguments, occurrence) = self.occurrences.of(cx);
         CallKey {
-            episode: self.stand_ins.episode(cx.session()),
+            episode: self.stand_ins.episodes.get(cx.session(), cx.agent()),
             turn: cx.turn(),
             tool: cx.tool().into(),
             arguments,

@@ -8,7 +8,7 @@ use std::{
     ptr,
     sync::{Arc, Weak},
 };
-use toolyard::{Arguments, CallScope, ContentHash, SessionId, ToolContext, canonical_json};
+use toolyard::{AgentPath, Arguments, CallScope, ContentHash, SessionId, ToolContext, canonical_json};
 
 /// A SHA-256.
 pub(super) type Hash = [u8; 32];
@@ -89,7 +89,12 @@ const BATCHES_MAX: usize = 256;
 pub(super) struct Occurrences {
     /// By session and number of the batch. A later session of the same name has batches of the same numbers, which are told
     /// apart by where they lie: what a weak reference leads to is not reused.
-    batches: Mutex<HashMap<(SessionId, u64), (Weak<dyn CallScope>, Counted)>>,
+    batches: Mutex<HashMap<(SessionId, u64), Batch>>,
+}
+
+struct Batch {
+    scope: Weak<dyn CallScope>,
+    counted: Counted,
 }
 
 impl Occurrences {
@@ -100,12 +105,12 @@ impl Occurrences {
         if batches.len() >= BATCHES_MAX {
             batches.clear();
         }
-        let new = || (Arc::downgrade(&scope), Counted::default());
+        let new = || Batch { scope: Arc::downgrade(&scope), counted: Counted::default() };
         let batch = batches.entry((cx.session().clone(), cx.batch())).or_insert_with(new);
-        if !ptr::addr_eq(batch.0.as_ptr(), Arc::as_ptr(&scope)) {
+        if !ptr::addr_eq(batch.scope.as_ptr(), Arc::as_ptr(&scope)) {
             *batch = new();
         }
-        let counted = &mut batch.1;
+        let counted = &mut batch.counted;
         let known = u32::try_from(counted.calls.len()).unwrap_or(u32::MAX);
         for at in known..=index {
             let call = scope.call(at);
@@ -128,10 +133,16 @@ impl Episodes {
         self.0.lock().remove(session);
     }
 
-    /// The episode of a session; of one that nothing is known of, an episode of its name.
-    pub(super) fn get(&self, session: &SessionId) -> EpisodeKey {
+    /// The episode of an agent in a session; of one that nothing is known of, an episode of its name.
+    pub(super) fn get(&self, session: &SessionId, agent: &AgentPath) -> EpisodeKey {
         let known = self.0.lock().get(session).cloned();
-        known.unwrap_or_else(|| EpisodeKey { id: session.as_str().into(), number: 1 })
+        known.unwrap_or_else(|| {
+            let id = match *agent == AgentPath::root() {
+                true => session.as_str().into(),
+                false => format!("{session} {agent}").into(),
+            };
+            EpisodeKey { id, number: 1 }
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 
 use crate::{
     child::{Done, toolyard},
+    inn::Inn,
     place::dir,
 };
 use serde_json::{Value, json};
@@ -188,4 +189,27 @@ fn a_record_goes_on_with_its_results() {
     recorded.without_tool();
     let again = recorded.replay(&input, &["--jobs", "4"]);
     assert_eq!(again.stdout, fs::read_to_string(&results).unwrap(), "{}", again.stderr);
+}
+
+/// KT-10: a replay starts no server, and has the tools that the servers had, with their settings.
+#[test]
+fn a_replay_starts_no_server() {
+    let inn = Inn::open("recorded-server", "");
+    let tools = "[tools.inn__ring]\nmax_concurrency = 1\n";
+    let write = |section: &str| fs::write(inn.path("toolyard.toml"), format!("{tools}{section}")).unwrap();
+    let call = |at: usize, name: &str| json!({"call_id": at, "name": name, "arguments": {"text": at}});
+    let calls = [call(0, "inn__ring"), call(1, "inn__book"), call(2, "inn__echo"), call(3, "echo")];
+    let input = json!({"id": "e", "turns": [calls]}).to_string();
+    let (record, config) = (inn.path("rec.jsonl"), inn.config());
+    let run = |option: &str| {
+        let args = ["run", "--from", "episodes", "--report", "none", "--config", &config, option];
+        toolyard(&[&args[..], &[record.to_str().unwrap()]].concat(), &input)
+    };
+    write(&inn.section());
+    let done = run("--record");
+    assert!(done.code == Some(1) && done.stdout.contains("somebody comes"), "{done:?}");
+    assert!(done.stdout.contains("no such room"), "{done:?}");
+    write("[mcp.inn]\ncommand = \"sh\"\nargs = [\"-c\", \"exit 3\"]\n[tools.inn__gone]\ntimeout = \"1s\"\n");
+    let again = run("--replay");
+    assert_eq!((again.code, again.stdout), (Some(1), done.stdout), "{}", again.stderr);
 }
