@@ -1,5 +1,7 @@
 //! The command-line arguments.
 
+mod about;
+mod bench;
 mod compare;
 mod mcp;
 mod report;
@@ -9,6 +11,8 @@ mod stand_ins;
 mod supervise;
 mod view;
 
+pub(crate) use about::{CompletionsArgs, ManArgs, SchemaArgs, SchemaName, Shell};
+pub(crate) use bench::BenchArgs;
 pub(crate) use compare::CompareArgs;
 pub(crate) use mcp::{FetchArgs, McpArgs, McpCommand};
 use report::REPORT;
@@ -128,6 +132,12 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Measure this machine: the engine compared with the least work that a correct engine could do
     Bench(BenchArgs),
+    /// Print the completions of a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write those of all commands to a directory
+    Man(ManArgs),
+    /// Print the JSON Schema of a file that the program reads or writes
+    Schema(SchemaArgs),
 }
 
 /// The source of the calls.
@@ -209,6 +219,9 @@ pub(crate) struct RunArgs {
     /// Run one call at a time, in order, as a baseline for concurrent runs
     #[arg(long)]
     pub(crate) sequential: bool,
+    /// Exit with 0 also if calls ended in error results; what the program itself could not do keeps its exit code
+    #[arg(long)]
+    pub(crate) exit_zero: bool,
     /// Do not show the live view on a terminal
     #[arg(long)]
     pub(crate) no_progress: bool,
@@ -403,30 +416,6 @@ impl Shape {
     }
 }
 
-/// Arguments of `bench`.
-#[derive(Debug, Args)]
-#[command(after_help = BENCH_EXAMPLES)]
-pub(crate) struct BenchArgs {
-    /// Print one JSON document
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Batch sizes in calls, measured one by one [default: 1,40,1000, or what fits the axis]
-    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = at_least_one)]
-    pub(crate) calls: Vec<NonZeroUsize>,
-    /// Number of measurements per contender and size [default: 101, or what fits the axis]
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
-    pub(crate) rounds: Option<NonZeroUsize>,
-    /// Vary this instead of the ways in which the engine is used; may be given more than once
-    #[arg(long, value_name = "NAME", conflicts_with = "all")]
-    pub(crate) axis: Vec<String>,
-    /// Measure every axis, which takes some minutes
-    #[arg(long)]
-    pub(crate) all: bool,
-    /// Measure only these contenders, such as floor,full; name a single one when profiling
-    #[arg(long, value_name = "NAMES")]
-    pub(crate) only: Option<String>,
-}
-
 const AUDIT_HELP: &str = "\
 Examples:
   toolyard run response.json --events log.jsonl; toolyard audit log.jsonl
@@ -471,15 +460,3 @@ fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
     let number: usize = text.parse().map_err(|error: ParseIntError| error.to_string())?;
     NonZeroUsize::new(number).ok_or_else(|| "must be at least 1".to_owned())
 }
-
-const BENCH_EXAMPLES: &str = "\
-Examples:
-  cargo run --release -- bench              a debug build says nothing about speed
-  toolyard bench --json > bench.json
-  toolyard bench --calls 1,8,40 --rounds 301
-  toolyard bench --axis stages              what each stage costs; an unknown name lists all
-  toolyard bench --all --json
-
-The JSON document: full_vs_floor, inline_vs_floor, guarded_vs_floor and keyed_vs_floor (by calls in a batch, in
-multiples of the floor), figures (axis, contender, calls, median_ns and p25_ns per call, ratio to the first of the
-axis), machine, rounds.";

@@ -3,11 +3,11 @@
 use crate::{
     audit, bench, check,
     cli::{Cli, Command, McpArgs, McpCommand, SandboxCommand, SandboxSetup, TokenCommand},
-    compare,
+    compare, completions,
     error::Error,
     exit::Exit,
     export::Export,
-    fetch, gateway, logging, machines, plan, run, serve, supervise, token, tools, view,
+    fetch, gateway, logging, machines, man, plan, run, schema, serve, supervise, token, tools, view,
 };
 use clap::{Parser, error::ErrorKind};
 use tokio::runtime::Runtime;
@@ -62,6 +62,9 @@ async fn perform(command: Command, export: &Export) -> Result<Exit, Error> {
         Command::Compare(args) => compare::compare(&args),
         Command::Audit(args) => audit::audit(&args),
         Command::View(args) => view::view(&args),
+        Command::Completions(args) => completions::completions(&args),
+        Command::Man(args) => man::man(&args),
+        Command::Schema(args) => schema::schema(&args),
     }
 }
 

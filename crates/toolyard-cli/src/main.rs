@@ -10,6 +10,7 @@
 //!                     ├─ sandbox  setup micro-vm: snapshots of virtual machines, before calls need them
 //!                     ├─ view   an event log ─► a page for a browser
 //!                     ├─ compare  two reports of runs ─► what has changed
+//!                     ├─ completions, man, schema  what the program says about itself, for shells and editors
 //!                     ├─ audit  an event log ─► its account of every call, and whether it is whole
 //!                     └─ check  what the configuration says, and why each tool is what it is
 //! ```
@@ -23,6 +24,7 @@ mod check;
 mod cli;
 mod commands;
 mod compare;
+mod completions;
 mod config;
 mod containment;
 mod display;
@@ -41,6 +43,7 @@ mod logging;
     path = "no_machines.rs"
 )]
 mod machines;
+mod man;
 mod mcp;
 #[cfg_attr(not(feature = "wasm"), path = "no_modules.rs")]
 mod modules;
@@ -52,6 +55,7 @@ mod reload;
 mod report;
 mod run;
 mod sandboxes;
+mod schema;
 mod screen;
 mod secrecy;
 mod serve;

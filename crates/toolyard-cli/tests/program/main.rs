@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 
+mod about;
 mod ask;
 mod audit;
 mod bad_input;
@@ -37,6 +38,7 @@ mod recorded;
 mod remote;
 mod report;
 mod samples;
+mod schemas;
 mod serve;
 mod servers;
 mod settings;
