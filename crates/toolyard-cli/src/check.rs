@@ -1,5 +1,6 @@
 //! `toolyard check`: what a configuration says, and what that means for each tool.
 
+mod json;
 pub(crate) mod permission;
 mod resilience;
 mod ungiven;
@@ -19,12 +20,17 @@ use crate::{
     table::Table,
     tools::{class, limit},
 };
-use std::{fmt::Write, num::NonZeroUsize, time::Duration};
+use std::{num::NonZeroUsize, time::Duration};
 use toolyard::{Budget, Engine, OnSerialFailure, Sandbox, ToolEntry, wording::Span};
 
 /// Validates the configuration and prints the resulting settings.
 pub(crate) async fn check(args: CheckArgs) -> Result<Exit, Error> {
-    let mut setup = Setup::load(&args.setup)?;
+    let loaded = Setup::load(&args.setup);
+    if let (Err(Error::Config(errors)), true) = (&loaded, args.json) {
+        results::print_pretty(&json::of_errors(errors))?;
+        return Ok(Exit::Usage);
+    }
+    let mut setup = loaded?;
     setup.connect().await?;
     let engine = setup.engine().build().await?;
     let resilience = resilience::table(&setup.config, &engine);
@@ -33,13 +39,22 @@ pub(crate) async fn check(args: CheckArgs) -> Result<Exit, Error> {
     let (settings, table) = (settings(&setup, &sandboxes), table(&setup, &engine));
     let permission = permission::table(&setup, &engine);
     let warnings = warnings(&setup, &engine);
-    let text = format!("{settings}\n{table}\n{permission}\n{resilience}{warnings}");
     setup.disconnect(false).await;
-    results::print_text(&text)?;
+    if args.json {
+        results::print_pretty(&json::of(&settings, &[table, permission, resilience], &warnings))?;
+        return Ok(Exit::Ok);
+    }
+    let settings: String = settings.iter().map(|(name, value)| format!("{name:<15}{value}\n")).collect();
+    let mut warnings: String = warnings.iter().map(|warning| format!("\n{warning}")).collect();
+    if !warnings.is_empty() {
+        warnings += "\n";
+    }
+    results::print_text(&format!("{settings}\n{table}\n{permission}\n{resilience}{warnings}"))?;
     Ok(Exit::Ok)
 }
 
-fn settings(setup: &Setup, sandboxes: &[(&str, String)]) -> String {
+/// The settings that are of no single tool, by name.
+fn settings(setup: &Setup, sandboxes: &[(&str, String)]) -> Vec<(String, String)> {
     let config = &setup.config;
     let file = config.file.as_ref().map(|file| file.display().to_string());
     let most = |most: Option<NonZeroUsize>| {
@@ -50,11 +65,8 @@ fn settings(setup: &Setup, sandboxes: &[(&str, String)]) -> String {
         OnSerialFailure::Continue => "continue",
         OnSerialFailure::SkipRest => "skip_rest",
     };
-    let mut text = String::new();
-    let mut line = |name: &str, value: &str| {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{name:<15}{value}");
-    };
+    let mut lines = Vec::new();
+    let mut line = |name: &str, value: &str| lines.push((name.to_owned(), value.to_owned()));
     line("configuration", file.as_deref().unwrap_or("none, using the defaults"));
     line("workspace", &setup.root.display().to_string());
     line("pools", &format!("read {}, concurrent {}, serial 1", config.pools.read, config.pools.concurrent));
@@ -74,7 +86,7 @@ fn settings(setup: &Setup, sandboxes: &[(&str, String)]) -> String {
     for (name, state) in mcp::states(setup) {
         line(&format!("mcp {name}"), &state);
     }
-    text
+    lines
 }
 
 /// What applies to `toolyard mcp`.
@@ -115,33 +127,26 @@ fn table(setup: &Setup, engine: &Engine) -> Table {
     table
 }
 
-/// Warnings about settings that are valid but probably not intended.
-fn warnings(setup: &Setup, engine: &Engine) -> String {
-    let mut text = String::new();
+/// Warnings and notes about settings that are valid but probably not intended.
+fn warnings(setup: &Setup, engine: &Engine) -> Vec<String> {
+    let mut lines = Vec::new();
     for entry in engine.registry().list() {
         let of_schema = entry.schema().warnings().iter().map(ToString::to_string);
         for warning in of_schema.chain(lowered(&entry, &setup.config)) {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "\nwarning: tool '{}': {}", entry.name(), redacted(&warning));
+            lines.push(format!("warning: tool '{}': {}", entry.name(), redacted(&warning)));
         }
     }
-    for warning in permission::warnings(setup, engine) {
-        let _ = write!(text, "\n{warning}");
-    }
-    for refused in mcp::refused(setup) {
-        let _ = write!(text, "\nwarning: {refused}");
-    }
+    lines.extend(permission::warnings(setup, engine));
+    lines.extend(mcp::refused(setup).into_iter().map(|refused| format!("warning: {refused}")));
     let widest = setup.config.pools.read.max(setup.config.pools.concurrent);
     if let Some(most) = setup.max_in_flight
         && most.get() < widest
     {
-        let _ =
-            write!(text, "\nnote: max_in_flight {most} is less than the width of the widest pool, {widest}");
+        lines.push(format!("note: max_in_flight {most} is less than the width of the widest pool, {widest}"));
     }
-    for note in budget_notes(&setup.config.budget, engine) {
-        let _ = write!(text, "\nnote: {note}");
-    }
-    if text.is_empty() { text } else { text + "\n" }
+    let notes = budget_notes(&setup.config.budget, engine);
+    lines.extend(notes.into_iter().map(|note| format!("note: {note}")));
+    lines
 }
 
 /// Notes about budgets that let nothing start, or that bound a cost no tool has.

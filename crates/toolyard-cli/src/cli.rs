@@ -61,7 +61,7 @@ const ASKING: &str = "\
 Asking: with --approve ask, or on a terminal without --approve, each call that needs approval is shown with its real
 arguments and what it would change, one call at a time; other calls of its run keep running, later runs wait. Answers
 are lines read from the terminal, even if the batch comes on standard input: y yes, n no, a always (this call, and all
-others that match the pattern shown), q quit (like an interrupt). End of input counts as no. The time to answer
+others that match the pattern shown), never (no, to the same calls), q quit (like an interrupt). End of input counts as no. The time to answer
 ([confirmation] timeout) starts when the question is shown.";
 
 const STREAMS: &str = "\
@@ -283,12 +283,19 @@ pub(crate) struct ToolsArgs {
     pub(crate) served: bool,
 }
 
+const CHECK_JSON: &str = "\
+Fields of --json: valid, settings (by name), tools (one for each, with the columns of the tables), warnings and notes, all
+in the words of the text. An invalid configuration: valid (false) and errors (file, line or null, what).";
+
 /// Arguments of `check`.
 #[derive(Debug, Args)]
-#[command(after_help = exit::HELP)]
+#[command(after_help = format!("{CHECK_JSON}\n\n{}", exit::HELP))]
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
+    /// Print one JSON object, also about a configuration that is invalid
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Arguments of `audit`.

@@ -4,12 +4,17 @@ use crate::{
     audit, bench, check,
     cli::{Cli, Command, McpArgs, McpCommand, SandboxCommand, SandboxSetup, TokenCommand},
     compare, completions,
+    config::nearest_name,
     error::Error,
     exit::Exit,
     export::Export,
     fetch, gateway, logging, machines, man, plan, run, schema, serve, supervise, token, tools, view,
 };
-use clap::{Parser, error::ErrorKind};
+use clap::{
+    CommandFactory, Parser,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
+use std::{env, ffi::OsString};
 use tokio::runtime::Runtime;
 
 /// Runs the command that the arguments name.
@@ -81,8 +86,21 @@ fn refuse(error: &clap::Error) -> Exit {
         let _ = error.print();
         return if error.use_stderr() { Exit::Usage } else { Exit::Ok };
     }
-    anstream::eprintln!("toolyard: {}; see toolyard --help", one_line(&error.to_string()));
+    let hint = hint(error, env::args_os().skip(1)).unwrap_or_default();
+    anstream::eprintln!("toolyard: {}{hint}; see toolyard --help", one_line(&error.to_string()));
     Exit::Usage
+}
+
+/// The nearest command, where clap has no suggestion: it has none for letters that are swapped in a short word (KT-16).
+fn hint(error: &clap::Error, args: impl Iterator<Item = OsString>) -> Option<String> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    if error.get(ContextKind::SuggestedSubcommand).is_some() {
+        return None;
+    }
+    let program = Cli::command();
+    let command = args.fold(&program, |command, arg| command.find_subcommand(arg).unwrap_or(command));
+    let names = command.get_subcommands().map(clap::Command::get_name);
+    nearest_name(word, names).map(|name| format!(" tip: a similar subcommand exists: '{name}'"))
 }
 
 /// Reduces clap's error message to one line, without its usage text.

@@ -32,8 +32,7 @@ pub(crate) use confirmation::Trusted;
 #[cfg(all(feature = "micro-vm", target_os = "linux", target_arch = "x86_64"))]
 pub(crate) use machine::Accel;
 pub(crate) use machine::MachineSettings;
-pub(crate) use nearest::nearest;
-use nearest::nearest_name;
+pub(crate) use nearest::{nearest, nearest_name};
 pub(crate) use policy::{CapabilityTexts, PolicySettings};
 pub(crate) use program::ProgramTool;
 pub(crate) use sandbox::ProcessSettings;

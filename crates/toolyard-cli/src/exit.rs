@@ -4,7 +4,8 @@
 pub(crate) const HELP: &str = "\
 Exit codes:
     0  every call ended with an output; with plan, no call would be refused
-    1  some call ended in an error result, all results are printed; with plan, some call would be refused
+    1  some call ended in an error result, all results are printed (0 with run --exit-zero); with plan, some call would be
+       refused
     2  usage or configuration, or a file that could not be written
     3  the input could not be read as a batch; for a stream, results of the calls before the error are printed
   130  interrupted: finished results are printed, the rest are `shutting_down` or `cancelled`";

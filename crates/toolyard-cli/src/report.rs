@@ -134,9 +134,9 @@ impl Report {
         }
     }
 
-    /// The result of the calls.
-    pub(crate) fn exit(&self) -> Exit {
-        if self.totals.failed > 0 { Exit::CallFailed } else { Exit::Ok }
+    /// Whether any call ended in an error result.
+    pub(crate) fn has_failures(&self) -> bool {
+        self.totals.failed > 0
     }
 
     /// Prints the report on standard error, if a batch was added; for programs also if there was nothing left to run.

@@ -1,5 +1,6 @@
 //! Columns that line up.
 
+use serde_json::{Map, Value};
 use std::fmt;
 
 /// Rows of cells; the first row holds the heads.
@@ -19,6 +20,13 @@ impl Table {
         self.rows.push(cells.to_vec());
     }
 
+    /// An object for each row, with the heads as names.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = Map<String, Value>> {
+        let (heads, rows) = self.rows.split_at(self.rows.len().min(1));
+        let names: Vec<String> = heads.iter().flatten().map(|head| field_name(head)).collect();
+        rows.iter().map(move |row| names.iter().cloned().zip(row.iter().cloned().map(Value::from)).collect())
+    }
+
     fn widths(&self) -> Vec<usize> {
         let mut widths = Vec::new();
         for row in &self.rows {
@@ -29,6 +37,11 @@ impl Table {
         }
         widths
     }
+}
+
+/// What people read as the name of a field of JSON.
+pub(crate) fn field_name(text: &str) -> String {
+    text.replace([' ', '-'], "_")
 }
 
 impl fmt::Display for Table {

@@ -24,6 +24,11 @@ pub trait CallScope: Send + Sync {
     /// The call at this index of the batch.
     fn call(&self, index: u32) -> &Call;
 
+    /// The idempotency key of the call at this index: its own, or one that its tool derives.
+    fn idempotency_key(&self, index: u32) -> Option<&str> {
+        self.call(index).idempotency_key.as_deref()
+    }
+
     /// The values that the embedder gave to its tools.
     fn resources(&self) -> &Resources;
 
@@ -258,9 +263,9 @@ impl ToolContext {
         self.deadline
     }
 
-    /// The caller's idempotency key, which the handler can pass downstream (RT-9).
+    /// The call's idempotency key, which is the caller's or the one that the tool derives (KT-16), and which the handler can pass downstream (RT-9).
     pub fn idempotency_key(&self) -> Option<&str> {
-        self.call().idempotency_key.as_deref()
+        self.scope.idempotency_key(self.index)
     }
 
     /// The value of type `T` that the embedder provided; see [`Resources`].

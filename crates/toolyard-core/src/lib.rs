@@ -79,7 +79,7 @@ pub use resilience::{
 };
 pub use resources::Resources;
 pub use scope::{FsMode, Opened, PathEscape, PathScope, resolve_by_name};
-pub use settings::{HiddenFrom, IntoSetting, KeyConflict, LimitScope, SettingError, ToolSettings};
+pub use settings::{HiddenFrom, IntoSetting, KeyConflict, KeySource, LimitScope, SettingError, ToolSettings};
 pub use spec::{FsRequirement, Placement, SchemaOrigin, ToolSpec};
 pub use tool::{Tool, ToolFactory, from_fn};
 pub use toolset::Toolset;

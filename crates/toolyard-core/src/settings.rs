@@ -28,6 +28,22 @@ pub enum KeyConflict {
     Fail,
 }
 
+/// Where the idempotency key of a call comes from (ID-1, KT-16).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeySource {
+    /// From the caller; a call without one has none. The default.
+    #[default]
+    Caller,
+    /// From the caller; a call without one has the key that [`IdempotencyKey::derive`](crate::IdempotencyKey::derive)
+    /// makes of the tool and the arguments, so that equal calls of a session tree run once.
+    ///
+    /// For tools that change something which must not be changed twice, such as a payment or a message, and for which
+    /// an equal call never means something new. A tool that only reads cannot have it: later calls would read what was
+    /// true before.
+    Derive,
+}
+
 /// The agents from which a tool is hidden: for them it is `not_found` (PO-1b).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct HiddenFrom {
@@ -46,6 +62,12 @@ pub enum SettingError {
     /// A number is zero.
     #[error("{0} must not be zero")]
     Zero(&'static str),
+    /// Derived keys of a tool that only reads.
+    #[error(
+        "key = derive is for tools that change something: equal calls of one that only reads would be answered with \
+         what was read before"
+    )]
+    KeyOfReader,
     /// Of the retry policy.
     #[error("retry: {0}")]
     Retry(PolicyError),
@@ -137,6 +159,8 @@ pub struct ToolSettings {
     /// What happens to a call whose idempotency key is that of a call in flight (ID-3). By default it shares the
     /// result.
     pub key_conflict: Option<KeyConflict>,
+    /// Where the idempotency keys of its calls come from (KT-16). By default from the caller alone.
+    pub key: Option<KeySource>,
     /// The agents from which the tool is hidden; by default none (PO-1b).
     pub hidden_from: Option<HiddenFrom>,
     /// Whether an agent with a list of tools may call this one only if the list names it (PO-1b). True by default.
@@ -174,6 +198,7 @@ impl ToolSettings {
             cost: over.cost.or(self.cost),
             budget: over.budget.or(self.budget),
             key_conflict: over.key_conflict.or(self.key_conflict),
+            key: over.key.or(self.key),
             hidden_from: over.hidden_from.or(self.hidden_from),
             requires_capability: over.requires_capability.or(self.requires_capability),
             approval_ignores: over.approval_ignores.or(self.approval_ignores),

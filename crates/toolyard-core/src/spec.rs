@@ -1,8 +1,8 @@
 //! The declaration of a tool: what the engine knows of it without running it.
 
 use crate::{
-    BreakerPolicy, Budget, FsMode, IntoSetting, KeyConflict, LimitScope, Rate, RetryPolicy, SettingError,
-    SideEffects, ToolClass, ToolSettings,
+    BreakerPolicy, Budget, FsMode, IntoSetting, KeyConflict, KeySource, LimitScope, Rate, RetryPolicy,
+    SettingError, SideEffects, ToolClass, ToolSettings,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -283,6 +283,25 @@ impl ToolSpec {
         self
     }
 
+    /// Sets where the idempotency keys of calls come from (KT-16).
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard_core::{KeySource, ToolSpec};
+    /// assert!(ToolSpec::network("pay").key(KeySource::Derive).check().is_ok());
+    /// assert!(ToolSpec::read("look").key(KeySource::Derive).check().is_err());
+    /// ```
+    #[must_use]
+    pub fn key(mut self, source: KeySource) -> Self {
+        self.settings.key = Some(source);
+        self
+    }
+
+    /// Whether calls without an idempotency key get one made of the tool and the arguments (KT-16).
+    pub fn derives_key(&self) -> bool {
+        self.settings.key == Some(KeySource::Derive)
+    }
+
     /// Limits how many calls of the tool run at once, at least 1, per agent by default.
     #[must_use]
     pub fn max_concurrency(self, max: usize) -> Self {
@@ -311,6 +330,9 @@ impl ToolSpec {
     /// assert_eq!(spec.check().unwrap_err().to_string(), "max_concurrency must not be zero");
     /// ```
     pub fn check(&self) -> Result<(), SettingError> {
+        if self.derives_key() && self.side_effects.is_read_only() {
+            return Err(SettingError::KeyOfReader);
+        }
         self.fault.clone().map_or_else(|| self.settings.check(), Err)
     }
 

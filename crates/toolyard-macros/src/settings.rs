@@ -35,6 +35,7 @@ const VALUES: &[&str] = &[
     "budget",
     "cost",
     "hidden_from_role",
+    "key",
     "key_conflict",
     "limit_scope",
     "max_concurrency",

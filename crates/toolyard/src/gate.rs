@@ -51,7 +51,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use tokio::time::Instant;
 use toolyard_core::{
-    Call, CallDigest, CallError, Confinement, ErrorKind, PolicyIdentity, ToolClass, wording,
+    Call, CallDigest, CallError, Confinement, ErrorKind, IdempotencyKey, PolicyIdentity, ToolClass, wording,
 };
 
 /// A call that does not run.
@@ -122,9 +122,9 @@ pub(crate) fn check<F: Clone>(
     let args = parsed.of(call);
     let class = entry.class_for(args, session.engine.redactor.as_ref());
     let now = || session.engine.clock.now();
-    let key = match &call.idempotency_key {
+    let key = match key_of_call(call, entry, args) {
         None => None,
-        Some(key) => Some(known(key_of(key, entry, args), class, keys, now)?),
+        Some(key) => Some(known(key_of(&key, entry, args), class, keys, now)?),
     };
     let sandbox = session.engine.registry.guards().sandboxes.of(confinement.sandbox);
     entry.guard().peek(entry.name(), sandbox, now).map_err(|error| NotCleared::Answered(class, *error))?;
@@ -217,6 +217,22 @@ pub(crate) fn recheck_policy(
 pub(crate) fn not_found(name: &str, table: &Table, session: &Agent) -> String {
     let may_call = |entry: &&Arc<ToolEntry>| session.sees(entry) && session.permissions.calls(entry);
     wording::tool_not_found(name, table.values().filter(may_call).map(|entry| entry.name()).collect())
+}
+
+/// The call's own idempotency key, or the one that its tool derives (ID-1, KT-16).
+#[inline(always)]
+fn key_of_call(call: &Call, entry: &ToolEntry, args: &Value) -> Option<Arc<str>> {
+    match &call.idempotency_key {
+        Some(key) => Some(key.clone()),
+        None if entry.spec().derives_key() => Some(derived_key(entry, args)),
+        None => None,
+    }
+}
+
+/// One key for all equal calls of a session tree: they are one step.
+#[inline(never)]
+fn derived_key(entry: &ToolEntry, args: &Value) -> Arc<str> {
+    IdempotencyKey::derive("", entry.name(), args).as_str().into()
 }
 
 /// The call's idempotency key with the fingerprint of its arguments.

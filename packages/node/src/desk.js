@@ -58,8 +58,8 @@ export function decision(answer) {
   if (answer instanceof Edit) return { decision: "allow", arguments: answer.arguments };
   if (answer instanceof Deny) return { decision: "deny", reason: answer.reason };
   if (answer === true || answer === false) return { decision: answer ? "allow" : "deny" };
-  if (answer === "always") return { decision: "always" };
-  throw new TypeError('an answer is true, false, "always", new Edit(…) or new Deny(…)');
+  if (answer === "always" || answer === "never") return { decision: answer };
+  throw new TypeError('an answer is true, false, "always", "never", new Edit(…) or new Deny(…)');
 }
 
 /** Asks `approve` about each question. Whatever goes wrong with it is a no. */

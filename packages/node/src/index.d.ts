@@ -226,7 +226,7 @@ export class Question {
   /** What the call would change, if its tool can tell. */
   readonly changes: string | undefined;
   readonly sheet: { label: string; lines: string[] }[];
-  /** What `"always"` would cover. */
+  /** What `"always"` and `"never"` would cover. */
   readonly always: string;
   readonly links: unknown[];
   /** Why the arguments of the last answer, an `Edit`, may not run. */
@@ -249,7 +249,7 @@ export class Deny {
   readonly reason: string | undefined;
 }
 
-export type Answer = boolean | "always" | Edit | Deny;
+export type Answer = boolean | "always" | "never" | Edit | Deny;
 
 // Engines
 

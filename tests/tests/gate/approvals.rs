@@ -92,6 +92,49 @@ async fn always_covers_the_pattern() {
     yard.events.check();
 }
 
+/// KT-16, PO-4: "never" settles the open questions with the same pattern, and later calls with that pattern, also those
+/// of forks, are refused without a question and with its reason; other patterns and other sessions are asked about.
+#[tokio::test(start_paused = true)]
+async fn never_covers_the_pattern() {
+    let desk = ApprovalDesk::default();
+    let yard = asking(&desk, Confirmations::default()).await;
+    let session = yard.engine.session("s");
+    let person = async {
+        let [a, b, other] = questions(&desk).await;
+        desk.answer(a.id(), a.digest(), Answer::never("ada").because("kept by hand")).await.unwrap();
+        tokio::task::yield_now().await;
+        let late = desk.answer(b.id(), b.digest(), Answer::allow("ada")).await;
+        assert_eq!(late, Err(toolyard::AnswerError::Withdrawn(b.id())));
+        desk.answer(other.id(), other.digest(), Answer::allow("ada")).await.unwrap();
+    };
+    let batch = vec![write("a", "notes", "1"), write("b", "notes", "2"), write("c", "other", "1")];
+    let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(batch), person) }).await;
+    assert_eq!(shape(&outcomes), "a user_denied, b user_denied, c ok");
+    let fork = session.fork(ForkPolicy::default()).unwrap();
+    let again = no_hang(fork.dispatch(vec![write("d", "notes", "3")])).await;
+    assert_eq!(shape(&again), "d user_denied");
+    for outcome in [&outcomes[0], &outcomes[1], &again[0]] {
+        let message = &outcome.error().unwrap().message;
+        assert_eq!(message, "User denied this operation. Reason: kept by hand");
+    }
+    let elsewhere = yard.engine.session("elsewhere");
+    let allow = async {
+        let [question] = questions(&desk).await;
+        desk.answer(question.id(), question.digest(), Answer::allow("ada")).await.unwrap();
+    };
+    let (outcomes, ()) =
+        no_hang(async { tokio::join!(elsewhere.dispatch(vec![write("e", "notes", "4")]), allow) }).await;
+    assert_eq!(shape(&outcomes), "e ok");
+    let account = account(&yard);
+    let of = |id: &str| {
+        account.iter().filter(|line| line.starts_with(id)).map(|line| &line[2..]).collect::<Vec<_>>()
+    };
+    assert_eq!(of("a"), ["asked", "no by approver"]);
+    assert_eq!(of("b"), ["asked", "no by pattern"]);
+    assert_eq!(of("d"), Vec::<&str>::new());
+    yard.events.check();
+}
+
 /// A workspace in which the one path is a link, which may change.
 pub(crate) struct Link(pub(crate) Arc<Mutex<&'static str>>);
 

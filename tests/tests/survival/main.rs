@@ -7,6 +7,7 @@ mod breaker;
 mod budget;
 mod cancel;
 mod crossed;
+mod derived_keys;
 mod drain;
 mod flights;
 mod keys;

@@ -22,7 +22,7 @@ pub(super) fn table(config: &Config, engine: &Engine) -> Table {
             spec.settings.cost.unwrap_or_default().to_string(),
             budget(spec.settings.budget.unwrap_or_default()),
             spec.settings.timeout_grace.map_or_else(|| "-".to_owned(), |grace| Span(grace).to_string()),
-            same_key(spec.settings.key_conflict.unwrap_or_default()).to_owned(),
+            same_key(spec),
         ]);
     }
     table
@@ -93,11 +93,13 @@ pub(super) fn budget(budget: Budget) -> String {
     }
 }
 
-fn same_key(conflict: KeyConflict) -> &'static str {
-    match conflict {
+/// What happens to a call with the key of a running one, and whether keys are derived (KT-16).
+fn same_key(spec: &ToolSpec) -> String {
+    let conflict = match spec.settings.key_conflict.unwrap_or_default() {
         KeyConflict::Join => "join",
         KeyConflict::Fail => "fail",
-    }
+    };
+    format!("{conflict}{}", if spec.derives_key() { ", derived" } else { "" })
 }
 
 #[cfg(test)]

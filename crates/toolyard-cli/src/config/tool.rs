@@ -7,8 +7,8 @@ use super::{
     section::{Placed, Section, TableOrFalse},
 };
 use toolyard::{
-    BreakerPolicy, HiddenFrom, KeyConflict, LimitScope, Rate, RetryPolicy, SideEffects, ToolClass,
-    ToolConfig, ToolSettings, ToolSpec,
+    BreakerPolicy, HiddenFrom, KeyConflict, KeySource, LimitScope, Rate, RetryPolicy, SettingError,
+    SideEffects, ToolClass, ToolConfig, ToolSettings, ToolSpec,
 };
 
 /// The word that stands for all sub-agents in `hidden_from`.
@@ -32,6 +32,8 @@ const PROMOTION: &[(&str, bool)] = &[("on", true), ("off", false)];
 
 const KEY_CONFLICTS: &[(&str, KeyConflict)] = &[("join", KeyConflict::Join), ("fail", KeyConflict::Fail)];
 
+const KEYS: &[(&str, KeySource)] = &[("caller", KeySource::Caller), ("derive", KeySource::Derive)];
+
 /// The policies of tools that do not set their own.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Policies {
@@ -44,6 +46,7 @@ pub(super) fn read(mut section: Section<'_>, spec: &ToolSpec, policies: Policies
     let side_effects = section.choice("side_effects", SIDE_EFFECTS).map(|(effects, _)| effects);
     let mut settings = concurrency(&mut section, spec, side_effects.unwrap_or(spec.side_effects));
     resilience(&mut settings, &mut section, spec, policies);
+    settings.key = key(&mut section, side_effects.unwrap_or(spec.side_effects));
     settings.rate = rate(&mut section);
     settings.cost = section.integer("cost", 0, u64::MAX);
     settings.budget = budget::take(&mut section, "budget");
@@ -100,6 +103,15 @@ fn resilience(settings: &mut ToolSettings, section: &mut Section<'_>, spec: &Too
     });
     settings.backend = backend(section).map(Into::into);
     settings.key_conflict = section.choice("key_conflict", KEY_CONFLICTS).map(|(conflict, _)| conflict);
+}
+
+/// Reads where the idempotency keys of its calls come from.
+fn key(section: &mut Section<'_>, effects: SideEffects) -> Option<KeySource> {
+    let (key, at) = section.choice("key", KEYS)?;
+    if key == KeySource::Derive && effects.is_read_only() {
+        section.report(&at, format!("{}{}", section.prefix(), SettingError::KeyOfReader));
+    }
+    Some(key)
 }
 
 /// Reads who does not see the tool.

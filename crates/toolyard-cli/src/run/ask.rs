@@ -165,9 +165,10 @@ impl Approver for Asker {
             Reply::No(None) => Answer::deny(&self.who),
             Reply::No(Some(reason)) => Answer::deny(&self.who).because(reason),
             Reply::Always => Answer::always(&self.who),
+            Reply::Never(reason) => reason.iter().fold(Answer::never(&self.who), Answer::because),
             Reply::Quit => return self.quit().await,
         };
-        if answer.decision() == Decision::Always || self.is_once(request) {
+        if matches!(answer.decision(), Decision::Always | Decision::Never) || self.is_once(request) {
             let last = self.queue.last();
             self.answers.lock().by_pattern.insert(pattern, (answer.clone(), last));
         }

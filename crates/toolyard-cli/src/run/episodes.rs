@@ -201,7 +201,7 @@ impl<'a> Episodes<'a> {
             let more = unreadable.unreported();
             runner.notify(&format!("{origin}: … and {more} more lines could not be read as episodes"));
         }
-        let failed = if kept.failed > 0 { Exit::CallFailed } else { Exit::Ok };
+        let failed = runner.exit_after_calls(kept.failed > 0);
         Ok(if unreadable.count() > 0 { Exit::Input } else { failed })
     }
 }

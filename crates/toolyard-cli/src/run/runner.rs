@@ -58,6 +58,8 @@ pub(super) struct Runner {
     /// the questions of another one.
     prints_beside_questions: bool,
     sequential: bool,
+    /// Whether failed calls leave the exit code as it is.
+    exit_zero: bool,
     shows_messages: bool,
     /// The options of every session.
     options: SessionOptions,
@@ -151,6 +153,7 @@ impl Runner {
             terminal,
             prints_beside_questions: args.jobs.get() == 1 || stdout().is_terminal(),
             sequential: args.sequential,
+            exit_zero: args.exit_zero,
             shows_messages,
             options: args.role.session().priority(setup.config.priority),
         })
@@ -361,9 +364,14 @@ impl Runner {
         exit
     }
 
+    /// The result of the program after calls that failed, if any did (KT-16).
+    pub(super) fn exit_after_calls(&self, any_failed: bool) -> Exit {
+        if any_failed && !self.exit_zero { Exit::CallFailed } else { Exit::Ok }
+    }
+
     fn print_report(&self, exit: Exit, kind: Option<&ReportKind>) -> Exit {
         let mut report = self.report.lock();
-        let mut exit = exit.or(report.exit());
+        let mut exit = exit.or(self.exit_after_calls(report.has_failures()));
         if self.is_interrupted() {
             exit = exit.or(Exit::Interrupted);
         }

@@ -85,7 +85,7 @@ fn a_call_runs_when_it_is_allowed() {
     let expect = "\r\n  tool       write_file (write)\r\n  call       c0\r\n  arguments  {\r\n               \"path\": \
                   \"old.txt\",\r\n               \"content\": \"one\\n2\\n\"\r\n             }\r\n  changes    \
                   @@ -1,2 +1,2 @@\r\n              one\r\n             -two\r\n             +2\r\n  always     \
-                  write_file {\"path\":\"old.txt\"}, whatever its content\r\n  [y]es, [n]o, [e]dit, [a]lways, [q]uit; 5m";
+                  write_file {\"path\":\"old.txt\"}, whatever its content\r\n  [y]es, [n]o, [e]dit, [a]lways, never, [q]uit; 5m";
     assert_eq!(page, expect);
     assert_eq!(asked.reads("old.txt").as_deref(), Some("one\ntwo\n"));
     asked.terminal.types("y\n");
@@ -125,6 +125,27 @@ fn always_is_for_a_pattern() {
     assert_eq!(codes(&done), ["ok", "user_denied", "ok", "ok"]);
     assert_eq!(done.stderr.matches("may this call run?").count(), 2, "{}", done.stderr);
     assert_eq!(fs::read_to_string(dir.join("a")).unwrap(), "3");
+}
+
+/// KT-16, PO-4: "never" covers all calls of its pattern and no others; the model reads the reason with each.
+#[test]
+fn never_is_for_a_pattern() {
+    let calls = [write("a", "1"), write("b", "1"), write("a", "2")];
+    let mut asked = Asked::start("ask-never", &calls);
+    assert!(asked.terminal.question().contains("call       c0"));
+    asked.terminal.types("never, it is kept\n");
+    assert!(asked.terminal.question().contains("call       c1"));
+    asked.terminal.types("y\n");
+    let dir = asked.dir.clone();
+    let done = asked.end();
+    assert_eq!(codes(&done), ["user_denied", "ok", "user_denied"]);
+    let results = done.json();
+    for place in [0, 2] {
+        let message = &results["results"][place]["error"]["message"];
+        assert_eq!(message, "User denied this operation. Reason: it is kept");
+    }
+    assert_eq!(done.stderr.matches("may this call run?").count(), 2, "{}", done.stderr);
+    assert!(!dir.join("a").exists() && dir.join("b").exists());
 }
 
 /// PO-3: for a tool of an MCP server, "always" leaves the arguments open that the configuration names, and no others.

@@ -45,6 +45,7 @@ mod settings;
 #[path = "../shared/mod.rs"]
 mod shared;
 mod shell;
+mod small_things;
 mod streams;
 mod tables;
 mod terminal;

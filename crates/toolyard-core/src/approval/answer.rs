@@ -23,6 +23,9 @@ pub enum Decision {
     Always,
     /// The call ends as `user_denied`.
     Deny,
+    /// The call ends as `user_denied`, and so does every other call of the session and its forks with the same
+    /// [pattern](super::ApprovalPattern), as with `Always` (KT-16).
+    Never,
     /// Nobody could be asked. The call ends as `user_denied`, whose text says so.
     Nobody,
     /// The question is too long to be shown whole, so it was not asked: nobody allows what was not seen. The call ends
@@ -42,6 +45,7 @@ impl Decision {
             Self::Allow => "allow",
             Self::Always => "always",
             Self::Deny => "deny",
+            Self::Never => "never",
             Self::Nobody => "nobody",
             Self::TooLong => "too_long",
         }
@@ -107,6 +111,12 @@ impl Answer {
     /// A no from somebody of this name.
     pub fn deny(who: impl AsRef<str>) -> Self {
         Self::by(Decision::Deny, who.as_ref())
+    }
+
+    /// A no to this call and to all others of its pattern, from somebody of this name. The model reads the
+    /// [reason](Self::because) with each of them.
+    pub fn never(who: impl AsRef<str>) -> Self {
+        Self::by(Decision::Never, who.as_ref())
     }
 
     /// Nobody could be asked.

@@ -145,7 +145,7 @@ fn text(request: &ApprovalRequest, changes: Option<&str>) -> Option<String> {
 
 /// The form for an answer, with the arguments if they can be changed there.
 fn form(message: String, editable: Option<&str>) -> ElicitRequestParams {
-    let answers = ["yes", "always", "no"].map(str::to_owned).to_vec();
+    let answers = ["yes", "always", "no", "never"].map(str::to_owned).to_vec();
     let field = EnumSchema::builder(answers).title("May it run?").build();
     let why = |text: StringSchema| text.title("Why? The model reads the reason of a no.");
     let schema = ElicitationSchema::builder().required_enum_schema(FIELD, field);
@@ -179,6 +179,7 @@ fn read(result: &ElicitResult, who: &str, editable: Option<&ApprovalRequest>) ->
         (Some("yes"), Some(edited)) => Answer::edit(who, edited),
         (Some("always"), None) => Answer::always(who),
         (Some("always"), Some(_)) => return None,
+        (Some("never"), _) => Answer::never(who),
         _ => Answer::deny(who),
     };
     Some(answer.because(field(REASON).unwrap_or_default()))
@@ -244,6 +245,8 @@ mod tests {
         let decision = |action, content| answer(action, content).decision();
         assert_eq!(decision(ElicitationAction::Accept, json!({"answer": "yes"})), Decision::Allow);
         assert_eq!(decision(ElicitationAction::Accept, json!({"answer": "always"})), Decision::Always);
+        assert_eq!(decision(ElicitationAction::Accept, json!({"answer": "never"})), Decision::Never);
+        assert_eq!(decision(ElicitationAction::Decline, json!({"answer": "never"})), Decision::Deny);
         for content in [json!({"answer": "no"}), json!({"answer": true}), json!({}), json!("yes")] {
             assert_eq!(decision(ElicitationAction::Accept, content), Decision::Deny);
         }

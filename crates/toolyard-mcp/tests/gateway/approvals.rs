@@ -11,7 +11,7 @@ fn can_ask() -> Value {
 async fn say(client: &mut Client, result: Value) -> String {
     let question = client.received("elicitation/create").await;
     let schema = &question["params"]["requestedSchema"];
-    assert_eq!(schema["properties"]["answer"]["enum"], json!(["yes", "always", "no"]));
+    assert_eq!(schema["properties"]["answer"]["enum"], json!(["yes", "always", "no", "never"]));
     client.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": result})).await;
     question["params"]["message"].as_str().unwrap().to_owned()
 }

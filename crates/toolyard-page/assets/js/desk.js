@@ -146,7 +146,7 @@ export class Desk {
   }
 }
 
-const DONE = { allow: "Allowed", always: "Always allowed", deny: "Denied" };
+const DONE = { allow: "Allowed", always: "Always allowed", deny: "Denied", never: "Never allowed" };
 
 /** What an event tells of a question, until the rest is loaded. */
 function fromEvent(call, event) {

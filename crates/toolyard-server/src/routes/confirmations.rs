@@ -242,6 +242,8 @@ enum Decision {
     Deny,
     /// This call, and all others of its pattern.
     Always,
+    /// Neither this call nor any other of its pattern.
+    Never,
 }
 
 /// An answer that counts.
@@ -335,6 +337,7 @@ fn answer_of(given: &Given, who: &str) -> Result<Answer, Problem> {
         }
         (Decision::Deny, None) => Answer::deny(who),
         (Decision::Always, None) => Answer::always(who),
+        (Decision::Never, None) => Answer::never(who),
     };
     Ok(given.reason.iter().fold(answer, Answer::because))
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   question asked ──► waits under its pattern ──────────┐ each is settled by the remembered answer
-//!   "always", or the answer of prompt_once ──► remembered ┘──► later calls of the pattern need no question
+//!   "always", "never", or prompt_once ────────► remembered ┘──► later calls of the pattern need no question
 //! ```
 
 use foldhash::{HashMap, HashMapExt};

@@ -28,6 +28,10 @@ impl CallScope for BatchState {
         self.at(index).call()
     }
 
+    fn idempotency_key(&self, index: u32) -> Option<&str> {
+        self.at(index).idempotency_key()
+    }
+
     fn resources(&self) -> &Resources {
         &self.session.resources
     }

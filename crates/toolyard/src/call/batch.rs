@@ -281,6 +281,12 @@ impl<'a> InFlight<'a> {
         self.cleared().expect("only calls that passed the gate are admitted")
     }
 
+    /// The call's idempotency key: its own, or the one that its tool derives (KT-16).
+    pub(crate) fn idempotency_key(self) -> Option<&'a str> {
+        let own = self.call().idempotency_key.as_deref();
+        own.or_else(|| self.cleared()?.key().map(|key| &**key.name.key()))
+    }
+
     /// The arguments that run, of a call that the gate let through.
     pub(crate) fn args(self) -> &'a Arc<Value> {
         self.work().args(self.call())

@@ -355,7 +355,7 @@ impl Question {
         // What was changed holds for this call alone: others were asked about as they are.
         let once = self.edit.is_none() && matches!(self.at().work().consent, Consent::Ask { once: true });
         match answer.decision() {
-            Decision::Always => true,
+            Decision::Always | Decision::Never => true,
             Decision::Allow | Decision::Deny => once,
             // Nobody has said anything about other calls.
             Decision::Nobody | Decision::TooLong => false,

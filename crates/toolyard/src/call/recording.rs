@@ -161,7 +161,7 @@ impl<'a> InFlight<'a> {
         let record = EndRecord {
             call: self.call_place(),
             tool: self.cleared().map(|work| work.entry.spec()),
-            key: slot.call.idempotency_key.as_deref(),
+            key: self.idempotency_key(),
             status: shown(&ending.status),
             attempts: ending.attempts,
             dedupe: ending.dedupe,
@@ -187,7 +187,7 @@ impl<'a> InFlight<'a> {
             call: self.call_place(),
             attempt,
             tool: self.work().entry.spec(),
-            key: self.call().idempotency_key.as_deref(),
+            key: self.idempotency_key(),
             status: shown(status),
             is_retried,
         };

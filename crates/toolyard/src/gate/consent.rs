@@ -168,6 +168,6 @@ pub(crate) fn refused_by(answer: &Answer) -> CallError {
     match answer.decision() {
         Decision::Nobody => nobody_to_ask(),
         Decision::TooLong => too_long_to_ask(),
-        Decision::Allow | Decision::Always | Decision::Deny => user_denied(answer.reason()),
+        Decision::Allow | Decision::Always | Decision::Deny | Decision::Never => user_denied(answer.reason()),
     }
 }

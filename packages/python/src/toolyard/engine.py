@@ -38,7 +38,7 @@ class Engine:
 
     ``tools`` are what ``@tool`` has made of functions. ``config`` is a ``toolyard.toml``, ``workspace`` the
     directory of its file tools. ``approve`` is asked about calls that need approval (a :class:`toolyard.Question`, to
-    be answered by ``True``, ``False``, ``"always"``, ``Edit(arguments)`` or ``Deny(reason)``); without it they are
+    be answered by ``True``, ``False``, ``"always"``, ``"never"``, ``Edit(arguments)`` or ``Deny(reason)``); without it they are
     refused. ``on_event`` is told of events, of the kinds in ``events`` or of all. ``program`` is the program, found by itself if
     it is left out; ``args`` are more of its arguments, ``env`` is added to its environment. At most ``threads``
     functions run on threads at once.

@@ -22,7 +22,7 @@ class Deny:
     reason: str | None = None
 
 
-Answer = Union[bool, Literal["always"], Edit, Deny]
+Answer = Union[bool, Literal["always", "never"], Edit, Deny]
 """Yes, no, yes to all calls of the pattern in the session (``question.always``), yes with other arguments, no with a
 reason."""
 
@@ -49,7 +49,7 @@ class Question:
     sheet: list[tuple[str, list[str]]]
     """The question line by line: a label, and its lines, in which nothing is hidden."""
     always: str
-    """What ``"always"`` would cover."""
+    """What ``"always"`` and ``"never"`` would cover."""
     links: list[Any]
     """Paths that are links, and where they lead."""
     refused: str | None
@@ -94,6 +94,6 @@ def decision(answer: Any) -> dict[str, Any]:
         return {"decision": "deny", "reason": answer.reason}
     if answer is True or answer is False:
         return {"decision": "allow" if answer else "deny"}
-    if answer == "always":
-        return {"decision": "always"}
-    raise TypeError(f'an answer is True, False, "always", Edit(…) or Deny(…), and not {answer!r}')
+    if answer in ("always", "never"):
+        return {"decision": answer}
+    raise TypeError(f'an answer is True, False, "always", "never", Edit(…) or Deny(…), and not {answer!r}')

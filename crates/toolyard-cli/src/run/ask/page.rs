@@ -79,7 +79,7 @@ pub(super) fn prompt(remaining: Duration, is_seen: bool, is_edited: bool) -> Str
         _ => format!("{}m {}s", seconds / 60, seconds % 60),
     };
     let answers = match (is_seen, is_edited) {
-        (true, false) => "[y]es, [n]o, [e]dit, [a]lways, [q]uit",
+        (true, false) => "[y]es, [n]o, [e]dit, [a]lways, never, [q]uit",
         (true, true) => "[y]es, with these arguments, [n]o, [e]dit again, [q]uit",
         (false, _) => "[v]iew the whole call, [n]o, [e]dit, [q]uit",
     };
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(page.render(80), expect);
         assert_eq!(
             prompt(Duration::from_millis(299_001), true, false),
-            "  [y]es, [n]o, [e]dit, [a]lways, [q]uit; 5m left: "
+            "  [y]es, [n]o, [e]dit, [a]lways, never, [q]uit; 5m left: "
         );
         assert!(prompt(Duration::from_secs(75), true, false).contains(" 1m 15s left"));
         // SM-5: what is changed holds for one call.

@@ -16,6 +16,8 @@ pub(super) enum Reply {
     Edited(Arc<Value>),
     /// The call may run, and so may all others of its pattern.
     Always,
+    /// Neither the call nor any other of its pattern may run, for this reason if one was typed.
+    Never(Option<String>),
     /// No further call may run.
     Quit,
 }
@@ -37,6 +39,7 @@ y  yes, this call may run
 n  no, it may not; the model is told that you refused, and why if you add that: n, it is too late
 e  edit: the arguments are changed, in $VISUAL or $EDITOR if there is one; the call runs with them after a y
 a  always: this call and all others that match the pattern above may run, until this session ends
+never  neither this call nor any other that matches the pattern may run, until this session ends
 v  view: the whole call is shown, page by page; needed before y or a if anything of it was left out
 q  quit: no further call starts, and finished results are printed";
 
@@ -47,8 +50,11 @@ impl Typed {
         let (word, rest) = line.split_at(line.find([' ', ',', ':']).unwrap_or(line.len()));
         let rest = rest.trim_start_matches([' ', ',', ':']);
         let word = word.to_ascii_lowercase();
-        if let "n" | "no" = word.as_str() {
-            return Some(Self::Reply(Reply::No((!rest.is_empty()).then(|| rest.to_owned()))));
+        let reason = (!rest.is_empty()).then(|| rest.to_owned());
+        match word.as_str() {
+            "n" | "no" => return Some(Self::Reply(Reply::No(reason))),
+            "never" => return Some(Self::Reply(Reply::Never(reason))),
+            _ => {}
         }
         if !rest.is_empty() {
             return None;
@@ -74,6 +80,8 @@ mod tests {
             ("y\n", Reply::Yes),
             (" NO \r\n", Reply::No(None)),
             ("Always", Reply::Always),
+            ("never", Reply::Never(None)),
+            ("Never: not here", Reply::Never(Some("not here".to_owned()))),
             ("q", Reply::Quit),
         ] {
             assert_eq!(Typed::of(line), Some(Typed::Reply(reply)), "{line:?}");

@@ -59,7 +59,7 @@ fn arguments_are_changed_on_one_line() {
     asked.terminal.question();
     let long = format!("{{\"path\": \"{}\", \"content\": \"1\"}}\n", "c".repeat(5000));
     for (line, then) in [
-        ("\n", "[y]es, [n]o, [e]dit, [a]lways, [q]uit; "),
+        ("\n", "[y]es, [n]o, [e]dit, [a]lways, never, [q]uit; "),
         (
             "{\"path\": \n",
             "not JSON: EOF while parsing a value at line 2 column 0; type e to type them again",
@@ -98,7 +98,7 @@ fn an_editor_of_no_use_changes_nothing() {
     asked.terminal.question();
     asked.terminal.types("e\n");
     asked.terminal.until("the editor is of no use: it ended with exit status: 1");
-    asked.terminal.until("[y]es, [n]o, [e]dit, [a]lways, [q]uit; ");
+    asked.terminal.until("[y]es, [n]o, [e]dit, [a]lways, never, [q]uit; ");
     asked.terminal.types("y\n");
     assert_eq!(codes(&asked.end()), ["ok"]);
 

@@ -40,7 +40,7 @@ fn a_cut_call_is_viewed_before_it_is_allowed() {
     }
     let whole = asked.types_until("v\n", "toolyard: the whole call");
     assert!(
-        whole.contains("; rm -rf ~; ") && whole.contains("[y]es, [n]o, [e]dit, [a]lways, [q]uit"),
+        whole.contains("; rm -rf ~; ") && whole.contains("[y]es, [n]o, [e]dit, [a]lways, never, [q]uit"),
         "{whole}"
     );
     asked.terminal.types("y\n");

@@ -92,7 +92,7 @@ impl Attempt {
             attempt: number,
             tool: work.entry.spec(),
             arguments: call.args(),
-            key: call.call().idempotency_key.as_deref(),
+            key: call.idempotency_key(),
             confinement: self.confinement(),
             approval: work.consent.approval(),
             digest: call.digest().map(|digest| *digest.get()),
