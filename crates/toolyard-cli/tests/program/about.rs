@@ -1,10 +1,7 @@
 //! KT-15: completions and manual pages, made of the definition of the command line.
 
 use crate::{child::toolyard, place::dir};
-use std::{
-    fs,
-    process::{Command, Stdio},
-};
+use std::fs;
 
 /// KT-15: each shell gets the commands and the options.
 #[test]
@@ -25,6 +22,7 @@ fn shells_complete_commands_and_options() {
 #[cfg(unix)]
 #[test]
 fn bash_completes_a_command() {
+    use std::process::{Command, Stdio};
     let script = dir("completions").join("toolyard.bash");
     fs::write(&script, toolyard(&["completions", "bash"], "").stdout).unwrap();
     let text = format!(
