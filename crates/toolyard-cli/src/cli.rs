@@ -61,8 +61,8 @@ const ASKING: &str = "\
 Asking: with --approve ask, or on a terminal without --approve, each call that needs approval is shown with its real
 arguments and what it would change, one call at a time; other calls of its run keep running, later runs wait. Answers
 are lines read from the terminal, even if the batch comes on standard input: y yes, n no, a always (this call, and all
-others that match the pattern shown), never (no, to the same calls), q quit (like an interrupt). End of input counts as no. The time to answer
-([confirmation] timeout) starts when the question is shown.";
+others that match the pattern shown), never (no, to the same calls), q quit (like an interrupt). End of input counts as
+no. The time to answer ([confirmation] timeout) starts when the question is shown.";
 
 const STREAMS: &str = "\
 Streams: each call in SSE text runs as soon as it is complete and the calls before it allow, while the model is still

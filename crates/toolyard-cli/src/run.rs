@@ -60,9 +60,10 @@ pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Error> {
         () = interrupts.until(Signal::First) => return Ok(interrupted_early(&args)),
     };
     connected?;
-    records.declare(&setup);
     let io = RunIo { records: &records, interrupts, terminal };
     let runner = Arc::new(Runner::open(&setup, &args, io, export).await?);
+    // A run that comes to nothing leaves an earlier record.
+    records.declare(&setup);
     let result = match work {
         Work::Response(text) => response::run(&runner, &args, &origin, &text).await,
         Work::Stream(lines) => stream::run(&runner, &args, &origin, lines).await,

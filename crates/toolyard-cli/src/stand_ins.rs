@@ -29,8 +29,8 @@ use backend::StandInBackend;
 use key::Episodes;
 use std::{collections::HashMap, sync::Arc};
 use toolyard::{
-    AgentPath, Backend, BreakerPolicy, Outcome, RetryPolicy, SessionId, Tool, ToolConfig, ToolContext,
-    ToolError, ToolFactory, ToolOutput, ToolSpec, async_trait, from_fn,
+    AgentPath, Backend, BreakerPolicy, Call, KeySource, Outcome, RetryPolicy, SessionId, Tool, ToolConfig,
+    ToolContext, ToolError, ToolFactory, ToolOutput, ToolSpec, async_trait, from_fn,
 };
 
 /// What stands in for tools. Cheap to clone.
@@ -92,10 +92,21 @@ impl StandIns {
         let mut config = config.cloned().unwrap_or_default();
         if !is_mock {
             (config.settings.retry, config.settings.breaker, config.settings.rate) = (None, None, None);
+            config.settings.key = Some(KeySource::Caller);
         }
         config.settings.retry.get_or_insert(RetryPolicy::NONE);
         config.settings.breaker.get_or_insert(BreakerPolicy::DISABLED);
         Some(config)
+    }
+
+    /// A call as it is dispatched. In a replay it has no key: each call has a result of its own in the file, also one that
+    /// shared another's.
+    pub(crate) fn dispatched(&self, call: &Call) -> Call {
+        let mut call = call.clone();
+        if self.is_replay() && !self.is_mock(&call.name) {
+            call.idempotency_key = None;
+        }
+        call
     }
 
     /// A back-end that answers what is stood in for, and leaves the rest to `inner`.
@@ -116,9 +127,14 @@ impl StandIns {
         self.episodes.remove(session);
     }
 
-    /// The episode of a session.
-    pub(crate) fn episode(&self, session: &SessionId) -> EpisodeKey {
-        self.episodes.get(session, &AgentPath::root())
+    /// Says which number a turn has that begins in a session.
+    pub(crate) fn turn_begins(&self, session: &SessionId, number: u64) {
+        self.episodes.turn_begins(session, number);
+    }
+
+    /// The episode of a session, and which of its turns has this number.
+    pub(crate) fn episode(&self, session: &SessionId, turn: u64) -> (EpisodeKey, u64) {
+        self.episodes.get(session, &AgentPath::root(), turn)
     }
 
     /// Gives the calls of a turn that a replay has answered the ends that they had, which the engine has only in part.

@@ -77,15 +77,16 @@ impl Arguments {
         &self.definition
     }
 
-    /// The closure that a tool is made of, which calls this function.
+    /// The closure that a tool is made of, which calls this function, with this before the parameters.
     pub(crate) fn closure(
         &self,
         called: &TokenStream,
+        first: &TokenStream,
         captured: &TokenStream,
         is_result: bool,
     ) -> TokenStream {
         let Self { kind, values, .. } = self;
-        let value = quote!(#called(#(#values),*).await);
+        let value = quote!(#called(#first #(#values),*).await);
         let result = match is_result {
             true => quote!(#value.map_err(::toolyard::__private::error)),
             false => quote!(::core::result::Result::<_, ::toolyard::ToolError>::Ok(#value)),

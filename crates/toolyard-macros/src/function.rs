@@ -9,6 +9,9 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Attribute, Error, FnArg, ItemFn, Result, parse2};
 
+/// Attributes that hold for all that is made of a function.
+const OF_ALL: &[&str] = &["doc", "cfg"];
+
 /// The function, as what makes the tool, and as `NAME::call`.
 pub(crate) fn expand(settings: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let function = parse2::<ItemFn>(item.clone())
@@ -27,13 +30,17 @@ fn tool(settings: &Settings, function: ItemFn) -> Result<TokenStream> {
     let name = sig.ident.clone();
     let spec = settings.spec(&name, documented(&attrs).as_deref())?;
     let arguments = Arguments::take(&mut sig.inputs)?;
-    let closure = arguments.closure(&quote!(#name::call), &TokenStream::new(), returns_result(&sig.output));
+    let (none, is_result) = (TokenStream::new(), returns_result(&sig.output));
+    let closure = arguments.closure(&quote!(#name::call), &none, &none, is_result);
     let definition = arguments.definition();
     let (docs, others): (Vec<Attribute>, _) =
-        attrs.into_iter().partition(|attribute| attribute.path().is_ident("doc"));
+        attrs.into_iter().partition(|attribute| OF_ALL.iter().any(|name| attribute.path().is_ident(name)));
+    let (docs, conditions): (Vec<_>, Vec<_>) =
+        docs.into_iter().partition(|attribute| attribute.path().is_ident("doc"));
     sig.ident = quote::format_ident!("call", span = name.span());
     Ok(quote! {
         #(#docs)*
+        #(#conditions)*
         #vis fn #name() -> impl ::toolyard::ToolFactory + use<> {
             #definition
             ::toolyard::tool_fn(#spec, #closure)
@@ -41,9 +48,12 @@ fn tool(settings: &Settings, function: ItemFn) -> Result<TokenStream> {
 
         // A type beside the function: no variable of that name is in its way.
         #(#docs)*
+        #(#conditions)*
         #[allow(non_camel_case_types, dead_code)]
+        #[derive(Debug)]
         #vis enum #name {}
 
+        #(#conditions)*
         impl #name {
             /// The function of the tool, without an engine.
             #[allow(dead_code)]

@@ -50,7 +50,9 @@ pub(crate) fn expand(settings: TokenStream, item: TokenStream) -> Result<TokenSt
             /// The tools, which share this value.
             pub fn into_toolset(self: ::std::sync::Arc<Self>) -> ::toolyard::Toolset {
                 let __this = self;
-                ::toolyard::Toolset::new(::std::vec![#(#tools),*])
+                let mut __tools: ::std::vec::Vec<::std::sync::Arc<dyn ::toolyard::ToolFactory>> = ::std::vec::Vec::new();
+                #(#tools)*
+                ::toolyard::Toolset::new(__tools)
             }
         }
 
@@ -79,7 +81,7 @@ fn taken(attributes: &mut Vec<Attribute>) -> Result<Option<Settings>> {
     }
 }
 
-/// The expression of a method's tool.
+/// The statement that adds a method's tool.
 fn tool(settings: &Settings, method: &mut ImplItemFn) -> Result<TokenStream> {
     let receiver = match method.sig.inputs.first() {
         Some(FnArg::Receiver(receiver)) => receiver,
@@ -99,13 +101,16 @@ fn tool(settings: &Settings, method: &mut ImplItemFn) -> Result<TokenStream> {
     let is_result = returns_result(&method.sig.output);
     let arguments = Arguments::take(&mut method.sig.inputs)?;
     let captured = quote!(let __this = ::std::sync::Arc::clone(&__this););
-    let closure = arguments.closure(&quote!(__this.#name), &captured, is_result);
+    // Named by its type: the method may have the name of one of `Arc`.
+    let closure = arguments.closure(&quote!(Self::#name), &quote!(&__this,), &captured, is_result);
     let definition = arguments.definition();
-    Ok(quote! {{
-        #definition
-        let __this = ::std::sync::Arc::clone(&__this);
-        let tool: ::std::sync::Arc<dyn ::toolyard::ToolFactory> =
-            ::std::sync::Arc::new(::toolyard::tool_fn(#spec, #closure));
-        tool
-    }})
+    let conditions = method.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg"));
+    Ok(quote! {
+        #(#conditions)*
+        {
+            #definition
+            let __this = ::std::sync::Arc::clone(&__this);
+            __tools.push(::std::sync::Arc::new(::toolyard::tool_fn(#spec, #closure)));
+        }
+    })
 }

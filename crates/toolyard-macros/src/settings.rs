@@ -49,6 +49,9 @@ const VALUES: &[&str] = &[
 /// Methods with several arguments.
 const LISTS: &[&str] = &["requires_fs"];
 
+/// Methods that add to what an earlier one has set.
+const ADDS: &[&str] = &["approval_ignores", "hidden_from_role", "requires_fs", "requires_net"];
+
 /// What replaces the function's own words.
 const WORDS: &[&str] = &["name", "description"];
 
@@ -89,7 +92,7 @@ impl Parse for Settings {
         while !input.is_empty() {
             let key: Ident = input.call(syn::ext::IdentExt::parse_any)?;
             let word = key.to_string();
-            if seen.contains(&word) {
+            if seen.contains(&word) && !ADDS.contains(&word.as_str()) {
                 return Err(Error::new(key.span(), format!("`{word}` is set twice: remove one of them")));
             }
             match word.as_str() {

@@ -122,7 +122,7 @@ pub(crate) fn check<F: Clone>(
     let args = parsed.of(call);
     let class = entry.class_for(args, session.engine.redactor.as_ref());
     let now = || session.engine.clock.now();
-    let key = match key_of_call(call, entry, args) {
+    let key = match key_of_call(call, entry, args, class) {
         None => None,
         Some(key) => Some(known(key_of(&key, entry, args), class, keys, now)?),
     };
@@ -221,10 +221,11 @@ pub(crate) fn not_found(name: &str, table: &Table, session: &Agent) -> String {
 
 /// The call's own idempotency key, or the one that its tool derives (ID-1, KT-16).
 #[inline(always)]
-fn key_of_call(call: &Call, entry: &ToolEntry, args: &Value) -> Option<Arc<str>> {
+fn key_of_call(call: &Call, entry: &ToolEntry, args: &Value, class: ToolClass) -> Option<Arc<str>> {
     match &call.idempotency_key {
         Some(key) => Some(key.clone()),
-        None if entry.spec().derives_key() => Some(derived_key(entry, args)),
+        // A call that only reads has none, by whatever tool: a later one would read what was true before.
+        None if entry.spec().derives_key() && class != ToolClass::Read => Some(derived_key(entry, args)),
         None => None,
     }
 }

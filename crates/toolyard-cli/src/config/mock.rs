@@ -150,8 +150,11 @@ fn check_arguments(section: &Section<'_>, at: &Range<usize>, answer: &Answer, sp
     for argument in answer.arguments() {
         if !known.contains_key(argument) {
             let nearest = nearest(argument, known.keys().map(String::as_str));
-            let what =
-                format!("{}answer: the tool has no argument '{argument}'; {nearest}", section.prefix());
+            let key = match answer {
+                Answer::Text(_) => "answer",
+                Answer::Data(_) => "answer_json",
+            };
+            let what = format!("{}{key}: the tool has no argument '{argument}'; {nearest}", section.prefix());
             section.report(at, what);
         }
     }

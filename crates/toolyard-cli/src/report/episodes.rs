@@ -63,9 +63,11 @@ impl Episodes {
     /// The episode at this place has ended.
     pub(super) fn end(&mut self, place: u64) {
         self.ended += 1;
+        let is_full = self.by_place.len() == EPISODES_MAX;
         match self.by_place.get_mut(&place) {
             Some(episode) => episode.has_ended = true,
-            None => self.left_out += 1,
+            // Otherwise it has no turns.
+            None => self.left_out += u64::from(is_full),
         }
     }
 

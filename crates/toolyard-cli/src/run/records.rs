@@ -97,7 +97,7 @@ impl Records {
     /// Records the tools of servers, which a replay does not start.
     pub(super) fn declare(&self, setup: &Setup) {
         if let Some(calls) = &self.calls {
-            calls.declare(setup.server_tools().iter().map(|tool| tool.spec()));
+            calls.begin(setup.server_tools().iter().map(|tool| tool.spec()));
         }
     }
 

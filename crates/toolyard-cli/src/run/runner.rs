@@ -184,7 +184,8 @@ impl Runner {
     /// as `shutting_down`. A second interrupt waits for nothing (SC-8).
     pub(super) async fn run_batch(&self, session: &Session, calls: &[Call]) -> BatchResult {
         let turn = session.turn().without_resend();
-        let batch = Batch::new(calls.to_vec());
+        self.stand_ins.turn_begins(session.id(), turn.number());
+        let batch: Batch = calls.iter().map(|call| self.stand_ins.dispatched(call)).collect();
         let sequential = self.sequential;
         let dispatch = async {
             if sequential { turn.dispatch_sequential(batch).await } else { turn.dispatch(batch).await }
@@ -194,6 +195,11 @@ impl Runner {
             None => finished_or_cancelled(session, calls, || turn.finished()),
         };
         self.batch_result(session, turn.number(), calls, outcomes).await
+    }
+
+    /// A call as it is dispatched.
+    pub(super) fn dispatched(&self, call: &Call) -> Call {
+        self.stand_ins.dispatched(call)
     }
 
     /// Opens a batch whose calls arrive later, as the first turn of its session.

@@ -150,7 +150,7 @@ impl Intake {
             let is_early = self.pushed == self.calls.len();
             if is_early && !(format == Format::Anthropic && toolset::is_of_toolset(&call)) {
                 let batch = self.batch.get_or_insert_with(|| runner.open_batch(&self.session));
-                batch.push(call.clone());
+                batch.push(runner.dispatched(&call));
                 self.pushed += 1;
             }
             self.calls.push(call);

@@ -23,13 +23,8 @@ impl StandInBackend {
 
     fn key(&self, cx: &ToolContext) -> CallKey {
         let (arguments, occurrence) = self.occurrences.of(cx);
-        CallKey {
-            episode: self.stand_ins.episodes.get(cx.session(), cx.agent()),
-            turn: cx.turn(),
-            tool: cx.tool().into(),
-            arguments,
-            occurrence,
-        }
+        let (episode, turn) = self.stand_ins.episodes.get(cx.session(), cx.agent(), cx.turn());
+        CallKey { episode, turn, tool: cx.tool().into(), arguments, occurrence }
     }
 }
 

@@ -122,27 +122,46 @@ impl Occurrences {
 
 /// The episodes that sessions run.
 #[derive(Debug, Default)]
-pub(super) struct Episodes(Mutex<HashMap<SessionId, EpisodeKey>>);
+pub(super) struct Episodes(Mutex<HashMap<SessionId, Running>>);
+
+#[derive(Debug, Clone)]
+struct Running {
+    episode: EpisodeKey,
+    /// The number that its first turn has in the session, whose name an earlier one may have had. `None` before that.
+    first: Option<u64>,
+}
 
 impl Episodes {
     pub(super) fn insert(&self, session: &SessionId, episode: EpisodeKey) {
-        self.0.lock().insert(session.clone(), episode);
+        self.0.lock().insert(session.clone(), Running { episode, first: None });
+    }
+
+    /// A turn of this number begins in a session.
+    pub(super) fn turn_begins(&self, session: &SessionId, number: u64) {
+        if let Some(running) = self.0.lock().get_mut(session) {
+            running.first.get_or_insert(number);
+        }
     }
 
     pub(super) fn remove(&self, session: &SessionId) {
         self.0.lock().remove(session);
     }
 
-    /// The episode of an agent in a session; of one that nothing is known of, an episode of its name.
-    pub(super) fn get(&self, session: &SessionId, agent: &AgentPath) -> EpisodeKey {
+    /// The episode of an agent in a session, and the turn in it from 1; of one that nothing is known of, an episode of its
+    /// name.
+    pub(super) fn get(&self, session: &SessionId, agent: &AgentPath, turn: u64) -> (EpisodeKey, u64) {
         let known = self.0.lock().get(session).cloned();
-        known.unwrap_or_else(|| {
+        if let Some(Running { episode, first }) = known {
+            return (episode, turn.saturating_sub(first.unwrap_or(1)) + 1);
+        }
+        let episode = {
             let id = match *agent == AgentPath::root() {
                 true => session.as_str().into(),
                 false => format!("{session} {agent}").into(),
             };
             EpisodeKey { id, number: 1 }
-        })
+        };
+        (episode, turn)
     }
 }
 
@@ -166,6 +185,21 @@ impl Ordinals {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    /// KT-10: the turns of an episode count from 1, also in a session whose name an earlier one has had.
+    #[test]
+    fn turns_count_from_the_first_of_the_episode() {
+        let (episodes, session, root) = (Episodes::default(), SessionId::from("e"), AgentPath::root());
+        assert_eq!(episodes.get(&session, &root, 3).1, 3);
+        episodes.insert(&session, EpisodeKey { id: "e".into(), number: 2 });
+        for (number, turn) in [(3, 1), (4, 2)] {
+            episodes.turn_begins(&session, number);
+            let (episode, of_episode) = episodes.get(&session, &root, number);
+            assert_eq!((episode.number, of_episode), (2, turn));
+        }
+        episodes.remove(&session);
+        assert_eq!(episodes.get(&session, &root, 5).1, 5);
+    }
 
     fn key() -> CallKey {
         CallKey {

@@ -29,6 +29,8 @@ pub(crate) struct RecordFile {
 struct Written {
     /// Its lock ends when it is closed.
     file: File,
+    /// How much of what it holds is kept.
+    kept: u64,
     /// The number of calls whose lines would have been too long.
     too_long: u64,
     error: Option<io::Error>,
@@ -36,7 +38,8 @@ struct Written {
 
 impl RecordFile {
     /// Opens the file, readable by its owner only if it is new. `goes_on` keeps what it holds, up to a line that breaks off:
-    /// of two lines for one call, the later one counts. Otherwise it begins anew.
+    /// of two lines for one call, the later one counts. Otherwise it begins anew. Nothing is changed before
+    /// [`begin`](Self::begin), so that a run that comes to nothing leaves an earlier record.
     ///
     /// # Errors
     /// [`Error::Usage`] if it is a protected file, not a regular one or not a record, or if another program writes it;
@@ -50,7 +53,7 @@ impl RecordFile {
         if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
             return Err(refusal(path, "it is no regular file: name another file"));
         }
-        let mut file = output_file::open(OPTION, path, protected)?;
+        let file = output_file::open(OPTION, path, protected)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -66,15 +69,8 @@ impl RecordFile {
             refusal(path, "it holds something other than a record: name another file, or remove it")
         })?;
         let kept = if goes_on { whole } else { 0 };
-        file.set_len(kept).and_then(|()| file.seek(SeekFrom::Start(kept))).map_err(failed)?;
-        let record = Self {
-            path: path.to_owned(),
-            written: Arc::new(Mutex::new(Written { file, too_long: 0, error: None })),
-        };
-        if kept == 0 {
-            record.write(&[Line::Version { toolyard_record: VERSION }]);
-        }
-        Ok(record)
+        let written = Written { file, kept, too_long: 0, error: None };
+        Ok(Self { path: path.to_owned(), written: Arc::new(Mutex::new(written)) })
     }
 
     /// Where it lies.
@@ -82,10 +78,18 @@ impl RecordFile {
         &self.path
     }
 
-    /// Writes the declarations of tools that are not of this program.
-    pub(crate) fn declare(&self, specs: impl Iterator<Item = ToolSpec>) {
-        let lines: Vec<Line> = specs.map(|spec| Line::Declares { declares: Box::new(spec) }).collect();
-        self.write(&lines);
+    /// Begins to write, with the declarations of tools that are not of this program.
+    pub(crate) fn begin(&self, specs: impl Iterator<Item = ToolSpec>) {
+        let kept = {
+            let mut written = self.written.lock();
+            let kept = written.kept;
+            let cut = written.file.set_len(kept).and_then(|()| written.file.seek(SeekFrom::Start(kept)));
+            written.error = cut.err();
+            kept
+        };
+        let version = (kept == 0).then_some(Line::Version { toolyard_record: VERSION });
+        let declared = specs.map(|spec| Line::Declares { declares: Box::new(spec) });
+        self.write(&version.into_iter().chain(declared).collect::<Vec<_>>());
     }
 
     /// Writes how the calls of a turn ended. After an interrupt, only those that it has not reached.
@@ -98,7 +102,7 @@ impl RecordFile {
         redactor: &Redactor,
         is_interrupted: bool,
     ) {
-        let (episode, mut counted) = (of.episode(session), Counted::default());
+        let ((episode, turn), mut counted) = (of.episode(session, turn), Counted::default());
         let mut lines = Vec::new();
         for (call, outcome) in ends {
             let (hash, occurrence) = counted.add(&call.name, &call.arguments);
@@ -190,13 +194,25 @@ fn whole(path: &Path) -> io::Result<Option<u64>> {
 }
 
 /// Whether the engine has decided before any tool was asked, as it will again: then there is no result of a tool. What it
-/// decided by the time, or by what else ran, is recorded, because it may decide otherwise another time.
+/// decided by the time, by what else ran, or by keys, which calls have none of in a replay, is recorded, because it may
+/// decide otherwise another time.
 fn is_decided_before(outcome: &Outcome) -> bool {
     use ErrorKind::{
-        CircuitOpen, DeadlineExceeded, Overloaded, QueueTimeout, RateLimited, SandboxError, Timeout,
+        AlreadyExecuted, CircuitOpen, DeadlineExceeded, KeyInProgress, KeyMismatch, Overloaded, QueueTimeout,
+        RateLimited, SandboxError, Timeout,
     };
-    const BY_TIME: [ErrorKind; 7] =
-        [CircuitOpen, DeadlineExceeded, Overloaded, QueueTimeout, RateLimited, SandboxError, Timeout];
+    const BY_TIME: [ErrorKind; 10] = [
+        AlreadyExecuted,
+        CircuitOpen,
+        DeadlineExceeded,
+        KeyInProgress,
+        KeyMismatch,
+        Overloaded,
+        QueueTimeout,
+        RateLimited,
+        SandboxError,
+        Timeout,
+    ];
     let Some(error) = outcome.error() else { return false };
     error.effect == Effect::NotStarted && !BY_TIME.contains(&error.kind)
 }

@@ -95,6 +95,35 @@ fn a_replay_gives_the_same_bytes_without_tools() {
     assert!(!recorded.dir.join("work/called").exists());
 }
 
+/// KT-10, ID-3: calls that shared a result by their key have it in a replay too, and those whose key was forgotten run as
+/// they did.
+#[test]
+fn calls_with_keys_are_given_again_as_they_were() {
+    let recorded = Recorded::new("recorded-keys");
+    let keyed = CONFIG.replace("[tools.t]\n", "[tools.t]\nkey = \"derive\"\n");
+    fs::write(recorded.dir.join("toolyard.toml"), keyed).unwrap();
+    let input = episodes(&["a", "a", "fail", "b", "fail", "a"]);
+    let done = recorded.record(&input);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    recorded.without_tool();
+    for more in [&[][..], &["--jobs", "4"]] {
+        let again = recorded.replay(&input, more);
+        assert_eq!((again.code, &again.stdout), (Some(1), &done.stdout), "{more:?} {}", again.stderr);
+    }
+}
+
+/// KT-10: a run that comes to nothing leaves an earlier record as it is.
+#[test]
+fn a_run_that_does_not_begin_leaves_the_record() {
+    let recorded = Recorded::new("recorded-kept");
+    assert_eq!(recorded.record(&episodes(&["a"])).code, Some(0));
+    let before = fs::read(recorded.dir.join("rec.jsonl")).unwrap();
+    let server = "[mcp.none]\ncommand = \"/no/such/server\"\nrequired = true\n";
+    fs::write(recorded.dir.join("toolyard.toml"), format!("{CONFIG}{server}")).unwrap();
+    assert_eq!(recorded.record(&episodes(&["a"])).code, Some(2));
+    assert_eq!(fs::read(recorded.dir.join("rec.jsonl")).unwrap(), before);
+}
+
 /// KT-10: a call that is not in the file fails, and says so.
 #[test]
 fn a_call_that_was_not_recorded_fails() {

@@ -61,7 +61,8 @@ impl From<ToolErrorKind> for ErrorKind {
 /// turns any `std::error::Error`, `anyhow::Error` or `eyre::Report` into an [`Unclassified`](ToolErrorKind::Unclassified) one: its text is logged and the
 /// model reads a fixed sentence, because such texts may hold paths, addresses and secrets. The exceptions are
 /// [`PathEscape`] and errors whose source chain ends in [`ForModel`]; the outermost error of an `anyhow::Error` or a
-/// `Report` cannot be told from others. [`ResultExt`](crate::ResultExt) says of an error what the model reads. Where `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE`
+/// `Report` cannot be told from others. A bare text is hidden like an error: a message of the handler's own is an error of
+/// [execution](Self::execution) or the like. [`ResultExt`](crate::ResultExt) says of an error what the model reads. Where `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE`
 /// asks for backtraces, an unclassified error has the one of its conversion, which is logged with it.
 ///
 /// # Examples

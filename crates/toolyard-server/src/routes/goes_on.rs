@@ -11,7 +11,7 @@
 use std::{
     cell::RefCell,
     pin::Pin,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
 };
 use tokio::runtime::Handle;
 use tokio_util::sync::ReusableBoxFuture;
@@ -60,11 +60,18 @@ impl Future for GoesOn {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if let Some(work) = &mut self.0 {
-            ready!(work.poll(cx));
-            self.0.take().into_iter().for_each(keep);
+        // Taken out meanwhile: work that panics is not polled again.
+        let Some(mut work) = self.0.take() else { return Poll::Ready(()) };
+        match work.poll(cx) {
+            Poll::Pending => {
+                self.0 = Some(work);
+                Poll::Pending
+            }
+            Poll::Ready(()) => {
+                keep(work);
+                Poll::Ready(())
+            }
         }
-        Poll::Ready(())
     }
 }
 

@@ -209,6 +209,23 @@ impl OpenBatch {
         self.done = None;
     }
 
+    /// Whether every call has its result, as far as is known without waiting.
+    fn is_done(&mut self) -> bool {
+        self.done.as_mut().is_none_or(|done| done.try_recv().is_ok())
+    }
+
+    /// Whether what runs it has gone before its end.
+    fn is_lost(&mut self) -> bool {
+        match self.done.as_mut().map(oneshot::Receiver::try_recv) {
+            Some(Ok(())) => {
+                self.done = None;
+                false
+            }
+            Some(Err(error)) => error == oneshot::error::TryRecvError::Closed,
+            None => false,
+        }
+    }
+
     /// Waits until the handler that has opened it, if one has, holds its permits again.
     async fn held_again(&self) {
         if let Ok(Some(call)) = &self.stream.caller

@@ -11,7 +11,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::{entry::ToolEntry, guard::Guards, name, rules::RulesInForce, schema::SchemaError};
+use super::{IntoTool, entry::ToolEntry, guard::Guards, name, rules::RulesInForce, schema::SchemaError};
 use crate::config::ToolConfig;
 use foldhash::HashMap;
 use parking_lot::Mutex;
@@ -162,8 +162,8 @@ impl Registry {
     ///
     /// # Errors
     /// [`RegisterError`] if the name is taken or the spec is invalid; nothing is changed then.
-    pub fn register(&self, factory: impl ToolFactory + 'static) -> Result<(), RegisterError> {
-        self.add(Arc::new(factory))
+    pub fn register<M>(&self, tool: impl IntoTool<M>) -> Result<(), RegisterError> {
+        self.add(tool.into_tool())
     }
 
     pub(crate) fn add(&self, factory: Arc<dyn ToolFactory>) -> Result<(), RegisterError> {

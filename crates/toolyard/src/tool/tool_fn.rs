@@ -206,18 +206,29 @@ mod tests {
             #[serde(flatten)]
             either: Either,
         }
+        #[derive(Deserialize, JsonSchema)]
+        struct Renamed(#[expect(dead_code, reason = "only its schema is looked at")] Either);
+        #[derive(Deserialize, JsonSchema)]
+        struct Sizes(#[expect(dead_code, reason = "only its schema is looked at")] Sized);
+        #[derive(Deserialize, JsonSchema)]
+        #[expect(dead_code, reason = "only its schema is looked at")]
+        struct Sized {
+            sizes: BTreeMap<String, u32>,
+        }
         let refused = |schema: Value| Schema::compile_typed(&schema).unwrap_err().to_string();
         for (schema, what) in [
             (schema_of::<Vec<u32>>(), "a list"),
             (schema_of::<String>(), "a single value"),
             (schema_of::<Unit>(), "a plain enum"),
             (schema_of::<Either>(), "an enum"),
+            (schema_of::<Renamed>(), "an enum"),
             (schema_of::<Option<BTreeMap<String, u32>>>(), "an option"),
             (schema_of::<Flat>(), "a struct that flattens an enum"),
         ] {
             assert!(refused(schema).starts_with(&format!("the arguments are {what}, and")), "{what}");
         }
         assert!(Schema::compile_typed(&schema_of::<BTreeMap<String, u32>>()).is_ok());
+        assert_eq!(schema_of::<Sizes>()["type"], "object");
         assert!(Schema::compile_typed(&schema_of::<()>()).is_ok());
         assert!(Schema::compile_typed(&schema_of::<Value>()).is_ok());
     }

@@ -23,8 +23,8 @@ class Deny:
 
 
 Answer = Union[bool, Literal["always", "never"], Edit, Deny]
-"""Yes, no, yes to all calls of the pattern in the session (``question.always``), yes with other arguments, no with a
-reason."""
+"""Yes, no, yes or no to all calls of the pattern in the session (``question.always``), yes with other arguments, no with
+a reason."""
 
 Approve = Callable[["Question"], Union[Answer, Awaitable[Answer]]]
 

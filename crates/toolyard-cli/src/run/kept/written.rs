@@ -105,7 +105,9 @@ impl<R: BufRead> Written<R> {
         if line != begin {
             // A machine that stops may leave zeros where the last lines should be.
             let zeros = line.iter().rev().take_while(|byte| **byte == 0).count();
-            let is_begin = begin.starts_with(&line[..line.len() - zeros]);
+            let text = &line[..line.len() - zeros];
+            // Zeros alone are some other file.
+            let is_begin = begin.starts_with(text) && (self.lines > 0 || !text.is_empty() || line.is_empty());
             return Ok(match is_begin && self.rest_is_zero()? {
                 true => Next::Torn,
                 false => Next::Other(line),

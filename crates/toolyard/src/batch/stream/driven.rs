@@ -54,6 +54,10 @@ pub struct DrivenBatch {
     batch: OpenBatch,
     ends: CallEnds,
     playing: Playing,
+    /// By place: whether the end of a call has been told.
+    told: Vec<bool>,
+    /// Whether what drives it has failed: no end is told of any more, and each call has an error.
+    is_lost: bool,
 }
 
 impl DrivenBatch {
@@ -65,7 +69,7 @@ impl DrivenBatch {
             holder_waits: false,
         };
         let ends = batch.take_ends();
-        Self { batch, ends, playing }
+        Self { batch, ends, playing, told: Vec::new(), is_lost: false }
     }
 
     pub(crate) fn calls(&self) -> &Arc<StreamCalls> {
@@ -99,29 +103,64 @@ impl DrivenBatch {
     /// # Cancel safety
     /// Dropping the future loses nothing. Until it is awaited again, calls that have not begun do not begin.
     pub async fn next_end(&mut self) -> (usize, Outcome) {
-        let Self { ends, playing, .. } = self;
+        let (at, outcome) = match self.driven().await {
+            Some(end) => end,
+            None => self.end_after_loss().await,
+        };
+        self.told.resize(self.told.len().max(at + 1), false);
+        self.told[at] = true;
+        (at, outcome)
+    }
+
+    /// Drives the batch until a call ends; `None` if it cannot be driven any more.
+    async fn driven(&mut self) -> Option<(usize, Outcome)> {
+        let Self { batch, ends, playing, is_lost, .. } = self;
+        if *is_lost {
+            return None;
+        }
         let mut next = pin!(ends.next());
         poll_fn(|cx| {
             playing.holder_waits = true;
-            // First, as calls that are done in place end here.
-            let _ = playing.poll(cx); // it has no end before that of its input
-            next.as_mut().poll(cx)
+            // First, as calls that are done in place end here. It has no end before that of its input, unless it fails.
+            let is_over = playing.poll(cx).is_ready();
+            match next.as_mut().poll(cx) {
+                Poll::Pending if is_over && batch.is_lost() => Poll::Ready(None),
+                polled => polled.map(Some),
+            }
         })
         .await
+    }
+
+    /// The errors of calls that were lost with what drives the batch, one by one.
+    async fn end_after_loss(&mut self) -> (usize, Outcome) {
+        if !self.is_lost {
+            self.batch.stream.calls.recover_from_loss().await;
+            (self.is_lost, self.batch.done) = (true, None);
+        }
+        if self.ends.has_next() {
+            return self.ends.next().await;
+        }
+        let told = &self.told;
+        let untold = self.batch.stream.calls.untold(|at| told.get(at).copied().unwrap_or_default());
+        match untold.into_iter().next() {
+            Some(end) => end,
+            None => std::future::pending().await,
+        }
     }
 
     /// Ends the input, and wants no more of the batch: calls without a result go on, what is left to do for its end is
     /// done here if nothing has to be waited for, and in the background otherwise. No result is kept, unless the turn keeps
     /// them.
     pub fn let_go(self) {
-        let Self { batch, ends, mut playing } = self;
+        let Self { mut batch, ends, mut playing, .. } = self;
         playing.forget_holder();
         batch.calls().end_input();
         drop(ends);
         let is_over = playing.poll(&mut Context::from_waker(Waker::noop())).is_ready();
         // A handler's batch may have to wait until the handler holds its permits again.
-        if is_over && matches!(batch.stream.caller, Ok(None)) {
-            drop(batch.finish().now_or_never());
+        if is_over && matches!(batch.stream.caller, Ok(None)) && batch.is_done() {
+            batch.done = None;
+            drop(batch.stream.calls.collect());
             return;
         }
         let tasks = playing.tasks.clone();

@@ -25,9 +25,24 @@ pub(super) fn schema_of<A: JsonSchema>() -> Value {
 fn generated<A: JsonSchema>(inlined: bool) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = inlined);
     let settings = settings.with_transform(Subset);
-    let schema = settings.into_generator().into_root_schema_for::<A>().to_value();
+    let schema = unwrapped(settings.into_generator().into_root_schema_for::<A>().to_value());
     // The schema of `()` is null, but calls always send an object.
     if schema["type"] == "null" { json!({"type": "object"}) } else { schema }
+}
+
+/// The schema with what its root refers to in the root itself, as of a struct that is another one by a new name.
+fn unwrapped(mut schema: Value) -> Value {
+    const REFERENCES_MAX: usize = 16;
+    for _ in 0..REFERENCES_MAX {
+        let to = schema.get("$ref").and_then(Value::as_str).and_then(|to| to.strip_prefix('#'));
+        let Some(Value::Object(of)) = to.and_then(|to| schema.pointer(to)).cloned() else { break };
+        let Value::Object(root) = &mut schema else { break };
+        root.remove("$ref");
+        for (keyword, value) in of {
+            root.entry(keyword).or_insert(value);
+        }
+    }
+    schema
 }
 
 /// Rewrites schemars' `oneOf` and `anyOf` where the subset can express the same without them.
