@@ -98,9 +98,16 @@ impl Session {
     /// # Cancel safety
     /// Like [`dispatch`](Self::dispatch).
     pub async fn call(&self, call: Call) -> Outcome {
-        let can_be_resumed = call.idempotency_key.is_some();
+        let can_be_resumed = call.idempotency_key.is_some() || self.derives_key(&call);
         let mut outcomes = self.run(vec![call].into(), Order::Runs, can_be_resumed).await;
         outcomes.pop().expect("a batch of one call has one result")
+    }
+
+    /// Whether the call has a key that its tool derives for it. Looked up only where that can matter.
+    fn derives_key(&self, call: &Call) -> bool {
+        let engine = &self.core.engine;
+        engine.recorder.is_some()
+            && engine.registry.get(&call.name).is_some_and(|entry| entry.spec().derives_key())
     }
 
     /// Runs a batch, and gives each call's result with its place in the batch as soon as the call has ended; see

@@ -2,13 +2,16 @@
 
 use serde_json::{Value, json};
 use std::{
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 use toolyard::{
-    Abort, Answer, AttemptResult, Backend, Call, Caller, Engine, EngineBuilder, Execution, Failure, Form,
-    Hooks, Next, Outcome, RetryPolicy, Running, Sandbox, SandboxError, Stopped, Tool, ToolContext, ToolError,
-    ToolFactory, ToolLayer, ToolSpec, Work, async_trait,
+    Abort, Answer, AttemptResult, Backend, Call, Caller, Engine, EngineBuilder, ErrorKind, Execution,
+    Failure, Form, Hooks, Next, Outcome, RetryPolicy, Running, Sandbox, SandboxError, Stopped, Tool,
+    ToolContext, ToolError, ToolFactory, ToolLayer, ToolSpec, Work, async_trait,
     testing::{EventRecorder, Reply, ScriptedApprover, ScriptedTool},
 };
 
@@ -70,6 +73,16 @@ impl ToolLayer for Does {
     }
 }
 
+/// Refuses every call once it is told to.
+#[derive(Clone, Default)]
+struct Refuses(Arc<AtomicBool>);
+
+impl ToolLayer for Refuses {
+    fn arguments(&self, _: &ToolSpec, _: &Caller<'_>, _: &Value) -> Result<Option<Value>, Abort> {
+        if self.0.load(Ordering::Relaxed) { Err(Abort::because("not now")) } else { Ok(None) }
+    }
+}
+
 async fn built(builder: EngineBuilder) -> Engine {
     builder.approver(Answer::allow("ada")).build().await.unwrap()
 }
@@ -126,6 +139,26 @@ async fn everything_sees_what_runs() {
     assert_eq!(tool.seen().len(), 1);
     let plan = session.plan(&vec![Call::new("4", "tool", "{}")].into());
     assert!(plan.calls[0].refusal.is_none());
+}
+
+/// KT-7, ID-6: what the gate says of a call comes before the refusal of a layer, in a plan as in a dispatch.
+#[tokio::test(start_paused = true)]
+async fn a_plan_says_first_what_a_dispatch_says_first() {
+    let tool = ScriptedTool::new(ToolSpec::write("tool")).then(Reply::text("x"));
+    let refuses = Refuses::default();
+    let builder = Engine::builder().tool(tool.clone().layer(refuses.clone()));
+    let engine = built(builder).await;
+    let session = engine.session("s");
+    let keyed = |id: &'static str, key: &'static str| Call::new(id, "tool", "{}").idempotency_key(key);
+    assert_eq!(session.call(keyed("1", "k")).await.to_text(), "x");
+    refuses.0.store(true, Ordering::Relaxed);
+    for (key, expected) in [("k", None), ("other", Some(ErrorKind::Aborted))] {
+        let plan = session.plan(&vec![keyed("2", key)].into());
+        assert_eq!(plan.calls[0].refusal.as_ref().map(|error| error.kind), expected);
+        let outcome = session.call(keyed("2", key)).await;
+        assert_eq!(outcome.error().map(|error| error.kind), expected);
+    }
+    assert_eq!(tool.seen().len(), 1);
 }
 
 /// KT-7, CL-8: a call that is sent again is recognised by what ran.

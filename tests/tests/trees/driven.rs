@@ -1,6 +1,9 @@
 //! Open batches that their holders drive (CL-5).
 
-use crate::nested::{nest, nesting};
+use crate::{
+    nested::nesting,
+    pieces::{of_every_kind, steady},
+};
 use futures::{
     FutureExt as _,
     task::{ArcWake, waker},
@@ -15,7 +18,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::{sleep, timeout};
-use toolyard::{Call, DrivenBatch, EventKind, Outcome, ToolSpec};
+use toolyard::{DrivenBatch, EventKind, Outcome, ToolSpec};
 use toolyard_tests::{Yard, call, shape, yard};
 
 async fn plain() -> Yard {
@@ -36,21 +39,10 @@ async fn ends(batch: &mut DrivenBatch, count: usize) -> Vec<Outcome> {
     ends.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
-fn steady(outcomes: &[Outcome]) -> Vec<String> {
-    let line = |one: &Outcome| format!("{} run {} {} {}", one.call_id, one.run, one.routing, one.to_text());
-    outcomes.iter().map(line).collect()
-}
-
 /// CL-5: the results are those of the same batch dispatched at once, refusals, repeats, runs and nested calls included.
 #[tokio::test(start_paused = true)]
 async fn a_driven_batch_has_the_results_of_the_whole_one() {
-    let tools = ["read", "read", "nothing", "read", "serial", "serial", "concurrent", "concurrent", "read"];
-    let mut calls: Vec<_> =
-        tools.iter().enumerate().map(|(n, tool)| call(&format!("c{n}"), tool, 5, "ok")).collect();
-    calls.push(call("c1", "read", 0, "ok"));
-    calls.push(Call::new("broken", "read", r#"{"ms": 5, "en"#));
-    calls.push(call("fails", "serial", 0, "fail"));
-    calls.push(nest("deep", "nests", vec![call("in", "serial", 1, "ok")]));
+    let calls = of_every_kind();
     for pause in [0, 3, 40] {
         let (whole, driven) = (plain().await, plain().await);
         let expected = whole.engine.session("s").dispatch(calls.clone()).await;

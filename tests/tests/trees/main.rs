@@ -9,6 +9,7 @@ mod forks;
 mod names;
 mod nested;
 mod outcomes;
+mod pieces;
 mod pools;
 mod scenarios;
 mod streams;

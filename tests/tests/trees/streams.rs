@@ -1,6 +1,9 @@
 //! Streaming batches, whose calls arrive while the model still writes them (CL-5).
 
-use crate::nested::{nest, nesting};
+use crate::{
+    nested::{nest, nesting},
+    pieces::{of_every_kind, steady},
+};
 use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 use toolyard::{
@@ -31,22 +34,10 @@ async fn a_call_starts_before_the_last_is_decoded() {
     yard.events.check();
 }
 
-/// The parts of the results that do not depend on timing.
-fn steady(outcomes: &[Outcome]) -> Vec<String> {
-    let line = |one: &Outcome| format!("{} run {} {} {}", one.call_id, one.run, one.routing, one.to_text());
-    outcomes.iter().map(line).collect()
-}
-
 /// CL-5, CL-8, CC-4: the results are those of the same batch dispatched at once, including refusals, repeats and runs.
 #[tokio::test(start_paused = true)]
 async fn a_stream_has_the_results_of_the_whole_batch() {
-    let tools = ["read", "read", "nothing", "read", "serial", "serial", "concurrent", "concurrent", "read"];
-    let mut calls: Vec<_> =
-        tools.iter().enumerate().map(|(n, tool)| call(&format!("c{n}"), tool, 5, "ok")).collect();
-    calls.push(call("c1", "read", 0, "ok"));
-    calls.push(Call::new("broken", "read", r#"{"ms": 5, "en"#));
-    calls.push(call("fails", "serial", 0, "fail"));
-    calls.push(nest("deep", "nests", vec![call("in", "serial", 1, "ok")]));
+    let calls = of_every_kind();
     for pause in [0, 3, 40] {
         let (whole, streamed) = (plain().await, plain().await);
         let expected = whole.engine.session("s").dispatch(calls.clone()).await;

@@ -59,11 +59,13 @@ pub(crate) fn plan(session: &SessionCore, batch: &Batch) -> Plan {
         };
         let checked = checks.check(&call, at).map_err(NotCleared::from);
         let checked = checked.and_then(|bytes| {
-            if let gate::Layered::Refused(error) = layered {
-                return Err(error.into());
-            }
             let seen = Seen { bytes, fit: Fit::Unknown };
-            gate::check(&call, &mut tools, &rules.policy, session, session.keys(), seen)
+            let passed = gate::check(&call, &mut tools, &rules.policy, session, session.keys(), seen);
+            match (passed, layered) {
+                // A layer refuses what would run; what the gate says of the call comes first, as in a dispatch.
+                (Ok(_) | Err(NotCleared::Unvalidated(_)), gate::Layered::Refused(error)) => Err(error.into()),
+                (passed, _) => passed,
+            }
         });
         let (routing, why, refusal) = match checked {
             Ok(cleared) => (cleared.class.into(), cleared.entry.why(cleared.class), None),
