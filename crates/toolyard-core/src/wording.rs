@@ -133,6 +133,7 @@ pub fn path_escapes(path: &str) -> String {
 /// use toolyard_core::wording::Span;
 /// assert_eq!(Span(Duration::from_secs(30)).to_string(), "30s");
 /// assert_eq!(Span(Duration::from_millis(1500)).to_string(), "1.5s");
+/// assert_eq!(Span(Duration::from_nanos(31_351_263_088)).to_string(), "31.351s");
 /// assert_eq!(Span(Duration::from_millis(250)).to_string(), "250ms");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,11 +142,16 @@ pub struct Span(pub Duration);
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 >= Duration::from_secs(1) {
-            write!(f, "{}s", self.0.as_secs_f64())
+            write!(f, "{}s", thousandths(self.0.as_secs_f64()))
         } else if self.0 >= Duration::from_millis(1) || self.0.is_zero() {
-            write!(f, "{}ms", self.0.as_secs_f64() * 1e3)
+            write!(f, "{}ms", thousandths(self.0.as_secs_f64() * 1e3))
         } else {
             write!(f, "{}µs", self.0.as_secs_f64() * 1e6)
         }
     }
+}
+
+/// Rounded to three decimals.
+fn thousandths(number: f64) -> f64 {
+    (number * 1e3).round() / 1e3
 }

@@ -30,6 +30,8 @@ use proc_macro::TokenStream;
 /// - `State<T>`: a value that was given to the engine or the session as a resource;
 /// - `ToolContext`, or a reference to it.
 ///
+/// The attribute goes by these names as they are written, and does not see through an alias of them.
+///
 /// It returns whatever becomes a tool's output (text, `()`, `Json` of what serialises, a `ToolOutput`), or a `Result` of
 /// that with any error that `?` turns into a `ToolError`, such as `anyhow::Error`; a type whose name ends in `Result` is
 /// taken for one. `NAME()` is the tool, where one is asked for; the function itself is there as `NAME::call`, to be tested.

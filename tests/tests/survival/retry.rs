@@ -249,6 +249,22 @@ async fn retries_that_succeed_cost_nothing() {
     assert_eq!(one(&yard, call("a", "read", 0, "transient")).await.attempts, 3);
 }
 
+/// RT-5: of many calls that fail at once, as many are tried again as the bucket has tokens for, and more with a larger one.
+#[tokio::test(start_paused = true)]
+async fn a_larger_bucket_holds_the_retries_of_more_agents() {
+    for (tokens, expected) in [(100, 10), (189, 18), (190, 19)] {
+        let retry = RetryPolicy::default().with_bucket(tokens);
+        let yard = yard(|builder, _| builder.breaker(BreakerPolicy::DISABLED).retry(retry)).await;
+        let calls: Vec<_> =
+            (0..19).map(|n| tries(&format!("c{n}"), "read", 0, &["transient", "ok"])).collect();
+        let outcomes = yard.engine.session("s").dispatch(calls).await;
+        let (ok, failed): (Vec<_>, Vec<_>) = outcomes.iter().partition(|outcome| outcome.success());
+        assert_eq!(ok.len(), expected, "{tokens} tokens");
+        assert!(failed.iter().all(|one| error(one).retry_stopped == Some(RetryStopped::Budget)));
+        yard.events.check();
+    }
+}
+
 /// RT-7, T11: at depth 3, only the leaf is retried.
 #[tokio::test(start_paused = true)]
 async fn t11_one_layer_retries() {

@@ -48,7 +48,8 @@ pub enum RetryStopped {
     Hint,
     /// Another attempt would not fit before the deadline (RT-4).
     Deadline,
-    /// The tool's retry bucket is empty: too many recent retries failed (RT-5).
+    /// The tool's retry bucket, which all agents share, has too few tokens: too many retries are waiting or running, or have
+    /// failed (RT-5). [`RetryPolicy::with_bucket`](crate::RetryPolicy::with_bucket) makes it larger.
     Budget,
     /// The handler was abandoned but still runs: a second one beside it might undo its work (SC-6).
     Zombie,
@@ -387,7 +388,11 @@ impl fmt::Debug for CallError {
         let mut debug = f.debug_struct("CallError");
         debug.field("kind", &self.kind).field("message", &self.message);
         debug.field("attempts", &self.attempts).field("effect", &self.effect);
-        debug.field("reason", &self.reason).field("source", &self.source).finish_non_exhaustive()
+        debug
+            .field("reason", &self.reason)
+            .field("retry_stopped", &self.retry_stopped)
+            .field("source", &self.source)
+            .finish_non_exhaustive()
     }
 }
 

@@ -18,6 +18,9 @@ pub enum Jitter {
     Full,
 }
 
+/// The fewest tokens that a retry bucket may hold: what one retry after a timeout takes (RT-5).
+const BUCKET_MIN: u32 = 20;
+
 /// How often a call is tried, and how long the engine waits between attempts (RT-1, RT-2).
 ///
 /// The *step* after attempt n is `base × factor^(n−1)`. The delay is the step with its jitter, and never longer than
@@ -47,6 +50,7 @@ pub struct RetryPolicy {
     factor: f64,
     cap: Duration,
     jitter: Jitter,
+    bucket: u32,
     /// The first setting that was refused.
     #[serde(skip)]
     fault: Option<PolicyError>,
@@ -62,6 +66,7 @@ impl RetryPolicy {
         factor: 4.0,
         cap: Duration::from_secs(10),
         jitter: Jitter::Half,
+        bucket: 100,
         fault: None,
     };
 
@@ -108,6 +113,16 @@ impl RetryPolicy {
         self
     }
 
+    /// Sets how many tokens the tool's retry bucket holds, which all sessions and forks share: at least 20. A retry takes 10,
+    /// after a timeout 20, and returns them when it succeeds; a tool that many agents call at once needs as many as their
+    /// retries take together (RT-5).
+    #[must_use]
+    pub fn with_bucket(self, tokens: u32) -> Self {
+        let is_enough = tokens >= BUCKET_MIN;
+        let enough = PolicyError::number("bucket", "at least 20 tokens", f64::from(tokens), is_enough);
+        self.set(enough, |policy, _| policy.bucket = tokens)
+    }
+
     /// The maximum number of attempts, including the first.
     pub const fn max_attempts(&self) -> NonZeroU32 {
         self.max_attempts
@@ -131,6 +146,11 @@ impl RetryPolicy {
     /// How delays are spread.
     pub const fn jitter(&self) -> Jitter {
         self.jitter
+    }
+
+    /// How many tokens the tool's retry bucket holds (RT-5).
+    pub const fn bucket(&self) -> u32 {
+        self.bucket
     }
 
     /// The delay after attempt number `ended`, from 1 (RT-2). `chance` is a random number in `0.0..1.0`.
@@ -176,12 +196,13 @@ struct Parts {
     factor: f64,
     cap: Duration,
     jitter: Jitter,
+    bucket: u32,
 }
 
 impl Default for Parts {
     fn default() -> Self {
-        let RetryPolicy { max_attempts, base, factor, cap, jitter, .. } = RetryPolicy::DEFAULT;
-        Self { max_attempts: max_attempts.get(), base, factor, cap, jitter }
+        let RetryPolicy { max_attempts, base, factor, cap, jitter, bucket, .. } = RetryPolicy::DEFAULT;
+        Self { max_attempts: max_attempts.get(), base, factor, cap, jitter, bucket }
     }
 }
 
@@ -190,7 +211,7 @@ impl TryFrom<Parts> for RetryPolicy {
 
     fn try_from(parts: Parts) -> Result<Self, PolicyError> {
         let policy = Self::DEFAULT.with_max_attempts(parts.max_attempts).with_jitter(parts.jitter);
-        policy.with_delays(parts.base, parts.factor, parts.cap).checked()
+        policy.with_delays(parts.base, parts.factor, parts.cap).with_bucket(parts.bucket).checked()
     }
 }
 
@@ -219,6 +240,12 @@ mod tests {
             Err("max_attempts must be at least 1, not 0".into())
         );
         assert!(RetryPolicy::default().with_delays(SECOND, 1.0, SECOND).checked().is_ok());
+        let small = RetryPolicy::default().with_bucket(19).checked();
+        assert_eq!(
+            small.map_err(|error| error.to_string()),
+            Err("bucket must be at least 20 tokens, not 19".into())
+        );
+        assert_eq!(RetryPolicy::default().with_bucket(20).checked().map(|policy| policy.bucket()), Ok(20));
     }
 
     /// RT-1, RT-2: the defaults, and the policy without retries.
@@ -245,6 +272,7 @@ mod tests {
             json!({ "max_attempts": -1 }),
             json!({ "factor": 0.5 }),
             json!({ "jitter": "none" }),
+            json!({ "bucket": 19 }),
             json!({ "attempts": 3 }),
             json!({ "base": { "secs": 0, "nanos": 0 } }),
             json!({ "base": { "secs": -1, "nanos": 0 } }),

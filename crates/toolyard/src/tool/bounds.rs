@@ -10,7 +10,7 @@ use toolyard_core::{ToolError, ToolFactory, ToolOutput};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument of a tool",
     label = "this type has no schema, or is not read by serde",
-    note = "write `#[derive(serde::Deserialize, schemars::JsonSchema)]` above the type; a `State<T>` takes what is not an argument"
+    note = "write `#[derive(serde::Deserialize, schemars::JsonSchema)]` above the type; a `State<T>` takes what is not an argument (written out: an alias of `State` is not recognised)"
 )]
 pub trait Argument: DeserializeOwned + JsonSchema + Send + 'static {}
 
@@ -21,7 +21,7 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> Argument for T {}
 #[diagnostic::on_unimplemented(
     message = "a tool cannot return `{Self}`",
     label = "this is no output of a tool",
-    note = "return text, `()`, a `serde_json::Value`, a `toolyard::ToolOutput`, or `toolyard::Json(value)` of what serialises"
+    note = "return text, `()`, a `serde_json::Value`, a `toolyard::ToolOutput`, or `toolyard::Json(value)` of what serialises; an alias of `Result` is known by a name that ends in `Result`"
 )]
 pub trait IntoOutput: 'static {
     /// The output.

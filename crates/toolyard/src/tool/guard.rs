@@ -86,10 +86,11 @@ impl Guards {
             name: name.clone(),
         };
         let policy = spec.settings.breaker.unwrap_or(self.policies.breaker);
+        let retry = spec.settings.retry.unwrap_or(self.policies.retry);
         Guard {
             policy,
-            retry: spec.settings.retry.unwrap_or(self.policies.retry),
-            bucket: Bucket::new(),
+            retry,
+            bucket: Bucket::new(retry.bucket()),
             breaker: breaker(policy),
             backend: spec.settings.backend.as_ref().map(backend),
             queue: RateQueue::new(spec.settings.rate, rate::WAIT_MAX, self.epoch),

@@ -21,6 +21,7 @@ fn the_policies_of_all_tools_are_read() {
         factor = 1.5
         cap = "4s"
         jitter = "full"
+        bucket = 500
         [breaker]
         enabled = true
         window = "10s"
@@ -37,7 +38,7 @@ fn the_policies_of_all_tools_are_read() {
         "#,
     )
     .unwrap();
-    let retry = RetryPolicy::default().with_max_attempts(5).with_jitter(Jitter::Full);
+    let retry = RetryPolicy::default().with_max_attempts(5).with_jitter(Jitter::Full).with_bucket(500);
     assert_eq!(config.retry, retry.with_delays(SECOND, 1.5, 4 * SECOND));
     let breaker = BreakerPolicy::default().with_failures_min(3).with_consecutive(Some(7));
     let breaker = breaker.with_window(10 * SECOND).with_ratio(1.0);
@@ -127,6 +128,7 @@ fn retries_that_make_no_sense_are_refused() {
         "max_attempts = 4294967296",
         "max_attempts must be a whole number from 1 to 4294967295, not 4294967296",
     );
+    check("bucket = 19", "bucket must be a whole number from 20 to 4294967295, not 19");
     check("max_attempts = 2.5", "max_attempts must be a whole number from 1 to 4294967295, not 2.5");
     check("base = \"0s\"", "base: '0s' must be longer than zero");
     check("cap = \"0ms\"", "cap: '0ms' must be longer than zero");

@@ -50,7 +50,7 @@ impl Parts {
             ready_at: self.now,
             granted_at: self.now,
             not_before: self.now,
-            paid: Bucket::new().pay(ErrorKind::Transient).unwrap(),
+            paid: Bucket::new(100).pay(ErrorKind::Transient).unwrap(),
             span: tracing::Span::none(),
             inherited: false,
             recorded: Foundation::default(),

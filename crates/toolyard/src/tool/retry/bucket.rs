@@ -13,26 +13,27 @@ pub(crate) struct Paid(u32);
 ///
 /// Lock-free. A stale read costs one retry more or less, so nothing here orders other memory.
 #[derive(Debug)]
-pub(crate) struct Bucket(AtomicU32);
+pub(crate) struct Bucket {
+    tokens: AtomicU32,
+    /// Its capacity, with which it also starts.
+    tokens_max: u32,
+}
 
 impl Bucket {
-    /// Its capacity, which it also starts with.
-    pub(crate) const TOKENS_MAX: u32 = 100;
-
     const RETRY: u32 = 10;
     /// A timeout has held its permits to the end, so retrying it costs more.
     const RETRY_AFTER_TIMEOUT: u32 = 20;
     const CLEAN_SUCCESS: u32 = 1;
 
     /// Makes a full bucket.
-    pub(crate) const fn new() -> Self {
-        Self(AtomicU32::new(Self::TOKENS_MAX))
+    pub(crate) const fn new(tokens_max: u32) -> Self {
+        Self { tokens: AtomicU32::new(tokens_max), tokens_max }
     }
 
     /// Takes what a retry after this failure costs; `None` if there are not enough tokens.
     pub(crate) fn pay(&self, after: ErrorKind) -> Option<Paid> {
         let cost = if after == ErrorKind::Timeout { Self::RETRY_AFTER_TIMEOUT } else { Self::RETRY };
-        let taken = self.0.fetch_update(Relaxed, Relaxed, |tokens| tokens.checked_sub(cost));
+        let taken = self.tokens.fetch_update(Relaxed, Relaxed, |tokens| tokens.checked_sub(cost));
         taken.is_ok().then_some(Paid(cost))
     }
 
@@ -49,18 +50,13 @@ impl Bucket {
     /// Tokens left.
     #[cfg(test)]
     pub(crate) fn tokens(&self) -> u32 {
-        self.0.load(Relaxed)
+        self.tokens.load(Relaxed)
     }
 
     fn put(&self, tokens: u32) {
-        let more = |held: u32| (held < Self::TOKENS_MAX).then(|| (held + tokens).min(Self::TOKENS_MAX));
+        let more =
+            |held: u32| (held < self.tokens_max).then(|| held.saturating_add(tokens).min(self.tokens_max));
         // A full bucket stays as it is.
-        let _ = self.0.fetch_update(Relaxed, Relaxed, more);
-    }
-}
-
-impl Default for Bucket {
-    fn default() -> Self {
-        Self::new()
+        let _ = self.tokens.fetch_update(Relaxed, Relaxed, more);
     }
 }

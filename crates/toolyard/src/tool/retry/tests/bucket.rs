@@ -5,7 +5,7 @@ use std::{collections::VecDeque, thread};
 /// T18, RT-5: ten failed retries empty it, and ten clean successes pay for one more.
 #[test]
 fn ten_retries_in_vain_drain_it_and_ten_successes_pay_for_one() {
-    let bucket = Bucket::new();
+    let bucket = Bucket::new(100);
     for _ in 0..10 {
         let _in_vain = bucket.pay(ErrorKind::Transient).unwrap();
     }
@@ -20,7 +20,7 @@ fn ten_retries_in_vain_drain_it_and_ten_successes_pay_for_one() {
 /// RT-5: a retry after a timeout costs twice as much, and tokens are taken only if there are enough.
 #[test]
 fn a_retry_after_a_timeout_is_dearer() {
-    let bucket = Bucket::new();
+    let bucket = Bucket::new(100);
     for _ in 0..9 {
         let _in_vain = bucket.pay(ErrorKind::RateLimited).unwrap();
     }
@@ -32,7 +32,7 @@ fn a_retry_after_a_timeout_is_dearer() {
 /// RT-5: a successful retry refunds what it took, up to the capacity.
 #[test]
 fn a_retry_that_succeeds_costs_nothing() {
-    let bucket = Bucket::new();
+    let bucket = Bucket::new(100);
     let paid = bucket.pay(ErrorKind::Timeout).unwrap();
     assert_eq!(bucket.tokens(), 80);
     bucket.refund(paid);
@@ -46,7 +46,7 @@ fn a_retry_that_succeeds_costs_nothing() {
 /// RT-5, I9: threads take no token twice and lose none.
 #[test]
 fn threads_share_it_without_losing_a_token() {
-    let bucket = Bucket::new();
+    let bucket = Bucket::new(100);
     let taken: usize = thread::scope(|scope| {
         let take = || (0..1000).filter(|_| bucket.pay(ErrorKind::Transient).is_some()).count();
         let takers: Vec<_> = (0..4).map(|_| scope.spawn(take)).collect();
@@ -82,7 +82,7 @@ proptest! {
     /// RT-5, I9, TS-1: the bucket agrees with a plain sum, which stays between 0 and 100.
     #[test]
     fn it_holds_what_a_plain_sum_says(steps in proptest::collection::vec(step(), 1..40)) {
-        let (bucket, mut sum, mut retries) = (Bucket::new(), 100_i64, VecDeque::new());
+        let (bucket, mut sum, mut retries) = (Bucket::new(100), 100_i64, VecDeque::new());
         for step in steps {
             match step {
                 Step::Pay { timeout } => {

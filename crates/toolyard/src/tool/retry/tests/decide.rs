@@ -22,7 +22,7 @@ fn case(kind: ErrorKind) -> Case {
         deadline: None,
         attempt_timeout: 60 * SECOND,
         policy: RetryPolicy::default(),
-        bucket: Bucket::new(),
+        bucket: Bucket::new(100),
     }
 }
 
