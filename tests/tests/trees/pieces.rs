@@ -5,7 +5,7 @@ use toolyard::{Call, Outcome};
 use toolyard_tests::call;
 
 /// Calls of every class that run, fail, nest, or are refused; two have the same id.
-pub fn of_every_kind() -> Vec<Call> {
+pub(crate) fn of_every_kind() -> Vec<Call> {
     let tools = ["read", "read", "nothing", "read", "serial", "serial", "concurrent", "concurrent", "read"];
     let mut calls: Vec<_> =
         tools.iter().enumerate().map(|(n, tool)| call(&format!("c{n}"), tool, 5, "ok")).collect();
@@ -17,7 +17,7 @@ pub fn of_every_kind() -> Vec<Call> {
 }
 
 /// What of the results does not depend on when the calls came.
-pub fn steady(outcomes: &[Outcome]) -> Vec<String> {
+pub(crate) fn steady(outcomes: &[Outcome]) -> Vec<String> {
     let line = |one: &Outcome| format!("{} run {} {} {}", one.call_id, one.run, one.routing, one.to_text());
     outcomes.iter().map(line).collect()
 }

@@ -1,7 +1,7 @@
 //! Streaming batches, whose calls arrive while the model still writes them (CL-5).
 
 use crate::{
-    nested::{nest, nesting},
+    nested::nesting,
     pieces::{of_every_kind, steady},
 };
 use std::{sync::Arc, time::Duration};

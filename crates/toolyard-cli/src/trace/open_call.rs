@@ -4,7 +4,7 @@ use crate::display::clip;
 use serde_json::{Value, json};
 use toolyard::{Event, EventKind};
 
-/// Shorter waits are work of the engine itself.
+/// Shorter waits are work of the engine itself: they are left blank.
 const WAIT_MIN_US: u64 = 100;
 
 /// The longest error message that is shown.
@@ -15,8 +15,8 @@ const MESSAGE_CHARS: usize = 200;
 pub(super) struct Lane {
     /// The agent's number.
     pub(super) pid: u64,
-    /// The lane's, from 1.
-    pub(super) tid: usize,
+    /// The lane's: no other lane and no agent has it, because some viewers know a thread by this number alone.
+    pub(super) tid: u64,
 }
 
 /// An open call.

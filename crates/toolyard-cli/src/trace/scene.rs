@@ -16,16 +16,28 @@ pub(super) struct Scene {
     turns: HashMap<(SessionId, u64), u64>,
     received: u64,
     last: u64,
+    /// How many lanes there are, of all agents.
+    lanes: u64,
 }
+
+/// Where the numbers of lanes begin: those below are of agents.
+const LANES_FROM: u64 = 1_000_000;
 
 /// An agent: a process of the trace.
 #[derive(Debug)]
 struct Agent {
     pid: u64,
-    /// Which of its lanes are taken.
-    lanes: Vec<bool>,
+    lanes: Vec<AgentLane>,
     waiting: u64,
     running: u64,
+}
+
+/// A lane of an agent: a thread of the trace.
+#[derive(Debug)]
+struct AgentLane {
+    tid: u64,
+    /// Whether a call is in it.
+    is_taken: bool,
 }
 
 impl Scene {
@@ -54,19 +66,17 @@ impl Scene {
 
     fn begin(&mut self, event: &Event) -> Vec<Value> {
         let key = (event.session.clone(), event.agent.clone());
+        let next_tid = LANES_FROM + self.lanes;
         let (agent, mut items) = self.agent(&key);
-        let free = agent.lanes.iter().position(|taken| !taken);
-        let index = free.unwrap_or(agent.lanes.len());
-        let lane = Lane { pid: agent.pid, tid: index + 1 };
-        match agent.lanes.get_mut(index) {
-            Some(taken) => *taken = true,
-            None => {
-                agent.lanes.push(true);
-                items.push(name("thread_name", lane, &format!("lane {}", lane.tid)));
-            }
+        let (lane, is_new) = agent.take_lane(next_tid);
+        if is_new {
+            let number = agent.lanes.len();
+            items.push(named("thread_name", lane, &format!("lane {number}")));
+            items.push(sorted("thread_sort_index", lane, number as u64));
         }
         agent.waiting += 1;
         items.push(agent.load(event.mono_us));
+        self.lanes += u64::from(is_new);
         self.received += 1;
         let call = OpenCall::new(lane, self.received, event);
         self.calls.insert(place(event), (call, key));
@@ -91,7 +101,7 @@ impl Scene {
         let Some((call, key)) = self.calls.remove(&place(event)) else { return Vec::new() };
         let mut items = Vec::new();
         if let Some(agent) = self.agents.get_mut(&key) {
-            agent.lanes[call.lane.tid - 1] = false;
+            agent.free_lane(call.lane);
             match call.is_running {
                 true => agent.running -= 1,
                 false => agent.waiting -= 1,
@@ -108,7 +118,7 @@ impl Scene {
         let (agent, mut items) = self.agent(&(event.session.clone(), event.agent.clone()));
         let (pid, took) = (agent.pid, event.mono_us.saturating_sub(started));
         items.push(json!({
-            "ph": "X", "cat": "turn", "name": format!("turn {turn}"), "ts": started, "dur": took, "pid": pid, "tid": 0,
+            "ph": "X", "cat": "turn", "name": format!("turn {turn}"), "ts": started, "dur": took, "pid": pid, "tid": pid,
         }));
         items
     }
@@ -118,9 +128,12 @@ impl Scene {
         let mut items = Vec::new();
         let pid = self.agents.len() as u64 + 1;
         let agent = self.agents.entry(key.clone()).or_insert_with(|| {
-            let lane = Lane { pid, tid: 0 };
-            items.push(name("process_name", lane, &format!("{} {}", key.0, key.1)));
-            items.push(name("thread_name", lane, "turns"));
+            // The first thread of a process has its number.
+            let lane = Lane { pid, tid: pid };
+            items.push(named("process_name", lane, &format!("{} {}", key.0, key.1)));
+            items.push(sorted("process_sort_index", lane, pid));
+            items.push(named("thread_name", lane, "turns"));
+            items.push(sorted("thread_sort_index", lane, 0));
             Agent { pid, lanes: Vec::new(), waiting: 0, running: 0 }
         });
         (agent, items)
@@ -128,9 +141,31 @@ impl Scene {
 }
 
 impl Agent {
+    /// Takes its first free lane, or a new one with this number. Says whether it is new.
+    fn take_lane(&mut self, next_tid: u64) -> (Lane, bool) {
+        let free = self.lanes.iter_mut().find(|lane| !lane.is_taken);
+        let (tid, is_new) = match free {
+            Some(lane) => {
+                lane.is_taken = true;
+                (lane.tid, false)
+            }
+            None => {
+                self.lanes.push(AgentLane { tid: next_tid, is_taken: true });
+                (next_tid, true)
+            }
+        };
+        (Lane { pid: self.pid, tid }, is_new)
+    }
+
+    fn free_lane(&mut self, lane: Lane) {
+        if let Some(mine) = self.lanes.iter_mut().find(|mine| mine.tid == lane.tid) {
+            mine.is_taken = false;
+        }
+    }
+
     fn load(&self, at: u64) -> Value {
         let args = json!({"running": self.running, "waiting": self.waiting});
-        json!({"ph": "C", "name": "calls", "ts": at, "pid": self.pid, "args": args})
+        json!({"ph": "C", "cat": "calls", "name": "calls", "ts": at, "pid": self.pid, "tid": self.pid, "args": args})
     }
 }
 
@@ -138,8 +173,13 @@ fn place(event: &Event) -> Place {
     (event.session.clone(), event.batch, event.index)
 }
 
-fn name(kind: &str, lane: Lane, name: &str) -> Value {
+fn named(kind: &str, lane: Lane, name: &str) -> Value {
     json!({"ph": "M", "name": kind, "pid": lane.pid, "tid": lane.tid, "args": {"name": name}})
+}
+
+/// Where a process or a thread is shown among the others.
+fn sorted(kind: &str, lane: Lane, index: u64) -> Value {
+    json!({"ph": "M", "name": kind, "pid": lane.pid, "tid": lane.tid, "args": {"sort_index": index}})
 }
 
 /// An event of the engine, as a mark across the trace.

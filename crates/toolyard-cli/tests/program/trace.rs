@@ -51,6 +51,31 @@ fn every_call_is_a_slice_with_its_attempts_and_waits_in_it() {
     assert_eq!(names, ["run root"]);
 }
 
+/// KT-13: a viewer that knows a thread by its number alone shows each under its name: no two threads have the same one, none
+/// has that of another process, and the first of a process has the process's.
+#[test]
+fn a_thread_has_a_number_of_its_own() {
+    let file = dir("trace-threads").join("trace.json");
+    let episode = |name: &str| {
+        let call =
+            |id: &str| json!({"call_id": id, "name": "read_file", "arguments": {"path": "plants.csv"}});
+        json!({"id": name, "turns": [[call("a"), call("b"), call("c")]]}).to_string()
+    };
+    let episodes = ["one", "two", "three"].map(episode).join("\n");
+    let args = ["run", "-q", "--from", "episodes", "--workspace", "examples/workspace", "--trace"];
+    assert_eq!(toolyard(&[&args[..], &[file.to_str().unwrap()]].concat(), &episodes).code, Some(0));
+    let trace = trace(&file);
+    let mut threads = HashMap::<u64, u64>::new();
+    for item in trace.iter().filter(|item| item["name"] == "thread_name") {
+        let (pid, tid) = (item["pid"].as_u64().unwrap(), item["tid"].as_u64().unwrap());
+        assert_eq!(threads.insert(tid, pid), None, "{item}");
+        assert!(tid > 0 && (tid == pid) == (item["args"]["name"] == "turns"), "{item}");
+    }
+    let processes: std::collections::HashSet<_> = threads.values().collect();
+    assert_eq!(processes.len(), 3);
+    assert!(threads.iter().all(|(tid, pid)| tid == pid || !processes.contains(tid)), "{threads:?}");
+}
+
 #[test]
 fn a_flow_leads_from_a_queued_call_to_its_attempt() {
     let file = dir("trace-flow").join("trace.json");
