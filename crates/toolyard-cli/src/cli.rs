@@ -3,6 +3,7 @@
 mod about;
 mod bench;
 mod compare;
+mod init;
 mod mcp;
 mod report;
 mod sandbox;
@@ -14,6 +15,7 @@ mod view;
 pub(crate) use about::{CompletionsArgs, ManArgs, SchemaArgs, SchemaName, Shell};
 pub(crate) use bench::BenchArgs;
 pub(crate) use compare::CompareArgs;
+pub(crate) use init::{InitArgs, Language};
 pub(crate) use mcp::{FetchArgs, McpArgs, McpCommand};
 use report::REPORT;
 pub(crate) use report::ReportKind;
@@ -35,6 +37,7 @@ use toolyard_wire::{Dialect, Format};
 
 const EXAMPLES: &str = "\
 Examples:
+  toolyard init first --lang python
   toolyard run response.json --workspace . --approve auto
   curl … | toolyard run > results.json
   toolyard mcp --config toolyard.toml
@@ -104,6 +107,8 @@ pub(crate) struct Cli {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Write a commented configuration and a first tool, to begin with
+    Init(InitArgs),
     /// Run the tool calls of a response, a batch or episodes; results on stdout, report on stderr
     Run(RunArgs),
     /// Serve the tools to MCP clients, over standard input and output or HTTP

@@ -8,7 +8,7 @@ use crate::{
     error::Error,
     exit::Exit,
     export::Export,
-    fetch, gateway, logging, machines, man, plan, run, schema, serve, supervise, token, tools, view,
+    fetch, gateway, init, logging, machines, man, plan, run, schema, serve, supervise, token, tools, view,
 };
 use clap::{
     CommandFactory, Parser,
@@ -53,6 +53,7 @@ pub(crate) fn main() -> Exit {
 
 async fn perform(command: Command, export: &Export) -> Result<Exit, Error> {
     match command {
+        Command::Init(args) => init::init(&args),
         Command::Run(args) => run::run(args, export).await,
         Command::Mcp(McpArgs { command: Some(McpCommand::Fetch(args)), .. }) => fetch::fetch(args).await,
         Command::Mcp(args) => gateway::mcp(args, export).await,

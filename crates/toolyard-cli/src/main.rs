@@ -1,7 +1,8 @@
 //! The program `toolyard`: runs the tool calls of a provider's response from a shell, or those of an MCP client.
 //!
 //! ```text
-//!   arguments ─► cli ─┬─ run    input ─► wire ─► engine ─► results on stdout, live view and report on stderr
+//!   arguments ─► cli ─┬─ init   a directory ─► a configuration, and a first tool in Rust or Python
+//!                     ├─ run    input ─► wire ─► engine ─► results on stdout, live view and report on stderr
 //!                     ├─ mcp    an MCP client ─► gateway ─► engine; mcp fetch: a server ─► cache, to be confined
 //!                     ├─ serve  programs and people ─► server ─► engine; token new: a secret for them
 //!                     ├─ supervise  agents, as programs ─► line protocol ─► engine
@@ -36,6 +37,7 @@ mod fetch;
 mod gateway;
 mod hangup;
 mod identity;
+mod init;
 mod input;
 mod logging;
 #[cfg_attr(

@@ -17,6 +17,7 @@ mod episodes_yard;
 mod forms;
 #[cfg(target_os = "linux")]
 mod groups;
+mod init;
 mod interrupt;
 mod jobs;
 #[cfg(target_os = "linux")]
