@@ -1,7 +1,9 @@
 //! Texts and times in the form that people see.
 
+mod columns;
 mod json;
 
+pub(crate) use columns::{cut, fit, padded, padded_left, width};
 pub(crate) use json::json_text;
 pub(crate) use toolyard::sheet::plain;
 

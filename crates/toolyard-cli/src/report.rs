@@ -12,10 +12,14 @@
 //! kinds of failures, a few numbers for each of 100 000 episodes (KT-11).
 
 mod at_once;
+mod bar;
 mod breakers;
 mod episodes;
 mod json;
+mod layout;
 mod notes;
+mod rows;
+mod scale;
 mod slowest;
 mod spread;
 mod text;
@@ -32,7 +36,7 @@ pub(crate) use waits::Widths;
 
 use crate::{
     cli::ReportKind,
-    display::{Brief, clip, count, json_text},
+    display::{Brief, clip, count, fit, json_text},
     exit::Exit,
 };
 use at_once::AtOnce;
@@ -148,7 +152,7 @@ impl Report {
         match kind {
             ReportKind::Json => eprintln!("{}", json_text(&format!("{:#}", self.json(exit)))),
             ReportKind::Text => {
-                anstream::eprint!("{}", self.text());
+                anstream::eprint!("{}", self.text(columns()));
                 self.print_notes();
             }
             ReportKind::Html(_) => {
@@ -165,15 +169,17 @@ impl Report {
         }
     }
 
-    fn text(&self) -> String {
+    /// The report on lines of at most so many columns, as far as they are of the timeline.
+    fn text(&self, columns: usize) -> String {
         let mut text = String::new();
         if let Some((turn, timeline)) = self.shown.as_ref().filter(|(_, timeline)| !timeline.spans.is_empty())
         {
             if let Some(Turn { episode, turn, .. }) = turn {
                 let (episode, wall) = (clip(episode, 60), Brief(timeline.wall()));
-                text += &format!("the longest turn, {wall}: episode {episode} turn {turn}\n");
+                let line = format!("the longest turn, {wall}: episode {episode} turn {turn}");
+                text += &(fit(&line, columns) + "\n");
             }
-            text += &text::draw(timeline, &self.widths);
+            text += &text::draw(timeline, &self.widths, columns);
         }
         text += &self.breaker_changes.text();
         if self.has_tables() {
@@ -242,6 +248,16 @@ impl Report {
         report["notes"] = self.notes.json();
         report
     }
+}
+
+/// The width of the terminal that standard error is, or another one.
+fn columns() -> usize {
+    const ELSEWHERE: usize = 100;
+    #[cfg(unix)]
+    let columns = rustix::termios::tcgetwinsize(std::io::stderr()).ok().map(|size| size.ws_col);
+    #[cfg(not(unix))]
+    let columns = console::Term::stderr().size_checked().map(|(_, columns)| columns);
+    columns.filter(|columns| *columns > 0).map_or(ELSEWHERE, usize::from)
 }
 
 impl Totals {

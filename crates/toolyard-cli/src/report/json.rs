@@ -19,7 +19,7 @@
 //! A call of a timeline has `call_id`, `name`, `run`, `routing`, `ok`, `error` (its code, or null), `came_ms` (when it
 //! arrived; 0 unless the calls were streamed), `ready_ms` (when its run started), `started_ms` (when it got its
 //! permits; null if it never did), `ended_ms`, `queued_ms`, `ran_ms`, and `waited_for`: a list of `{what, ms, …}` with
-//! `what` one of `run`, `pool`, `tool`, `max_in_flight`, `tree_max_in_flight`, `rate`, `permit`. It also has
+//! `what` one of `answer`, `run`, `pool`, `tool`, `max_in_flight`, `tree_max_in_flight`, `rate`, `permit`. It also has
 //! `attempts`: a list of `{began_ms, ended_ms, error, backoff_ms}`, the last two null unless another attempt was to
 //! follow; and `dedupe` (`fresh`, `joined`, `replayed`). A call with an `error` has three more fields, null if they do
 //! not apply: `last_error`, the code of the attempt before, `retry_stopped`, and `retry_after_ms`, when to retry.
@@ -87,6 +87,7 @@ fn attempt(attempt: &Attempt) -> Value {
 
 fn wait(wait: &Wait) -> Value {
     let mut value = match &wait.cause {
+        Cause::Answer => json!({"what": "answer"}),
         Cause::Run { run, routing } => json!({"what": "run", "run": run, "routing": routing}),
         Cause::Pool { class, width } => json!({"what": "pool", "class": class, "width": width}),
         Cause::Tool { tool, width } => json!({"what": "tool", "tool": tool, "width": width}),

@@ -66,7 +66,7 @@ fn call(id: &'static str) -> Call {
 
 /// The line of a call.
 fn line(report: &Report, id: &str) -> String {
-    let text = report.text();
+    let text = report.text(200);
     let line = text.lines().find(|line| line.contains(id));
     line.unwrap_or_else(|| panic!("{id} is not in\n{text}")).to_owned()
 }
@@ -131,7 +131,7 @@ async fn an_open_breaker_is_shown_with_its_retry_delay() {
     let lines = [line(&report, "first"), line(&report, "second")];
     assert!(lines[0].contains("circuit_open after transient, retry in 28.00 s"), "{lines:?}");
     assert!(lines[1].contains("circuit_open, retry in 28.00 s"), "{lines:?}");
-    assert!(report.text().contains("\nbreaker of tool 'flaky': open\n"), "{}", report.text());
+    assert!(report.text(200).contains("\nbreaker of tool 'flaky': open\n"), "{}", report.text(200));
     let json = report.json(Exit::CallFailed);
     let fields = ["error", "last_error", "retry_after_ms"].map(|key| json["timeline"][0][key].clone());
     assert_eq!(fields, [json!("circuit_open"), json!("transient"), json!(28_000.0)]);
@@ -147,7 +147,7 @@ async fn a_shared_result_is_marked() {
     outcomes[2].dedupe = Dedupe::Replayed;
     // As in their events: they were never started themselves.
     let timeline = Timeline::new(&outcomes, &Default::default());
-    let drawn = text::draw(&timeline, &widths());
+    let drawn = text::draw(&timeline, &widths(), 200);
     assert_eq!((drawn.matches('○').count(), drawn.matches('×').count()), (3, 0), "{drawn}");
     let remarks: Vec<Vec<String>> = timeline.spans.iter().map(text::remarks).collect();
     assert_eq!(

@@ -1,118 +1,187 @@
-//! The report for people: one bar per call over the time of its batch.
+//! The report for people: one bar per call over the time of its batch, no wider than the terminal (KT-13).
 
 use super::{
-    timeline::{Attempt, Span, Timeline},
+    bar::{self, CUT},
+    layout::{GAP, INDENT, Layout, Needs},
+    rows::{Row, rows},
+    scale::Scale,
+    timeline::{Span, Timeline},
     waits::{Wait, Widths, waits},
 };
-use crate::display::{Brief, clip, count};
+use crate::display::{Brief, count, cut, fit, padded, padded_left, width};
 use anstyle::{AnsiColor, Style};
-use std::{fmt::Write, time::Duration};
+use std::time::Duration;
 use toolyard::{Dedupe, Routing};
 
-/// The number of calls that get a line.
+/// The number of rows.
 pub(super) const ROWS_MAX: usize = 100;
 
-const BAR: usize = 32;
-const ID_MAX: usize = 22;
-const TOOL_MAX: usize = 20;
+/// How much of an id and of a name is looked at.
+const NAME_MAX: usize = 40;
 
-/// Draws the timeline.
-pub(super) fn draw(timeline: &Timeline, widths: &Widths) -> String {
-    let waits = waits(timeline, widths);
-    let shown = || timeline.spans.iter().take(ROWS_MAX);
-    let width = |text: fn(&Span) -> &str, most: usize, least: usize| {
-        let longest = shown().map(|span| text(span).chars().count()).max();
-        longest.unwrap_or_default().clamp(least, most)
-    };
-    let id = width(|span| span.call_id.as_str(), ID_MAX, 4);
-    let tool = width(|span| &span.tool, TOOL_MAX, 4);
-    let columns = Columns { id, tool, wall: timeline.wall() };
-    let mut text = columns.head();
-    for (span, waits) in shown().zip(&waits) {
-        columns.row(&mut text, span, waits);
+/// How many of the waits that are not on the scale are listed.
+const CUTS_LISTED: usize = 8;
+
+/// Draws the timeline on lines of at most so many columns.
+pub(super) fn draw(timeline: &Timeline, widths: &Widths, columns: usize) -> String {
+    let rows = rows(timeline, &waits(timeline, widths));
+    let shown: Vec<Cells> = rows.iter().take(ROWS_MAX).map(Cells::of).collect();
+    let layout = Layout::new(needs(&shown), columns);
+    let scale = Scale::new(timeline, layout.bar);
+    let mut text = Line::of(&layout, &Cells::head(), &bar::head(&scale, layout.bar), columns);
+    for (row, cells) in rows.iter().zip(&shown) {
+        text += &Line::of(&layout, cells, &bar::bar(row, &scale, layout.bar), columns);
     }
-    let more = timeline.spans.len().saturating_sub(ROWS_MAX);
-    if more > 0 {
-        let _ = writeln!(text, "… and {}; --report json lists all", count(more, "more call"));
-    }
-    text
+    let left_out = rows.iter().skip(ROWS_MAX).map(|row| row.spans.len()).sum();
+    let lines = [cut_out(&scale), more(left_out)];
+    lines.iter().flatten().fold(text, |text, line| text + &fit(line, columns) + "\n")
 }
 
-struct Columns {
-    id: usize,
-    tool: usize,
-    wall: Duration,
+/// What is not on the scale.
+fn cut_out(scale: &Scale) -> Option<String> {
+    let cuts: Vec<Duration> = scale.cuts().map(|cut| cut.time).collect();
+    let all = Brief(cuts.iter().sum());
+    let mut listed: Vec<String> =
+        cuts.iter().take(CUTS_LISTED).map(|time| Brief(*time).to_string()).collect();
+    if cuts.len() > CUTS_LISTED {
+        listed.push("…".to_owned());
+    }
+    match cuts.len() {
+        0 => None,
+        1 => Some(format!("{CUT} {all} not on the scale: no call ran, and a person was asked")),
+        _ => Some(format!(
+            "{CUT} {all} not on the scale: no call ran, and a person was asked ({})",
+            listed.join(", ")
+        )),
+    }
 }
 
-impl Columns {
-    fn head(&self) -> String {
-        let (id, tool) = (self.id, self.tool);
-        let end = Brief(self.wall).to_string();
-        let gap = BAR.saturating_sub(1 + end.chars().count());
-        format!(
-            "run  {:id$}  {:tool$}  {:13}  0{:gap$}{end}  {:>8}  {:>8}\n",
-            "call", "tool", "class", "", "waited", "ran"
-        )
+/// What has no row.
+fn more(calls: usize) -> Option<String> {
+    (calls > 0).then(|| format!("… and {}; --report html=FILE shows all", count(calls, "more call")))
+}
+
+fn needs(shown: &[Cells]) -> Needs {
+    let head = Cells::head();
+    let widest =
+        |of: fn(&Cells) -> &str| shown.iter().chain([&head]).map(|cells| width(of(cells))).max().unwrap_or(0);
+    Needs {
+        run: widest(|cells| &cells.run),
+        id: widest(|cells| &cells.id),
+        tool: widest(|cells| &cells.tool),
+        class: widest(|cells| cells.class),
+        waited: widest(|cells| &cells.waited),
+        ran: widest(|cells| &cells.ran),
+        remark: widest(|cells| &cells.beside),
+    }
+}
+
+/// What stands in the columns of a row.
+struct Cells {
+    run: String,
+    id: String,
+    tool: String,
+    class: &'static str,
+    waited: String,
+    ran: String,
+    /// Its remarks beside it, where the time of a single wait stands already, and on a line of their own.
+    beside: String,
+    below: String,
+    style: Style,
+}
+
+impl Cells {
+    fn head() -> Self {
+        let [run, id, tool, waited, ran] = ["run", "call", "tool", "waited", "ran"].map(str::to_owned);
+        let (beside, below) = (String::new(), String::new());
+        Self { run, id, tool, class: "class", waited, ran, beside, below, style: Style::new() }
     }
 
-    fn row(&self, text: &mut String, span: &Span, waits: &[Wait]) {
-        let (id, tool) = (clip(span.call_id.as_str(), self.id), clip(&span.tool, self.tool));
-        let style = style(span);
-        let waited = Brief(span.blocked() + span.queued()).to_string();
-        let ran = span.started.map_or_else(|| "-".to_owned(), |_| Brief(span.ran()).to_string());
-        let waits = waits.iter().map(|wait| format!("waited {wait}"));
-        let remarks: Vec<String> = remarks(span).into_iter().chain(waits).collect();
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "{:>3}  {id:iw$}  {tool:tw$}  {style}{:13}  {}{style:#}  {waited:>8}  {ran:>8}  {}",
-            span.run,
-            span.routing.as_str(),
-            self.bar(span),
-            remarks.join("; "),
-            iw = self.id,
-            tw = self.tool,
-        );
-        let trimmed = text.trim_end().len();
-        text.truncate(trimmed);
-        text.push('\n');
-    }
-
-    /// Draws a call: spaces before its run, dots while it waits for a permit, blocks for attempts, shaded if another
-    /// attempt was to follow, and dashes for the backoff. A mark is the end of a call that never started.
-    fn bar(&self, span: &Span) -> String {
-        let (ready, ended) = (self.cell(span.ready), self.cell(span.ended));
-        let started = span.started.map(|at| self.cell(at));
-        let of_cell = |at: usize| match started {
-            Some(started) if (started..=ended.max(started)).contains(&at) => self.attempt_cell(span, at),
-            Some(started) if (ready..started).contains(&at) => '·',
-            // It never started: it was refused, or it shares the result of another call.
-            None if at == ended && span.error.is_some() => '×',
-            None if at == ended => '○',
-            _ => ' ',
+    fn of(row: &Row<'_>) -> Self {
+        let (first, calls) = (row.first(), row.spans.len());
+        let most = if row.is_folded() { "≤ " } else { "" };
+        let longest = |of: fn(&Span) -> Duration| {
+            format!("{most}{}", Brief(row.spans.iter().map(of).max().unwrap_or_default()))
         };
-        (0..BAR).map(of_cell).collect()
+        let tool = fit(&first.tool, NAME_MAX);
+        let (id, tool) = match row.spans.last() {
+            Some(last) if row.is_folded() => {
+                let [id, last] = [first, last].map(|span| fit(span.call_id.as_str(), NAME_MAX));
+                (format!("{id}–{last}"), format!("×{calls} {tool}"))
+            }
+            _ => (fit(first.call_id.as_str(), NAME_MAX), tool),
+        };
+        let wait = |wait: &Wait| format!("waited {most}{wait}");
+        let below: Vec<String> = remarks(first).into_iter().chain(row.waits.iter().map(wait)).collect();
+        let mut beside = below.clone();
+        if let ([only], Some(last)) = (row.waits.as_slice(), beside.last_mut()) {
+            *last = format!("for {}", only.cause);
+        }
+        Self {
+            run: first.run.to_string(),
+            id,
+            tool,
+            class: first.routing.as_str(),
+            waited: longest(|span| span.blocked() + span.queued()),
+            ran: first.started.map_or_else(|| "-".to_owned(), |_| longest(Span::ran)),
+            beside: beside.join("; "),
+            below: below.join("; "),
+            style: style(first),
+        }
+    }
+}
+
+/// A line that is never wider than it may be.
+struct Line {
+    text: String,
+    left: usize,
+}
+
+impl Line {
+    /// The line of a row, and the one below it.
+    fn of(layout: &Layout, cells: &Cells, bar: &str, columns: usize) -> String {
+        let mut line = Self { text: String::new(), left: columns };
+        line.column(&padded_left(&cells.run, layout.run), layout.run);
+        line.column(&padded(&fit(&cells.id, layout.id), layout.id), layout.id);
+        line.column(&padded(&fit(&cells.tool, layout.tool), layout.tool), layout.tool);
+        let plain = cells.style == Style::new();
+        if !plain {
+            line.text += &cells.style.render().to_string();
+        }
+        line.column(&padded(cells.class, layout.class), layout.class);
+        line.push(bar);
+        if !plain {
+            line.text += &cells.style.render_reset().to_string();
+        }
+        for (text, width) in [(&cells.waited, layout.waited), (&cells.ran, layout.ran)] {
+            if width > 0 {
+                line.push(&" ".repeat(GAP));
+                line.push(&padded_left(text, width));
+            }
+        }
+        if width(&cells.beside) <= layout.beside {
+            line.push(&" ".repeat(GAP));
+            line.push(&cells.beside);
+            return format!("{}\n", line.text.trim_end());
+        }
+        let mut below = Self { text: String::new(), left: columns };
+        below.push(&" ".repeat(INDENT));
+        below.push(&fit(&cells.below, columns.saturating_sub(INDENT)));
+        format!("{}\n{}\n", line.text.trim_end(), below.text.trim_end())
     }
 
-    /// What the call did in this cell, after its first permits.
-    fn attempt_cell(&self, span: &Span, at: usize) -> char {
-        let covers = |attempt: &&Attempt| {
-            let from = self.cell(attempt.started);
-            (from..=self.cell(attempt.ended).max(from)).contains(&at)
-        };
-        let is_over = |attempt: &Attempt| attempt.retry.is_some() && self.cell(attempt.ended) < at;
-        match span.attempts.iter().rev().find(covers) {
-            Some(Attempt { retry: Some(_), .. }) => '▒',
-            None if span.attempts.iter().any(is_over) => '╌',
-            // The time between the permits and the first attempt is not backoff.
-            _ => '█',
+    /// A column and the gap behind it, unless it is left out.
+    fn column(&mut self, text: &str, width: usize) {
+        if width > 0 {
+            self.push(text);
+            self.push(&" ".repeat(GAP));
         }
     }
 
-    fn cell(&self, at: Duration) -> usize {
-        let part = at.as_secs_f64() / self.wall.as_secs_f64().max(f64::MIN_POSITIVE);
-        // The part is from 0 to 1, and there are few cells.
-        ((part * BAR as f64) as usize).min(BAR - 1)
+    fn push(&mut self, text: &str) {
+        let text = cut(text, self.left);
+        self.left -= width(text).min(self.left);
+        self.text += text;
     }
 }
 
@@ -175,31 +244,119 @@ pub(super) fn one_by_one(is_measured: bool, elapsed: Duration, run_times: Durati
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{
+        super::{rows::tests::span, timeline::SpanError},
+        *,
+    };
+    use console::strip_ansi_codes;
+    use proptest::prelude::*;
+    use toolyard::{ErrorKind, PoolWidths};
 
+    fn widths() -> Widths {
+        Widths {
+            pools: PoolWidths::default(),
+            max_in_flight: None,
+            tree_max_in_flight: None,
+            tools: Default::default(),
+            rates: Default::default(),
+        }
+    }
+
+    fn drawn(spans: Vec<Span>, columns: usize) -> String {
+        let drawn = draw(&Timeline { began: None, spans }, &widths(), columns);
+        strip_ansi_codes(&drawn).into_owned()
+    }
+
+    /// Two reads, a write that a person was asked about, and twenty reads behind it.
+    fn asked() -> Vec<Span> {
+        let ms = Duration::from_millis;
+        let mut write = span("write", 1, 5010, 5020);
+        (write.routing, write.asked) = (Routing::Serial, Some((ms(2), ms(5009))));
+        let behind =
+            (0..20).map(|at| Span { call_id: format!("r{at}").into(), ..span("read", 2, 5021, 5030) });
+        [span("read", 0, 0, 10), span("list", 0, 0, 8), write].into_iter().chain(behind).collect()
+    }
+
+    /// KT-13: at the usual width, with the reason beside each row.
     #[test]
-    fn a_wait_is_drawn_between_attempts_alone() {
-        let at = Duration::from_millis;
-        let attempt = Attempt { started: at(20), ended: at(32), retry: None };
-        let span = Span {
-            call_id: "a".into(),
-            tool: "a".into(),
-            routing: Routing::Read,
-            run: 0,
-            arrived: at(0),
-            ready: at(5),
-            started: Some(at(10)),
-            ended: at(32),
-            attempts: vec![attempt],
-            error: None,
-            dedupe: Dedupe::Fresh,
-        };
-        let columns = Columns { id: 4, tool: 4, wall: at(32) };
-        assert_eq!(columns.bar(&span), format!("     ·····{}", "█".repeat(22)));
-        let again =
-            Attempt { started: at(12), ended: at(15), retry: Some((toolyard::ErrorKind::Transient, at(5))) };
-        let span = Span { attempts: vec![again, attempt], ..span };
-        assert_eq!(columns.bar(&span), format!("     ·····██▒▒▒▒╌╌╌╌{}", "█".repeat(12)));
+    fn rows_are_folded_and_waits_for_people_cut_out() {
+        let text = drawn(asked(), 110);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 7, "{text}");
+        assert!(
+            lines[0].starts_with("run  call ") && lines[0].contains('┆') && lines[0].contains("31.0 ms"),
+            "{text}"
+        );
+        assert!(
+            lines[3].contains('█') && lines[4].starts_with("     waited 5.01 s for an answer; "),
+            "{text}"
+        );
+        assert!(lines[5].contains("r0–r19") && lines[5].contains("×20 read"), "{text}");
+        assert!(
+            lines[5].contains("≤ 9.00 ms") && lines[5].ends_with("for the end of run 1 [serial]"),
+            "{text}"
+        );
+        assert_eq!(lines[6], "┆ 5.00 s not on the scale: no call ran, and a person was asked", "{text}");
+    }
+
+    /// KT-13: with little room the reasons stand below, and then columns are left out.
+    #[test]
+    fn a_narrow_terminal_has_the_reasons_below() {
+        let text = drawn(asked(), 60);
+        assert!(text.contains("\n     waited ≤ 5.02 s for the end of run 1 [serial]\n"), "{text}");
+        let text = drawn(asked(), 20);
+        assert!(text.starts_with("call    0") && text.contains("read_0  █"), "{text}");
+    }
+
+    /// KT-13: what has no row is counted.
+    #[test]
+    fn rows_are_bounded() {
+        let tools = ["a", "b"];
+        let spans: Vec<Span> = (0..500).map(|at| span(tools[at % 2], 0, 0, 10)).collect();
+        let text = drawn(spans, 100);
+        assert_eq!(text.lines().count(), 1 + ROWS_MAX + 1);
+        assert!(text.ends_with("\n… and 400 more calls; --report html=FILE shows all\n"), "{text}");
+    }
+
+    fn a_span() -> impl Strategy<Value = Span> {
+        let name = "[a-z_]{0,30}|[漢字é👩\u{200d}\u{fe0f}\u{202e}\n]{0,12}";
+        let times = (0..50_000_u64, 0..20_000_u64, 0..20_000_u64, 0..5_u64);
+        (name, name, times, 0..4_u32, proptest::option::of((0..50_000_u64, 0..20_000_u64)), 0..4_u8).prop_map(
+            |(id, tool, (ready, queued, ran, fine), run, asked, end)| {
+                let ms = Duration::from_millis;
+                let mut span = span(&tool, run, ready + queued, ready + queued + ran);
+                (span.call_id, span.ready) =
+                    (id.as_str().into(), ms(ready) / (1 + u32::try_from(fine).unwrap_or(0)));
+                span.asked = asked.map(|(from, long)| (ms(from), ms(from + long)));
+                if end == 0 {
+                    let wait = Some(ms(28_000));
+                    let last = Some(ErrorKind::Transient);
+                    span.error = Some(SpanError {
+                        kind: ErrorKind::CircuitOpen,
+                        last,
+                        retry_after: wait,
+                        retry_stopped: None,
+                    });
+                }
+                if end == 1 {
+                    span.started = None;
+                }
+                span
+            },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        /// KT-13: no line is wider than the terminal, and there is a bounded number of them.
+        #[test]
+        fn every_line_fits(spans in proptest::collection::vec(a_span(), 1..130), columns in 1..180_usize) {
+            let text = drawn(spans, columns);
+            for line in text.lines() {
+                prop_assert!(width(line) <= columns, "{} > {columns}: {line:?}", width(line));
+            }
+            prop_assert!(text.lines().count() <= 2 * ROWS_MAX + 3);
+        }
     }
 
     #[test]

@@ -4,6 +4,9 @@ use super::times::{AttemptTimes, BatchTimes, CallTimes};
 use std::{sync::Arc, time::Duration};
 use toolyard::{CallId, Dedupe, ErrorKind, Outcome, RetryStopped, Routing};
 
+/// No person answers faster: a question that was settled before went to the program itself, as with `--approve auto`.
+pub(super) const ANSWER_MIN: Duration = Duration::from_millis(100);
+
 /// The calls of a batch in order, with times since the batch arrived.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Timeline {
@@ -28,6 +31,8 @@ pub(crate) struct Span {
     pub(crate) arrived: Duration,
     /// When its run started and it was queued.
     pub(crate) ready: Duration,
+    /// While a person was asked about it.
+    pub(crate) asked: Option<(Duration, Duration)>,
     /// When it got its permits; `None` if it never started.
     pub(crate) started: Option<Duration>,
     /// When its result was ready.
@@ -75,6 +80,11 @@ impl Span {
         self.started.unwrap_or(self.ended).saturating_sub(self.ready)
     }
 
+    /// How long of this period somebody was asked about it.
+    pub(crate) fn asked_within(&self, from: Duration, to: Duration) -> Duration {
+        self.asked.map_or(Duration::ZERO, |(asked, settled)| settled.min(to).saturating_sub(asked.max(from)))
+    }
+
     /// From its permits to its end.
     pub(crate) fn ran(&self) -> Duration {
         self.started.map_or(Duration::ZERO, |started| self.ended.saturating_sub(started))
@@ -111,6 +121,8 @@ impl Span {
             ended: attempt.failed.map_or(ended, |failed| since(failed.at)),
             retry: attempt.failed.map(|failed| (failed.error, failed.backoff)),
         };
+        let asked = times.asked.map(|(from, to)| (since(from), to.map_or(ended, &since)));
+        let asked = asked.filter(|(from, to)| to.saturating_sub(*from) >= ANSWER_MIN);
         let error = outcome.error().map(|error| SpanError {
             kind: error.kind,
             last: error.last_error.as_ref().map(|last| last.kind),
@@ -124,6 +136,7 @@ impl Span {
             run: outcome.run,
             arrived: times.arrived.filter(|_| streamed).map_or(Duration::ZERO, &since),
             ready: started.map_or(ended, |started| started.saturating_sub(outcome.queued())),
+            asked,
             started,
             ended,
             attempts: times.attempts.iter().map(attempt).collect(),
@@ -136,6 +149,7 @@ impl Span {
     fn shifted(mut self, by: Duration) -> Self {
         self.ready += by;
         self.ended += by;
+        self.asked = self.asked.map(|(from, to)| (from + by, to + by));
         self.started = self.started.map(|started| started + by);
         for attempt in &mut self.attempts {
             attempt.started += by;

@@ -21,6 +21,8 @@ pub(crate) struct BatchTimes {
 pub(crate) struct CallTimes {
     /// When it arrived.
     pub(crate) arrived: Option<Duration>,
+    /// When a person was asked about it, and when that was settled.
+    pub(crate) asked: Option<(Duration, Option<Duration>)>,
     /// When it got its permits.
     pub(crate) started: Option<Duration>,
     /// When its result was ready.
@@ -64,6 +66,12 @@ impl CallTimes {
     fn record(&mut self, at: Duration, kind: &EventKind) {
         match kind {
             EventKind::Received { .. } => self.arrived = Some(at),
+            EventKind::ConfirmationRequested(_) => self.asked = Some((at, None)),
+            EventKind::ConfirmationResolved(_) => {
+                if let Some((_, settled)) = &mut self.asked {
+                    *settled = Some(at);
+                }
+            }
             EventKind::Called { .. } => self.started = Some(at),
             EventKind::Attempt => self.attempts.push(AttemptTimes { started: at, failed: None }),
             EventKind::Retry { delay_ms, code } => {

@@ -62,6 +62,8 @@ pub(crate) struct Wait {
 /// What a call waited for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Cause {
+    /// Whoever was asked about it.
+    Answer,
     /// The run before its own.
     Run { run: u32, routing: Routing },
     /// A permit of its pool.
@@ -81,6 +83,7 @@ pub(crate) enum Cause {
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Answer => f.write_str("an answer"),
             Self::Run { run, routing } => write!(f, "the end of run {run} [{routing}]"),
             Self::Pool { class, width } => write!(f, "a permit of pool {class} ({width} wide)"),
             Self::Tool { tool, width } => write!(f, "a permit of tool {tool} ({width} at once)"),
@@ -115,10 +118,14 @@ pub(crate) fn waits(timeline: &Timeline, widths: &Widths) -> Vec<Vec<Wait>> {
         }
         // A run that ended before the model had written the call kept it from nothing.
         let before = before.filter(|(run, _)| span.started.is_some() && ends[run] > span.arrived);
-        let for_run =
-            before.map(|(run, routing)| Wait { cause: Cause::Run { run, routing }, time: span.blocked() });
-        let for_permit = span.started.map(|_| Wait { cause: loads.cause(span, widths), time: span.queued() });
-        let waits = for_run.into_iter().chain(for_permit);
+        let for_answer =
+            span.asked.map(|(from, to)| Wait { cause: Cause::Answer, time: to.saturating_sub(from) });
+        let blocked = span.blocked().saturating_sub(span.asked_within(span.arrived, span.ready));
+        let for_run = before.map(|(run, routing)| Wait { cause: Cause::Run { run, routing }, time: blocked });
+        let until = span.started.unwrap_or(span.ready);
+        let queued = span.queued().saturating_sub(span.asked_within(span.ready, until));
+        let for_permit = span.started.map(|_| Wait { cause: loads.cause(span, widths), time: queued });
+        let waits = for_answer.into_iter().chain(for_run).chain(for_permit);
         waits.filter(|wait| wait.time >= WAIT_MIN).collect()
     };
     timeline.spans.iter().map(of_span).collect()
@@ -238,6 +245,7 @@ mod tests {
             run,
             arrived: Duration::ZERO,
             ready: ms(ready),
+            asked: None,
             started: Some(ms(started)),
             ended: ms(ended),
             attempts: Vec::new(),
@@ -288,6 +296,20 @@ mod tests {
         spans[1].arrived = ms(5);
         spans[2].arrived = ms(49);
         check(20, None, spans, &[&[], &["7.00 ms for the end of run 0 [read]"], &[]]);
+    }
+
+    /// KT-13: the time that a question was open is a wait for its answer, and for nothing else.
+    #[test]
+    fn a_call_waits_for_its_answer() {
+        let mut spans =
+            vec![span("a", Routing::Read, 0, [0, 0, 12]), span("w", Routing::Serial, 1, [500, 500, 520])];
+        spans[1].asked = Some((ms(1), ms(496)));
+        let expect = ["495 ms for an answer", "5.00 ms for the end of run 0 [read]"];
+        check(20, None, spans.clone(), &[&[], &expect]);
+        spans[1].asked = Some((ms(500), ms(700)));
+        (spans[1].started, spans[1].ended) = (Some(ms(701)), ms(710));
+        let expect = ["200 ms for an answer", "500 ms for the end of run 0 [read]", "1.00 ms for a permit"];
+        check(20, None, spans, &[&[], &expect]);
     }
 
     #[test]

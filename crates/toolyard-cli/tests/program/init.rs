@@ -1,9 +1,10 @@
 //! KT-14: `toolyard init` writes a configuration and a first tool, and overwrites nothing.
 
+#[cfg(unix)]
+use crate::shared::missing::skip;
 use crate::{
     child::{Done, fed, program, root, toolyard},
     place::dir,
-    shared::missing::skip,
 };
 use std::{
     collections::BTreeMap,
@@ -36,6 +37,7 @@ fn files(dir: &Path) -> BTreeMap<PathBuf, String> {
     found
 }
 
+#[cfg(unix)]
 fn has_python() -> bool {
     Command::new("python3").arg("--version").output().is_ok_and(|done| done.status.success())
 }
