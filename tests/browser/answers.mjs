@@ -98,6 +98,33 @@ test("always allows the pattern: its next call is not asked about", async (t) =>
   assert.equal((await server.results("a", other))[0].error.code, "user_denied");
 });
 
+test("never denies the pattern: its next call is not asked about, and the model reads why (KT-16)", async (t) => {
+  const server = await serve(t, folder);
+  const { page, faults } = await openPage(browser, server);
+  const first = await server.turn("a", [write("never.md", "one")]);
+  await openQuestion(page, "never.md");
+  await page.waitForFunction(() => /Always and never are about: write_file .*never\.md/.test(document.body.innerText));
+  await assertAccessible(page, "a question with never");
+  await page.type("#reason", "it is not ours");
+  await click(page, "Never allow");
+  const denied = async (turn) => {
+    const [result] = await server.results("a", turn);
+    assert.equal(result.error.code, "user_denied");
+    assert.match(JSON.stringify(result), /it is not ours/);
+  };
+  await denied(first);
+  await shows(page, "never allowed, by you");
+  await denied(await server.turn("a", [write("never.md", "two")]));
+  await shows(page, "Nothing to decide");
+  assert.ok(!existsSync(join(folder, "never.md")));
+  // What the pattern does not cover is asked about.
+  const other = await server.turn("a", [write("after-never.md", "three")]);
+  await openQuestion(page, "after-never.md");
+  await click(page, "Allow");
+  assert.equal((await server.results("a", other))[0].status, "ok");
+  assert.deepEqual(faults, []);
+});
+
 /** Another window of the same person: it gets a copy of what the first one keeps. */
 async function secondWindow(page) {
   const opening = new Promise((resolve) => page.once("popup", resolve));

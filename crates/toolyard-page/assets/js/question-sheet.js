@@ -49,10 +49,12 @@ export class QuestionSheet {
 
   draw() {
     const { question } = this;
-    const button = (name, kind, work) => el("button", { type: "button", class: kind, disabled: this.waits && kind !== "bare", on: { click: () => this.press(work) } }, name);
+    // A no may come at any time.
+    const button = (name, kind, work) => el("button", { type: "button", class: kind, disabled: this.waits && kind !== "bare" && kind !== "danger", on: { click: () => this.press(work) } }, name);
+    const no = (decision) => this.send(decision, { reason: this.reason.value.trim() });
     const deny = el("form", { class: "deny", on: { submit: (event) => {
       event.preventDefault();
-      this.press(() => this.send("deny", { reason: this.reason.value.trim() }));
+      this.press(() => no("deny"));
     } } }, el("label", { class: "unseen", for: "reason" }, "Reason for no"), this.reason, el("button", { class: "danger" }, "Deny"));
     if (this.editing) {
       this.actions.replaceChildren(this.editor, el("div", { class: "answers" },
@@ -65,8 +67,9 @@ export class QuestionSheet {
         button("Allow", "main", () => this.send("allow")),
         button("Edit…", null, () => this.edit(true)),
         question.always ? button("Always allow", null, () => this.send("always")) : null,
+        question.always ? button("Never allow", "danger", () => no("never")) : null,
         deny),
-      question.always ? el("p", { class: "always" }, "Always allows: ", el("code", {}, question.always)) : "");
+      question.always ? el("p", { class: "always" }, "Always and never are about: ", el("code", {}, question.always)) : "");
   }
 
   press(work) {

@@ -100,8 +100,8 @@ function parsed(summary) {
   }
 }
 
-const STATES = { allow: "ok", always: "ok", deny: "refused" };
-const WORDS = { allow: "allowed", always: "always allowed", deny: "denied" };
+const STATES = { allow: "ok", always: "ok", deny: "refused", never: "refused" };
+const WORDS = { allow: "allowed", always: "always allowed", deny: "denied", never: "never allowed" };
 
 function settledEntry({ question, decision, who, why, mine, by }) {
   const how = WORDS[decision] ?? why ?? "not answered";

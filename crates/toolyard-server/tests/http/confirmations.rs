@@ -63,6 +63,36 @@ async fn a_no_is_what_the_model_reads() {
     yard.close().await;
 }
 
+/// KT-16: "never" is a no to this call and to all others of its pattern, and the model reads the reason with each.
+#[tokio::test]
+async fn never_is_a_no_to_the_whole_pattern() {
+    let yard = Yard::open().await;
+    yard.session("a").await;
+    let turn = yard.turn("a", save("notes.md")).await;
+    let question = yard.question("a").await;
+    assert!(!question["always"].is_null(), "{question}");
+    let mut never = given(&question, "never");
+    never["reason"] = json!("it is not ours");
+    let taken = yard.post(APPROVER, &Yard::answers(&question), never).await.with(200);
+    assert_eq!((&taken["who"], &taken["decision"]), (&json!("ada"), &json!("never")));
+    let second = yard.turn("a", save("notes.md")).await;
+    for turn in [turn, second] {
+        let result = yard.ended("a", turn).await["results"]["results"][0].take();
+        assert_eq!(result["error"]["code"], "user_denied", "{result}");
+        assert!(result.to_string().contains("it is not ours"), "{result}");
+    }
+    // Another pattern is asked about.
+    let other = yard.turn("a", save("other.md")).await;
+    let question = yard.question("a").await;
+    yard.post(APPROVER, &Yard::answers(&question), given(&question, "allow")).await.with(200);
+    assert_eq!(yard.ended("a", other).await["results"]["results"][0]["status"], "ok");
+    assert_eq!(yard.saved.load(Ordering::Relaxed), 1);
+    let document = yard.get(APPROVER, "/openapi.json").await.with(200);
+    let decisions = document["components"]["schemas"]["Decision"].to_string();
+    assert!(decisions.contains("\"never\""), "{decisions}");
+    yard.close().await;
+}
+
 /// PO-4, SM-6: an answer for something else than what would run does not count, and says what would run.
 #[tokio::test]
 async fn an_answer_is_for_what_was_shown() {
