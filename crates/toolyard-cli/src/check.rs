@@ -8,7 +8,7 @@ mod ungiven;
 pub(crate) use permission::unconfined;
 
 use crate::{
-    cli::CheckArgs,
+    cli::{CheckArgs, SetupArgs},
     config::{BudgetSettings, Config, PRIORITIES},
     error::Error,
     exit::Exit,
@@ -25,32 +25,56 @@ use toolyard::{Budget, Engine, OnSerialFailure, Sandbox, ToolEntry, wording::Spa
 
 /// Validates the configuration and prints the resulting settings.
 pub(crate) async fn check(args: CheckArgs) -> Result<Exit, Error> {
-    let loaded = Setup::load(&args.setup);
-    if let (Err(Error::Config(errors)), true) = (&loaded, args.json) {
-        results::print_pretty(&json::of_errors(errors))?;
-        return Ok(Exit::Usage);
+    match (look(&args.setup).await, args.json) {
+        (Ok(Found { settings, tables, warnings }), true) => {
+            results::print_pretty(&json::of(&settings, &tables, &warnings))?;
+        }
+        (Ok(found), false) => results::print_text(&found.text())?,
+        (Err(error), true) => {
+            results::print_pretty(&json::of_error(&error))?;
+            return Ok(error.exit());
+        }
+        (Err(error), false) => return Err(error),
     }
-    let mut setup = loaded?;
+    Ok(Exit::Ok)
+}
+
+/// What a valid configuration says.
+struct Found {
+    /// What is of no single tool, by name.
+    settings: Vec<(String, String)>,
+    /// With a row for each tool.
+    tables: [Table; 3],
+    /// Warnings and notes.
+    warnings: Vec<String>,
+}
+
+impl Found {
+    fn text(&self) -> String {
+        let settings: String =
+            self.settings.iter().map(|(name, value)| format!("{name:<15}{value}\n")).collect();
+        let mut warnings: String = self.warnings.iter().map(|warning| format!("\n{warning}")).collect();
+        if !warnings.is_empty() {
+            warnings += "\n";
+        }
+        let [tools, permission, resilience] = &self.tables;
+        format!("{settings}\n{tools}\n{permission}\n{resilience}{warnings}")
+    }
+}
+
+/// Starts what the configuration names, and looks at what comes of it.
+async fn look(args: &SetupArgs) -> Result<Found, Error> {
+    let mut setup = Setup::load(args)?;
     setup.connect().await?;
     let engine = setup.engine().build().await?;
     let resilience = resilience::table(&setup.config, &engine);
     let has_landlock = permission::uses(&setup, &engine, Sandbox::Landlock);
     let sandboxes = sandboxes::described(&setup.config, has_landlock).await;
-    let (settings, table) = (settings(&setup, &sandboxes), table(&setup, &engine));
-    let permission = permission::table(&setup, &engine);
+    let settings = settings(&setup, &sandboxes);
+    let tables = [table(&setup, &engine), permission::table(&setup, &engine), resilience];
     let warnings = warnings(&setup, &engine);
     setup.disconnect(false).await;
-    if args.json {
-        results::print_pretty(&json::of(&settings, &[table, permission, resilience], &warnings))?;
-        return Ok(Exit::Ok);
-    }
-    let settings: String = settings.iter().map(|(name, value)| format!("{name:<15}{value}\n")).collect();
-    let mut warnings: String = warnings.iter().map(|warning| format!("\n{warning}")).collect();
-    if !warnings.is_empty() {
-        warnings += "\n";
-    }
-    results::print_text(&format!("{settings}\n{table}\n{permission}\n{resilience}{warnings}"))?;
-    Ok(Exit::Ok)
+    Ok(Found { settings, tables, warnings })
 }
 
 /// The settings that are of no single tool, by name.
@@ -84,7 +108,7 @@ fn settings(setup: &Setup, sandboxes: &[(&str, String)]) -> Vec<(String, String)
         line(&format!("in {name}"), what);
     }
     for (name, state) in mcp::states(setup) {
-        line(&format!("mcp {name}"), &state);
+        line(&format!("{}{name}", json::OF_SERVER), &state);
     }
     lines
 }

@@ -290,7 +290,7 @@ pub(crate) struct ToolsArgs {
 
 const CHECK_JSON: &str = "\
 Fields of --json: valid, settings (by name), tools (one for each, with the columns of the tables), warnings and notes, all
-in the words of the text. An invalid configuration: valid (false) and errors (file, line or null, what).";
+in the words of the text. Otherwise, whatever is wrong: valid (false) and errors (file or null, line or null, what).";
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
@@ -298,7 +298,7 @@ in the words of the text. An invalid configuration: valid (false) and errors (fi
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
-    /// Print one JSON object, also about a configuration that is invalid
+    /// Print one JSON object, also about what cannot be used
     #[arg(long)]
     pub(crate) json: bool,
 }

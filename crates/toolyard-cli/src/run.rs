@@ -8,6 +8,7 @@
 
 pub(crate) mod ask;
 mod count;
+mod drained;
 mod ended_calls;
 mod episodes;
 pub(crate) mod interrupt;

@@ -7,6 +7,7 @@
 //! ```
 
 use super::{
+    count,
     kept::{Kept, Left, LinesLeft, Unreadable, parse},
     order::{End, Order, Place, Room},
     results::Results,
@@ -41,8 +42,14 @@ pub(super) struct Plan {
 
 /// Runs every episode. A line that cannot be read does not affect the others.
 pub(super) async fn run(runner: &Arc<Runner>, origin: &Origin, plan: Plan) -> Result<Exit, Error> {
-    let Plan { left: Left { lines, kept, ordinals, unreadable, errors }, jobs, results, turns } = plan;
+    let Plan {
+        left: Left { lines, kept, ordinals, unreadable, unreadable_turns, errors },
+        jobs,
+        results,
+        turns,
+    } = plan;
     runner.begin_episodes(&kept, turns);
+    runner.skip(unreadable_turns);
     errors.iter().for_each(|error| runner.print(|| error.print()));
     let file = results.path();
     if let Some(file) = &file
@@ -179,7 +186,7 @@ impl<'a> Episodes<'a> {
             }
             Err(why) => {
                 let error = self.origin.line_error(line.number, why);
-                self.runner.skip(line);
+                self.runner.skip(count::of_line(line));
                 if self.unreadable.add() {
                     self.runner.print(|| error.print());
                 }

@@ -8,7 +8,7 @@
 
 mod written;
 
-use super::results_file::ResultsFile;
+use super::{count::of_line as turns_of_line, results_file::ResultsFile};
 use crate::{
     display::count,
     error::Error,
@@ -79,6 +79,8 @@ pub(super) struct Left {
     pub(super) ordinals: Ordinals,
     /// The lines before that cannot be read.
     pub(super) unreadable: Unreadable,
+    /// How many turns they were counted with.
+    pub(super) unreadable_turns: u64,
     /// Why, for the first of them.
     pub(super) errors: Vec<Error>,
 }
@@ -87,7 +89,7 @@ impl Left {
     /// Everything.
     pub(super) fn all(lines: Lines) -> Self {
         let (kept, ordinals, unreadable) = Default::default();
-        Self { lines: Box::new(lines), kept, ordinals, unreadable, errors: Vec::new() }
+        Self { lines: Box::new(lines), kept, ordinals, unreadable, unreadable_turns: 0, errors: Vec::new() }
     }
 
     /// What is behind the whole episodes of this file, which is cut off behind them. Reads both as far as the file goes.
@@ -98,6 +100,7 @@ impl Left {
     pub(super) fn behind(file: &mut ResultsFile, origin: &Origin, mut lines: Lines) -> Result<Self, Error> {
         let (mut kept, mut unreadable, mut errors) = (Kept::default(), Unreadable::default(), Vec::new());
         let (mut bytes, mut next, mut ordinals) = (0, None, Ordinals::default());
+        let mut unreadable_turns = 0;
         let mut written = Written::new(BufReader::new(file.reader()));
         let unread = |error| file.failed(error);
         while !written.is_at_end().map_err(unread)? {
@@ -108,6 +111,7 @@ impl Left {
             let episode = match parse(&line) {
                 Ok(episode) => episode,
                 Err(why) => {
+                    unreadable_turns += turns_of_line(&line);
                     if unreadable.add() {
                         errors.push(origin.line_error(line.number, why));
                     }
@@ -131,7 +135,14 @@ impl Left {
         }
         drop(written);
         file.keep(bytes)?;
-        Ok(Self { lines: Box::new(iter::chain(next, lines)), kept, ordinals, unreadable, errors })
+        Ok(Self {
+            lines: Box::new(iter::chain(next, lines)),
+            kept,
+            ordinals,
+            unreadable,
+            unreadable_turns,
+            errors,
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     ask::{Asker, Terminal},
-    count,
+    drained::Drained,
     ended_calls::EndedCalls,
     interrupt::{Interrupts, Signal},
     kept::Kept,
@@ -14,7 +14,6 @@ use crate::{
     error::Error,
     exit::Exit,
     export::Export,
-    input::Line,
     report::{Recorder, Report, Timeline, Turn, Widths},
     setup::{INTERRUPT_GRACE, Setup},
     stand_ins::{EpisodeKey, RecordFile, StandIns},
@@ -44,6 +43,7 @@ pub(super) struct Runner {
     stopping: Mutex<Stopping>,
     recorder: Recorder,
     ended: EndedCalls,
+    drained: Drained,
     live: Option<Live>,
     stand_ins: StandIns,
     /// Where the calls of real tools are recorded, if they are.
@@ -115,8 +115,8 @@ impl Runner {
         let shows_messages = args.shows_messages();
         let recorder = Recorder::default();
         let live = Live::is_shown(args).then(|| Live::start(setup.config.pools));
-        let ended = EndedCalls::default();
-        let mut builder = builder.events(recorder.sink()).events(ended.sink());
+        let (ended, drained) = (EndedCalls::default(), Drained::default());
+        let mut builder = builder.events(recorder.sink()).events(ended.sink()).events(drained.sink());
         if let Some(live) = &live {
             builder = builder.events(live.sink());
         }
@@ -144,6 +144,7 @@ impl Runner {
             stopping: Mutex::default(),
             recorder,
             ended,
+            drained,
             live,
             stand_ins: setup.stand_ins.clone(),
             calls: records.calls().cloned(),
@@ -183,6 +184,7 @@ impl Runner {
     /// Runs a batch. An interrupt drains the engine: running calls are cancelled with a grace period, and the rest end
     /// as `shutting_down`. A second interrupt waits for nothing (SC-8).
     pub(super) async fn run_batch(&self, session: &Session, calls: &[Call]) -> BatchResult {
+        self.stop_if_interrupted().await;
         let turn = session.turn().without_resend();
         self.stand_ins.turn_begins(session.id(), turn.number());
         let batch: Batch = calls.iter().map(|call| self.stand_ins.dispatched(call)).collect();
@@ -265,6 +267,19 @@ impl Runner {
         timeout(RESULT_TIMEOUT, work).await.ok()
     }
 
+    /// Between two turns of an episode nobody waits for signals: if one has arrived, waits until no call can start, and not
+    /// long after a second one.
+    async fn stop_if_interrupted(&self) {
+        if self.is_interrupted() {
+            self.interrupt();
+            tokio::select! {
+                () = self.drained.until() => return,
+                () = self.interrupts.until(Signal::Second) => {}
+            }
+            let _ = timeout(RESULT_TIMEOUT, self.drained.until()).await;
+        }
+    }
+
     /// Handles a first signal: nothing more starts, and running calls are cancelled with a grace period (SC-8).
     pub(super) fn interrupt(&self) {
         let mut stopping = self.stopping.lock();
@@ -304,10 +319,10 @@ impl Runner {
         }
     }
 
-    /// Tells the live view that the turns of a line that cannot be read will not run.
-    pub(super) fn skip(&self, line: &Line) {
+    /// Tells the live view that so many turns, of lines that cannot be read, will not run.
+    pub(super) fn skip(&self, turns: u64) {
         if let Some(live) = &self.live {
-            live.turns_skipped(count::of_line(line));
+            live.turns_skipped(turns);
         }
     }
 

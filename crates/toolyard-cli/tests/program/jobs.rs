@@ -166,6 +166,28 @@ fn the_live_view_tells_how_far_it_is() {
     }
 }
 
+/// KT-12: where a run goes on, the turns of a line that cannot be read are done from the beginning, as kept ones are.
+#[test]
+fn a_line_that_cannot_be_read_is_done_where_a_run_goes_on() {
+    let yard = EpisodesYard::new("jobs-live-kept");
+    let episodes: [(&str, &[&[&str]]); 2] = [("a", &[&["x"]]), ("b", &[&["hold"], &["y"]])];
+    let (results, first) = (yard.beside("out.jsonl"), yard.write("in.jsonl", &episodes[..1]));
+    let no_episode = json!({"turns": [[], []]}).to_string() + "\n";
+    fs::write(&first, no_episode.clone() + &fs::read_to_string(&first).unwrap()).unwrap();
+    let go_on = ["--report", "none", "--continue", &results];
+    assert_eq!(yard.run(&first, &go_on).code, Some(3));
+    let input = yard.write("in.jsonl", &episodes);
+    fs::write(&input, no_episode + &fs::read_to_string(&input).unwrap()).unwrap();
+    let told = yard.hold();
+    let mut terminal = Terminal::start(&yard.args(&input, &go_on), "");
+    told.until("here");
+    terminal.until(" 3/5 turns");
+    yard.open_gate();
+    let done = terminal.end();
+    assert_eq!(done.code, Some(3), "{done:?}");
+    assert!(!done.stderr.contains(" 1/5 turns"), "{done:?}");
+}
+
 /// KT-9: an episode is printed although a reader who stops early ends the program.
 #[test]
 fn a_reader_who_has_seen_enough_ends_the_run() {

@@ -87,6 +87,52 @@ fn check_speaks_json() {
     assert!(found["errors"][1]["what"].as_str().unwrap().starts_with("unknown key 'nothing'"), "{found}");
 }
 
+/// KT-16: names that differ in a `-` alone are two names, of tools and of servers.
+#[test]
+fn names_that_look_alike_are_two() {
+    let tool = |name: &str| format!("[mock.{name}]\ndescription = \"A tool\"\n");
+    let server = |name: &str| format!("[mcp.{name}]\ncommand = \"./nothing\"\nrequired = false\n");
+    let config = [tool("a-b"), tool("a_b"), server("c-d"), server("c_d")].concat();
+    let done = check("check-json-alike", &config);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let found = done.json();
+    let names: Vec<_> = found["tools"].as_array().unwrap().iter().map(|tool| &tool["tool"]).collect();
+    assert!(names.contains(&&json!("a-b")) && names.contains(&&json!("a_b")), "{names:?}");
+    for name in ["mcp_c-d", "mcp_c_d"] {
+        let state = found["settings"][name].as_str().unwrap_or_else(|| panic!("{name}: {found}"));
+        assert!(state.starts_with("not available: "), "{state}");
+    }
+}
+
+/// KT-16: what keeps a configuration from being used is one JSON document too, whatever it is.
+#[test]
+fn check_speaks_json_of_all_that_is_wrong() {
+    let place = dir("check-json-wrong");
+    let file = |name: &str, text: &str| {
+        let file = place.join(name);
+        fs::write(&file, text).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let server = file("server.toml", "[mcp.broken]\ncommand = \"./nothing\"\n");
+    let empty = file("empty.toml", "");
+    let no_place = place.join("nowhere");
+    for (args, expect) in [
+        (vec!["--config", &server], "broken"),
+        (vec!["--config", &empty, "--workspace", no_place.to_str().unwrap()], "nowhere"),
+        (vec!["--config", no_place.to_str().unwrap()], "nowhere"),
+    ] {
+        let text = toolyard(&[&["check"], &args[..]].concat(), "");
+        assert_eq!((text.code, text.stdout.as_str()), (Some(2), ""), "{text:?}");
+        let done = toolyard(&[&["check", "--json"], &args[..]].concat(), "");
+        assert_eq!(done.code, Some(2), "{done:?}");
+        let found = done.json();
+        assert_eq!(found["valid"], json!(false), "{found}");
+        let [error] = found["errors"].as_array().unwrap().as_slice() else { panic!("one error: {found}") };
+        assert!(error.to_string().contains(expect), "{found}");
+        assert!(text.stderr.contains(error["what"].as_str().unwrap()), "{found}: {text:?}");
+    }
+}
+
 /// KT-16: with `key = "derive"`, an equal call of a session does not run again; a tool that only reads cannot have it.
 #[test]
 fn an_equal_call_does_not_run_again_where_keys_are_derived() {

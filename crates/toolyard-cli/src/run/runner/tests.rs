@@ -63,6 +63,24 @@ async fn a_first_signal_drains() {
     assert_eq!((took, closing), (INTERRUPT_GRACE, Duration::ZERO));
 }
 
+/// KT-9, SC-8: a signal that comes between two turns lets no call of the next one start.
+#[tokio::test(start_paused = true)]
+async fn a_signal_between_two_turns_starts_nothing() {
+    let count = watch::Sender::new(0);
+    let runner = runner(Interrupts::counted(count.clone())).await;
+    let session = runner.session("run");
+    let calls = [("a", "polite"), ("b", "deaf"), ("c", "polite")].map(|(id, tool)| Call::new(id, tool, "{}"));
+    count.send_modify(|count| *count += 1);
+    for _turn in 0..2 {
+        let result = runner.run_batch(&session, &calls).await;
+        let kinds =
+            result.outcomes.iter().map(|outcome| outcome.error().map(|error| (error.kind, error.effect)));
+        let unstarted = Some((ErrorKind::ShuttingDown, Effect::NotStarted));
+        assert_eq!(kinds.collect::<Vec<_>>(), [unstarted; 3]);
+    }
+    assert_eq!(runner.close(Exit::Ok, None).await, Exit::Interrupted);
+}
+
 /// SC-8: the second signal abandons running calls and waits for nothing.
 #[tokio::test(start_paused = true)]
 async fn a_second_signal_abandons() {
