@@ -7,7 +7,11 @@
 
 use crate::wall;
 use parking_lot::Mutex;
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 use tokio::{sync::Notify, time::interval};
 use toolyard::{AgentPath, Outcome, Turn};
 use toolyard_wire::{Format, Message};
@@ -40,12 +44,12 @@ pub(crate) struct Ended {
 
 /// How far a turn was at one moment.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct Seen<'a> {
     pub(crate) phase: Phase,
     pub(crate) format: Format,
     pub(crate) calls: usize,
     pub(crate) is_cancelled: bool,
-    pub(crate) ended: Option<Arc<Ended>>,
+    pub(crate) ended: Option<&'a Ended>,
 }
 
 /// One turn of a session.
@@ -55,6 +59,8 @@ pub(crate) struct ServedTurn {
     pub(crate) agent: AgentPath,
     pub(crate) started_ms: u64,
     state: Mutex<State>,
+    /// Set under the lock of its state. It is part of the turn: both are forgotten together, when neither is in a cache any more.
+    ended: OnceLock<Ended>,
     changed: Notify,
 }
 
@@ -70,7 +76,6 @@ struct State {
     cancelling: BTreeSet<u32>,
     /// `None` once it has ended.
     turn: Option<Arc<Turn>>,
-    ended: Option<Arc<Ended>>,
 }
 
 impl ServedTurn {
@@ -84,9 +89,15 @@ impl ServedTurn {
             is_settled: false,
             cancelling: BTreeSet::new(),
             turn: Some(turn),
-            ended: None,
         };
-        Self { number, agent, started_ms: wall::now_ms(), state: Mutex::new(state), changed: Notify::new() }
+        Self {
+            number,
+            agent,
+            started_ms: wall::now_ms(),
+            state: Mutex::new(state),
+            ended: OnceLock::new(),
+            changed: Notify::new(),
+        }
     }
 
     pub(crate) fn phase(&self) -> Phase {
@@ -94,10 +105,10 @@ impl ServedTurn {
     }
 
     /// How far it is.
-    pub(crate) fn seen(&self) -> Seen {
+    pub(crate) fn seen(&self) -> Seen<'_> {
         let state = self.state.lock();
         let State { phase, format, calls, is_cancelled, .. } = *state;
-        Seen { phase, format, calls, is_cancelled, ended: state.ended.clone() }
+        Seen { phase, format, calls, is_cancelled, ended: self.ended() }
     }
 
     pub(crate) fn calls(&self) -> usize {
@@ -134,7 +145,8 @@ impl ServedTurn {
         let turn = {
             let mut state = self.state.lock();
             state.calls = ended.outcomes.len();
-            (state.phase, state.ended) = (Phase::Ended, Some(Arc::new(ended)));
+            state.phase = Phase::Ended;
+            self.ended.set(ended).expect("a turn ends once");
             state.turn.take()
         };
         drop(turn); // outside of the lock
@@ -142,15 +154,15 @@ impl ServedTurn {
     }
 
     /// What came of it, if it has ended.
-    pub(crate) fn ended(&self) -> Option<Arc<Ended>> {
-        self.state.lock().ended.clone()
+    pub(crate) fn ended(&self) -> Option<&Ended> {
+        self.ended.get()
     }
 
     /// Waits for its results.
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing.
-    pub(crate) async fn until_ended(&self) -> Arc<Ended> {
+    pub(crate) async fn until_ended(&self) -> &Ended {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
@@ -193,11 +205,8 @@ impl ServedTurn {
 
     /// The results so far, one place per call that is known.
     pub(crate) fn outcomes(&self) -> Vec<Option<Outcome>> {
-        let (turn, ended) = {
-            let state = self.state.lock();
-            (state.turn.clone(), state.ended.clone())
-        };
-        match (ended, turn) {
+        let turn = self.engine_turn();
+        match (self.ended(), turn) {
             (Some(ended), _) => ended.outcomes.iter().cloned().map(Some).collect(),
             (None, Some(turn)) => turn.finished(),
             (None, None) => Vec::new(),

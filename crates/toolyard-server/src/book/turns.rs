@@ -42,9 +42,9 @@ struct State {
     all: ByNumber<Arc<ServedTurn>>,
     /// Places that are kept for turns which are not added yet.
     coming: usize,
-    /// Those that have ended, in the order of their ends.
-    ended: VecDeque<u64>,
-    /// The bytes of their results.
+    /// Those that have ended, in the order of their ends, each with the bytes of its results.
+    ended: VecDeque<(u64, usize)>,
+    /// The bytes of all their results.
     bytes: usize,
     /// The highest number of a turn that is kept no longer.
     gone_to: u64,
@@ -107,7 +107,7 @@ impl Turns {
             if !state.all.contains(turn.number) {
                 return;
             }
-            state.ended.push_back(turn.number);
+            state.ended.push_back((turn.number, ended.bytes));
             state.bytes += ended.bytes;
         }
         while let Some(forgotten) = self.forget_oldest() {
@@ -145,9 +145,9 @@ impl State {
         if self.ended.len() <= 1 || (self.ended.len() <= bounds.kept_max && self.bytes <= bounds.bytes_max) {
             return None;
         }
-        let oldest = self.ended.pop_front().expect("there are several");
+        let (oldest, bytes) = self.ended.pop_front().expect("there are several");
         let turn = self.all.remove(oldest).expect("what has ended is there");
-        self.bytes -= turn.ended().map_or(0, |ended| ended.bytes);
+        self.bytes -= bytes;
         self.gone_to = self.gone_to.max(oldest);
         Some(turn)
     }

@@ -48,13 +48,13 @@ pub(super) struct Shown {
 /// Results that are put together while they are written.
 #[derive(Debug)]
 struct ShownResults {
-    ended: Arc<Ended>,
+    turn: Arc<ServedTurn>,
     to: Option<Format>,
 }
 
 impl Serialize for ShownResults {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let Ended { message, outcomes, .. } = &*self.ended;
+        let Some(Ended { message, outcomes, .. }) = self.turn.ended() else { return to.serialize_none() };
         Results::new(message, outcomes, self.to.unwrap_or(message.format())).serialize(to)
     }
 }
@@ -135,29 +135,25 @@ impl Shown {
     pub(super) fn of(
         app: &App,
         served: &Served,
-        turn: &ServedTurn,
+        turn: &Arc<ServedTurn>,
         to: Option<Format>,
         partial: bool,
     ) -> Self {
         let outcome = |outcome: &Option<Outcome>| outcome.as_ref().map_or(Value::Null, outcome_to_json);
         let outcomes = partial.then(|| turn.outcomes().iter().map(outcome).collect());
-        let (brief, ended) = Self::seen(app, served, turn);
-        Self { outcomes, results: ended.map(|ended| ShownResults { ended, to }), ..brief }
+        let brief = Self::brief(app, served, turn);
+        let results = brief.has_ended().then(|| ShownResults { turn: turn.clone(), to });
+        Self { outcomes, results, ..brief }
     }
 
-    /// Without results, as lists show it.
+    /// Without results, as lists show it: how far it was at one moment.
     pub(super) fn brief(app: &App, served: &Served, turn: &ServedTurn) -> Self {
-        Self::seen(app, served, turn).0
-    }
-
-    /// How far it was at one moment, and what had come of it then.
-    fn seen(app: &App, served: &Served, turn: &ServedTurn) -> (Self, Option<Arc<Ended>>) {
         let seen = turn.seen();
-        let finished = match &seen.ended {
+        let finished = match seen.ended {
             Some(ended) => ended.outcomes.len(),
             None => turn.outcomes().iter().flatten().count(),
         };
-        let brief = Self {
+        Self {
             session: served.id().clone(),
             turn: turn.number,
             agent: turn.agent.clone(),
@@ -167,11 +163,10 @@ impl Shown {
             calls: seen.calls,
             finished,
             started_ms: turn.started_ms,
-            ended_ms: seen.ended.as_ref().map(|ended| ended.ended_ms),
+            ended_ms: seen.ended.map(|ended| ended.ended_ms),
             outcomes: None,
             results: None,
-        };
-        (brief, seen.ended)
+        }
     }
 
     /// Whether it is shown as one that has ended.

@@ -142,7 +142,7 @@ pub(super) async fn start(
 }
 
 /// 200 with the results, or 202 without.
-fn answer(app: &App, served: &Served, turn: &ServedTurn, to: Option<Format>) -> Response {
+fn answer(app: &App, served: &Served, turn: &Arc<ServedTurn>, to: Option<Format>) -> Response {
     let shown = Shown::of(app, served, turn, to, false);
     let location = numbered(&["/sessions/", served.id().as_str(), "/turns/"], turn.number);
     let status = if shown.has_ended() { StatusCode::OK } else { StatusCode::ACCEPTED };
