@@ -41,7 +41,8 @@ impl Bodies {
         // Most have arrived with their heads, and need no timer.
         match futures::poll!(&mut arriving) {
             Poll::Ready(read) => read,
-            Poll::Pending => timeout(BODY_TIMEOUT, arriving).await.map_err(too_late)?,
+            // In memory of its own, so that those have no place for one.
+            Poll::Pending => Box::pin(timeout(BODY_TIMEOUT, arriving)).await.map_err(too_late)?,
         }
     }
 

@@ -20,8 +20,9 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts},
     response::Response,
 };
+use futures::future::{Either, ready};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 use tokio::time::timeout;
 use toolyard::Session;
 use toolyard_wire::{DecodeError, Dialect, Format, Message, NameMap, NameRule, decode};
@@ -97,17 +98,48 @@ impl Start {
         (status = 200, description = "Its results", content((Shown = "application/json"), (Object = "text/event-stream"))),
         (status = 202, description = "It has started", body = Shown, headers(("Location", description = "Where it is"))),
         Common))]
-pub(super) async fn start(
+pub(super) fn start(
     State(app): State<App>,
     caller: Caller,
     PathOf(id): PathOf<String>,
     QueryOf(asked): QueryOf<Asked>,
     request: Request,
-) -> Result<Response, Problem> {
+) -> impl Future<Output = Result<Response, Problem>> + Send {
+    // No `async fn`, in which all that is read here would have a place until the end: with those places the future of a
+    // request is larger than what an allocator has at hand.
+    match begin(&app, &caller, &id, asked, request) {
+        Ok(Begun::Whole(whole, body)) => Either::Left(whole.answer(app, body)),
+        Ok(Begun::Streamed(response)) => Either::Right(ready(Ok(response))),
+        Err(problem) => Either::Right(ready(Err(problem))),
+    }
+}
+
+/// A request that starts a turn, once its head is read.
+enum Begun {
+    Streamed(Response),
+    /// With a body that has yet to be read.
+    Whole(Whole, Body),
+}
+
+/// A turn whose response is sent whole.
+struct Whole {
+    served: Arc<Served>,
+    agent: Session,
+    room: Room,
+    after: Option<Arc<ServedTurn>>,
+    from: Option<Format>,
+    to: Option<Format>,
+    cancel_on_disconnect: bool,
+    /// What `Prefer` says.
+    preferred: Option<Duration>,
+    waits: Option<Duration>,
+}
+
+fn begin(app: &App, caller: &Caller, id: &str, asked: Asked, request: Request) -> Result<Begun, Problem> {
     let (of, start, shown) = asked.parts();
     caller.needs(&[Scope::Call])?;
     app.starts()?;
-    let served = app.own_session(&caller, &id)?;
+    let served = app.own_session(caller, id)?;
     let agent = served.agent(of.agent.as_deref())?;
     let room = served
         .turns
@@ -120,25 +152,46 @@ pub(super) async fn start(
     if is_stream(&headers) {
         start.alone("a streamed response")?;
         let gone = caller.0.gone.clone();
-        return Ok(streamed::start(app, (served, room), agent, (body, gone), from, to));
+        return Ok(Begun::Streamed(streamed::start(
+            app.clone(),
+            (served, room),
+            agent,
+            (body, gone),
+            from,
+            to,
+        )));
     }
-    let within = preferred(&headers);
-    // Both lie in the buffer of the connection, which is free again before the calls run.
-    drop(headers);
-    let message = read(&app.bodies.read(body).await?, from, &agent)?;
-    let (turn, running) = run(&served, room, &agent, message, after);
-    let guard = start.cancel_on_disconnect.unwrap_or(false).then(|| CancelOnDrop(Some(turn.clone())));
-    match within.or(shown.waits()) {
-        // It is shown as it is then.
-        Some(within) => drop(timeout(within, running).await),
-        None => drop(running),
+    let cancel_on_disconnect = start.cancel_on_disconnect.unwrap_or(false);
+    let (preferred, waits) = (preferred(&headers), shown.waits());
+    let whole = Whole { served, agent, room, after, from, to, cancel_on_disconnect, preferred, waits };
+    Ok(Begun::Whole(whole, body))
+}
+
+impl Whole {
+    /// Reads it, runs its calls, and answers as it is then.
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "what it captures has one place; arguments of an async fn have two, and are dropped at its end"
+    )]
+    fn answer(self, app: App, body: Body) -> impl Future<Output = Result<Response, Problem>> + Send {
+        async move {
+            // The body lies in the buffer of the connection, which is free again before the calls run.
+            let message = read(&app.bodies.read(body).await?, self.from, &self.agent)?;
+            let (turn, running) = run(&self.served, self.room, &self.agent, message, self.after);
+            let guard = self.cancel_on_disconnect.then(|| CancelOnDrop(Some(turn.clone())));
+            match self.preferred.or(self.waits) {
+                // It is shown as it is then.
+                Some(within) => drop(timeout(within, running).await),
+                None => drop(running),
+            }
+            guard.into_iter().for_each(CancelOnDrop::disarm);
+            let mut response = answer(&app, &self.served, &turn, self.to);
+            if self.preferred.is_some() {
+                response.headers_mut().insert("preference-applied", HeaderValue::from_static("wait"));
+            }
+            Ok(response)
+        }
     }
-    guard.into_iter().for_each(CancelOnDrop::disarm);
-    let mut response = answer(&app, &served, &turn, to);
-    if within.is_some() {
-        response.headers_mut().insert("preference-applied", HeaderValue::from_static("wait"));
-    }
-    Ok(response)
 }
 
 /// 200 with the results, or 202 without.
