@@ -14,9 +14,10 @@ use crate::{
     tool::{Table, VersionedPolicy},
 };
 use foldhash::fast::RandomState;
+use futures::channel::mpsc;
 use smallvec::SmallVec;
 use std::{collections::HashSet, future::poll_fn, sync::Arc, task::Poll};
-use tokio::{sync::mpsc, time::Instant};
+use tokio::time::Instant;
 use toolyard_core::{Batch, Call, CallError, CallId, Outcome, Routing, ToolClass};
 use tracing::Span;
 

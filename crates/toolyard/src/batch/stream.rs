@@ -29,9 +29,10 @@ use crate::{
     record::Cancelled,
 };
 use feed::Stream;
+use futures::channel::mpsc;
 use parking_lot::Mutex;
 use std::{fmt, sync::Arc};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use toolyard_core::{Call, Outcome};
 
 /// A batch that is still being written.
@@ -167,7 +168,7 @@ impl OpenBatch {
     }
 
     fn told(&self, takes: bool) -> CallEnds {
-        let (tell, told) = mpsc::unbounded_channel();
+        let (tell, told) = mpsc::unbounded();
         *self.stream.ends.lock() = Some(tell);
         CallEnds::new(told, takes)
     }

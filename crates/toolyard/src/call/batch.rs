@@ -21,7 +21,7 @@ use crate::{
     },
     record::Parent,
 };
-use futures::future::AbortHandle;
+use futures::{channel::mpsc, future::AbortHandle};
 use once_cell::race::OnceBox;
 use serde_json::Value;
 use smallvec::SmallVec;
@@ -33,7 +33,6 @@ use std::{
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use toolyard_admission::{Ask, Need};
 use toolyard_core::{Arguments, Call, Caller, Outcome, Routing, ToolClass};

@@ -2,10 +2,9 @@
 //! that making a batch, which for many is one call, has little to write.
 
 use crate::call::{alarms::Alarms, ids::Ids, records::BatchRecords};
-use futures::future::AbortHandle;
+use futures::{channel::mpsc, future::AbortHandle};
 use parking_lot::Mutex;
 use std::{collections::BTreeMap, sync::OnceLock};
-use tokio::sync::mpsc;
 
 /// The part of a batch's state that few batches need. An `E` tells of the end of a call.
 pub(super) struct BatchRare<E> {

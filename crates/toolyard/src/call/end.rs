@@ -126,7 +126,7 @@ impl InFlight<'_> {
     #[inline(always)]
     fn tell_end(self) {
         if let Some(ends) = self.batch.rare().and_then(|rare| rare.ends.get()) {
-            let _ = ends.send(self.owned()); // nobody may follow any more
+            let _ = ends.unbounded_send(self.owned()); // nobody may follow any more
         }
     }
 

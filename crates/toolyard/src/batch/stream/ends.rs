@@ -5,9 +5,12 @@
 //! ```
 
 use crate::call::CallRef;
-use futures::future::{BoxFuture, FutureExt as _};
-use std::{fmt, future::pending};
-use tokio::sync::mpsc;
+use futures::{FutureExt as _, StreamExt as _, channel::mpsc, future::BoxFuture};
+use std::{
+    fmt,
+    future::pending,
+    task::{Context, Waker},
+};
 use toolyard_core::Outcome;
 
 /// The calls of an [open batch](super::OpenBatch), each when it has ended: for a caller that answers them one by one.
@@ -40,8 +43,11 @@ impl CallEnds {
     }
 
     /// Whether a call has ended that it has not told of.
-    pub(super) fn has_next(&self) -> bool {
-        self.next.is_some() || !self.told.is_empty()
+    pub(super) fn has_next(&mut self) -> bool {
+        if self.next.is_none() {
+            self.next = self.told.try_recv().ok().map(CallRef::due);
+        }
+        self.next.is_some()
     }
 
     /// Waits for the next call that ends; gives its place in the batch and its result, which the batch keeps
@@ -62,20 +68,25 @@ impl CallEnds {
                     None => continue,
                 }
             }
-            let Some(call) = self.told.recv().await else { return pending().await };
+            let Some(call) = self.told.next().await else { return pending().await };
             if call.batch.session.engine.recorder.is_none() {
                 match call.told(self.takes) {
                     Some(told) => return told,
                     None => continue,
                 }
             }
-            let recorded = call.clone().recorded().boxed();
-            self.next = Some((call, recorded));
+            self.next = Some(call.due());
         }
     }
 }
 
 impl CallRef {
+    /// With what is left to wait for until it may be told of.
+    fn due(self) -> (Self, BoxFuture<'static, ()>) {
+        let recorded = self.clone().recorded().boxed();
+        (self, recorded)
+    }
+
     /// Waits until what its piece has left with the recorder may be told of.
     async fn recorded(self) {
         let until = self.batch.session.engine.reply_until(self.batch.nested.is_some());
@@ -90,6 +101,14 @@ impl CallRef {
             false => self.batch.finished_at(self.index)?,
         };
         Some(((self.batch.base.index + self.index) as usize, outcome))
+    }
+}
+
+impl Drop for CallEnds {
+    fn drop(&mut self) {
+        // Whoever has waited is not woken when the last one goes who could have told of an end: the channel keeps its waker
+        // until then. What comes instead is dropped, like all that comes after it.
+        let _ = self.told.poll_next_unpin(&mut Context::from_waker(Waker::noop()));
     }
 }
 

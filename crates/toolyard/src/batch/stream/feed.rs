@@ -9,9 +9,9 @@ use crate::{
     call::{BatchState, CallGone, CallRef, Entered, Stop, TurnOf, index},
     record::{Foundation, Pending},
 };
+use futures::channel::mpsc;
 use parking_lot::Mutex;
 use std::{collections::HashSet, sync::Arc};
-use tokio::sync::mpsc;
 use toolyard_core::{Batch, Call};
 use tracing::Span;
 
@@ -37,7 +37,7 @@ pub(super) struct Stream {
 
 /// Takes calls in and plays their runs, until the input ends and every call has ended.
 pub(super) async fn play(stream: Arc<Stream>) {
-    let (to_player, pieces) = mpsc::unbounded_channel();
+    let (to_player, pieces) = mpsc::unbounded();
     let intake = async {
         let to_player = to_player; // dropped at the end of the input, which ends the player
         let mut earlier = stream.prefix();
@@ -46,7 +46,7 @@ pub(super) async fn play(stream: Arc<Stream>) {
             if piece.is_empty() {
                 break;
             }
-            let _ = to_player.send(stream.accept(piece, &mut earlier).await);
+            let _ = to_player.unbounded_send(stream.accept(piece, &mut earlier).await);
         }
         stream.record_closed(earlier.calls)
     };

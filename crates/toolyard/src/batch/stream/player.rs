@@ -9,9 +9,12 @@ use super::{
     feed::Stream,
 };
 use crate::call::{BatchState, Stop};
-use futures::future::{Either, select};
+use futures::{
+    StreamExt as _,
+    channel::mpsc,
+    future::{Either, select},
+};
 use std::{pin::pin, sync::Arc};
-use tokio::sync::mpsc;
 use toolyard_core::Routing;
 
 /// A run of a piece, which may be part of a run over several pieces.
@@ -31,7 +34,7 @@ struct Begun {
 
 pub(super) async fn play_runs(stream: &Stream, mut pieces: mpsc::UnboundedReceiver<Arc<BatchState>>) {
     let mut begun = Begun::default();
-    while let Some(batch) = pieces.recv().await {
+    while let Some(batch) = pieces.next().await {
         for run in 0..batch.runs() {
             begun.make_way(stream, &batch, run).await;
             begin(&batch, run);
