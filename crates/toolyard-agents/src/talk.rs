@@ -209,6 +209,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
     }
 
     async fn next(&mut self) -> Next {
+        // Looked at first and waited for last: to wait for them takes a lock, and mostly something else is there already.
+        if self.orders.has_changed().unwrap_or(true) {
+            return next_order(&mut self.orders).await;
+        }
         let may_answer = self.out.has_room();
         let calls_max = if may_answer && self.unread.is_empty() { self.unread.calls_max() } else { 0 };
         self.turns.fill(calls_max.saturating_sub(self.apart.running()));
@@ -219,10 +223,6 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
         }
         tokio::select! {
             biased;
-            changed = self.orders.changed() => match changed {
-                Ok(()) => Next::Ordered,
-                Err(_) => Next::NobodyOrders,
-            },
             () = self.out.write(), if !self.out.is_empty() => Next::Wrote,
             outcome = self.turns.next_ended() => Next::Ended(outcome),
             outcome = self.apart.next_ended() => Next::Ended(outcome),
@@ -240,6 +240,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
                     Err(error) => Next::BadLine(error),
                 }
             }
+            order = next_order(&mut self.orders) => order,
         }
     }
 
@@ -461,6 +462,13 @@ async fn next_line<R: AsyncRead + Unpin>(
     match is_ahead {
         true => lines.next_short().await,
         false => lines.next().await,
+    }
+}
+
+async fn next_order(orders: &mut watch::Receiver<Order>) -> Next {
+    match orders.changed().await {
+        Ok(()) => Next::Ordered,
+        Err(_) => Next::NobodyOrders,
     }
 }
 

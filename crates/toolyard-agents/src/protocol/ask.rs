@@ -2,7 +2,7 @@
 
 use super::{
     PROTOCOL,
-    fields::{Fields, needed, optional},
+    fields::{Fields, needed, optional, text},
 };
 use serde_json::{Value, value::RawValue};
 use toolyard::{Call, CallId, TimeoutScope};
@@ -87,12 +87,12 @@ impl Refused {
 /// # Ok::<(), toolyard_agents::protocol::Refused>(())
 /// ```
 pub fn ask(line: &[u8]) -> Result<Ask, Refused> {
-    let text = std::str::from_utf8(line).map_err(|error| {
+    let line = std::str::from_utf8(line).map_err(|error| {
         Refused::new(format!("byte {} of the line is not UTF-8", error.valid_up_to() + 1))
     })?;
-    let fields = Fields::of(text)?;
+    let fields = Fields::of(line)?;
     let named = |refused: Refused| Refused { tool_call_id: fields.id(), ..refused };
-    let op: String = needed("op", fields.op, "a string").map_err(named)?;
+    let op = text("op", fields.op).map_err(named)?;
     operation(&op, &fields).map_err(|refused| refused.of(shown(&op), fields.id()))
 }
 
@@ -115,7 +115,7 @@ pub(crate) fn shown(text: &str) -> String {
 
 fn call(fields: &Fields<'_>) -> Result<AskedCall, Refused> {
     let id = fields.needed_id()?;
-    let tool: String = needed("tool", fields.tool, "a string")?;
+    let tool = text("tool", fields.tool)?;
     let args = fields.args.ok_or_else(|| Refused::new("field 'args' is missing"))?;
     let mut call = Call::with_arguments(id, tool, args.get());
     let after = optional::<Option<Vec<String>>>("after", fields.after, "a list of ids of calls");

@@ -3,6 +3,7 @@
 use super::ask::Refused;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use toolyard::CallId;
 use toolyard_wire::bounds::CALL_ID_BYTES_MAX;
 
@@ -49,19 +50,32 @@ impl<'a> Fields<'a> {
 
     /// The id of the call that it is about, if that can be read.
     pub(super) fn id(&self) -> Option<CallId> {
-        let id: String = serde_json::from_str(self.tool_call_id?.get()).ok()?;
+        let id = text("tool_call_id", self.tool_call_id).ok()?;
         (1..=CALL_ID_BYTES_MAX).contains(&id.len()).then(|| id.into())
     }
 
     /// The id of the call that it must be about.
     pub(super) fn needed_id(&self) -> Result<CallId, Refused> {
-        let id: String = needed("tool_call_id", self.tool_call_id, "a string")?;
+        let id = text("tool_call_id", self.tool_call_id)?;
         if !(1..=CALL_ID_BYTES_MAX).contains(&id.len()) {
             let why = format!("field 'tool_call_id' must have 1 to {CALL_ID_BYTES_MAX} bytes");
             return Err(Refused::new(why));
         }
         Ok(id.into())
     }
+}
+
+/// The text of a field that must be there. In most nothing is escaped, and it is not copied.
+pub(super) fn text<'a>(name: &str, field: Option<&'a RawValue>) -> Result<Cow<'a, str>, Refused> {
+    match field.and_then(|field| plain(field.get())) {
+        Some(text) => Ok(Cow::Borrowed(text)),
+        None => needed(name, field, "a string").map(Cow::Owned),
+    }
+}
+
+/// What is between the quotes of a JSON text in which nothing is escaped.
+fn plain(json: &str) -> Option<&str> {
+    json.strip_prefix('"')?.strip_suffix('"').filter(|text| !text.contains('\\'))
 }
 
 /// The value of a field that must be there.

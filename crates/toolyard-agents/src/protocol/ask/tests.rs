@@ -18,6 +18,22 @@ fn a_call_is_read_as_it_stands() {
     assert_eq!(call.arguments.text(), r#"{"path": "/a", "n":1.0}"#);
 }
 
+/// AG-1: a text is the same whether or not something in it is escaped, and its bound is that of the text.
+#[test]
+fn a_text_may_be_escaped() {
+    let plain = r#"{"op":"tool_call","tool_call_id":"ü\"","tool":"Read","args":{}}"#;
+    let escaped = r#"{"op":"tool\u005fcall","tool_call_id":"\u00fc\"","tool":"R\u0065ad","args":{}}"#;
+    assert_eq!(ask(plain.as_bytes()).unwrap(), ask(escaped.as_bytes()).unwrap());
+    let long = "\\u0061".repeat(100);
+    assert!(ask(format!(r#"{{"op":"cancel","tool_call_id":"{long}"}}"#).as_bytes()).is_ok());
+    for (id, why) in
+        [("7", "field 'tool_call_id' must be a string"), ("null", "field 'tool_call_id' must be a string")]
+    {
+        let line = format!(r#"{{"op":"cancel","tool_call_id":{id}}}"#);
+        assert_eq!(refused(&line), (why.to_owned(), None));
+    }
+}
+
 /// AG-1, SM-11: what goes with a call is read, and what an agent may not set is refused.
 #[test]
 fn meta_of_a_call_is_read() {
