@@ -1,0 +1,92 @@
+//! The file of a journal: where it may be, and who may read it.
+
+use crate::error::JournalError;
+use std::{
+    fs::OpenOptions,
+    path::{Path, PathBuf},
+};
+
+/// The file of this ending beside the journal.
+pub(crate) fn beside(journal: &Path, ending: &str) -> PathBuf {
+    let mut name = journal.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    name.into()
+}
+
+/// Readable and writable by its owner only, where the system has that.
+pub(crate) fn private(options: &mut OpenOptions) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    #[cfg(not(unix))]
+    let _ = options;
+}
+
+/// Makes the file if there is none, so that SQLite finds it with the mode that its own files then have too.
+pub(crate) fn make(journal: &Path) -> Result<(), JournalError> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    private(&mut options);
+    options.open(journal).map(drop).map_err(JournalError::io(journal, "opening the journal"))
+}
+
+/// Refuses file systems whose locks and syncs are another machine's or another program's.
+pub(crate) fn check_place(journal: &Path) -> Result<(), JournalError> {
+    #[cfg(target_os = "linux")]
+    {
+        let directory = match journal.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        // A journal that is a link is where the link leads.
+        let place = if journal.exists() { journal } else { directory };
+        let found = rustix::fs::statfs(place)
+            .map_err(|error| JournalError::io(place, "asking for the file system")(error.into()))?;
+        // The numbers have 32 bits; which type holds them differs from system to system.
+        let number = found.f_type as u32;
+        if let Some(kind) = refused(number) {
+            return Err(JournalError::FileSystem { path: journal.to_owned(), kind });
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = journal;
+    Ok(())
+}
+
+/// The name of the file system with this number, if a journal cannot be there.
+#[cfg(target_os = "linux")]
+fn refused(number: u32) -> Option<&'static str> {
+    Some(match number {
+        0x6969 => "NFS",
+        0x517b | 0xff53_4d42 | 0xfe53_4d42 => "SMB",
+        0x6573_5546 => "FUSE",
+        0x0102_1997 => "9P",
+        0x5346_414f | 0x6b41_4653 => "AFS",
+        0x00c3_6400 => "Ceph",
+        0x7375_7245 => "Coda",
+        0x0bd0_0bd0 => "Lustre",
+        0x564c => "NCP",
+        0x786f_4256 => "a folder that VirtualBox shares",
+        0xbacb_acbc => "a folder that VMware shares",
+        _ => return None,
+    })
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    /// JR-4: what is another machine's, or a program's, is refused; what is local is not.
+    #[test]
+    fn network_file_systems_are_refused() {
+        assert_eq!(refused(0x6969), Some("NFS"));
+        assert_eq!(refused(0x6573_5546), Some("FUSE"));
+        let (ext4, tmpfs, overlay, btrfs, xfs) = (0xef53, 0x0102_1994, 0x794c_7630, 0x9123_683e, 0x5846_5342);
+        for local in [ext4, tmpfs, overlay, btrfs, xfs] {
+            assert_eq!(refused(local), None);
+        }
+    }
+}

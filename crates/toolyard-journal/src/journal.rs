@@ -1,0 +1,126 @@
+//! The journal as its owner holds it.
+
+use crate::{
+    epoch,
+    error::JournalError,
+    file,
+    lock::Lock,
+    queue::{JournalStatus, Queue},
+    schema,
+    settings::Settings,
+    writer::{Writer, connect},
+};
+use parking_lot::Mutex;
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{Builder, JoinHandle},
+};
+use toolyard::event::Epoch;
+
+/// A journal that is open for writing. Clones are the same journal.
+///
+/// It is the recorder of one engine: a second engine gets errors for all that it gives. When the last clone is dropped,
+/// what was given is still written, and the epoch counts as unclean; [`close`](Self::close) ends it cleanly.
+///
+/// # Examples
+/// See the [crate](crate).
+#[derive(Clone)]
+pub struct Journal {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) queue: Arc<Queue>,
+    path: PathBuf,
+    /// The engine whose recorder this is.
+    pub(crate) engine: OnceLock<Epoch>,
+    /// Whether a second engine has begun with it.
+    pub(crate) is_shared: AtomicBool,
+    is_clean: Arc<AtomicBool>,
+    thread: Mutex<Option<JoinHandle<Result<(), JournalError>>>>,
+}
+
+impl Journal {
+    /// Opens the journal in this file, which is made if there is none (readable by its owner alone), and begins an epoch
+    /// (JR-4). Beside it are `FILE.lock`, and while it is open SQLite's `FILE-wal` and `FILE-shm`.
+    ///
+    /// Waits, on this thread, while another process has the journal, for at most
+    /// [`Settings::lock_wait`].
+    ///
+    /// # Errors
+    /// [`JournalError`]: the file is another process's, is none of a journal, is newer or damaged, is on a file system
+    /// of other machines or programs, or cannot be written.
+    pub fn open(path: impl AsRef<Path>, settings: Settings) -> Result<Self, JournalError> {
+        let path = path.as_ref();
+        file::check_place(path)?;
+        let lock = Lock::take(path, settings.lock_wait)?;
+        file::make(path)?;
+        let mut db = connect(path)?;
+        schema::prepare(&mut db, path, settings.durability)?;
+        let epoch = epoch::begin(&db, settings.durability)
+            .map_err(JournalError::sqlite(path, "beginning an epoch"))?;
+        let queue = Arc::new(Queue::new(settings.queue_records_max, settings.queue_bytes_max));
+        let is_clean = Arc::new(AtomicBool::new(false));
+        let writer = Writer { db, path: path.to_owned(), epoch, settings, queue: Arc::clone(&queue), lock };
+        let closes_cleanly = Arc::clone(&is_clean);
+        let thread = Builder::new()
+            .name("journal".to_owned())
+            .spawn(move || writer.run(|| closes_cleanly.load(Ordering::Acquire)))
+            .map_err(JournalError::io(path, "starting the writer's thread"))?;
+        let inner = Inner {
+            queue,
+            path: path.to_owned(),
+            engine: OnceLock::new(),
+            is_shared: AtomicBool::new(false),
+            is_clean,
+            thread: Mutex::new(Some(thread)),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    /// How it fares.
+    pub fn status(&self) -> JournalStatus {
+        self.inner.queue.status()
+    }
+
+    /// Writes what was given, ends the epoch cleanly, and lets go of the file. What is given afterwards fails. Closing it
+    /// again does nothing.
+    ///
+    /// Waits, on this thread, for the writer: call it when the engine was shut down, and from a thread that may wait.
+    ///
+    /// # Errors
+    /// [`JournalError::Stopped`] if not all that was given is written; [`JournalError::Sqlite`] if the file cannot be
+    /// closed.
+    pub fn close(&self) -> Result<(), JournalError> {
+        self.inner.is_clean.store(true, Ordering::Release);
+        self.inner.queue.close();
+        let thread = self.inner.thread.lock().take();
+        match thread.map(JoinHandle::join) {
+            None => Ok(()),
+            Some(Ok(written)) => written,
+            Some(Err(_)) => Err(JournalError::Stopped("the journal's writer has panicked".to_owned())),
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.queue.close();
+    }
+}
+
+impl fmt::Debug for Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Journal").field("path", &self.inner.path).field("status", &self.status()).finish()
+    }
+}

@@ -1,0 +1,90 @@
+//! The journal: what an engine must not lose, in one SQLite file (JR-1 to JR-4, JR-7, JR-12, JR-13).
+//!
+//! ```text
+//!   engine ─ Recorder ─► records ─► queue, bounded ─► writer ─ one transaction for all that waits ─► FILE, FILE-wal
+//!      ▲                                                │                                              ▲
+//!      └──────────── durable, or the error ◄────────────┘             Reader, SQL, verify: beside it ──┘
+//! ```
+//!
+//! [`Journal`] is the [`Recorder`](toolyard::Recorder) that writes it, [`Reader`] reads it, also while it is written and
+//! after a crash; [`verify`] says whether it is whole, [`prune`] removes what has ended. Its tables are the crate's own;
+//! the views `sessions`, `turns`, `calls`, `attempts` and `questions` are for SQL ([`VIEWS`]).
+//!
+//! **What it keeps is kept as it came**: arguments, answers, keys, with every secret in them, because calls have to run
+//! again with exactly these. The file is readable by its owner alone; keep it like the secrets.
+//!
+//! # Examples
+//! ```
+//! # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("agent.journal");
+//! use toolyard::{Call, Confirmations, Drain, Engine, ToolContext, ToolSpec, tool_fn};
+//! use toolyard_journal::{CallState, Journal, Reader, Settings};
+//!
+//! let journal = Journal::open(&path, Settings::default())?;
+//! let save = tool_fn(ToolSpec::write("save"), |(): (), _: ToolContext| async { Ok("saved") });
+//! let engine = Engine::builder().tool(save).confirmations(Confirmations::auto()).recorder(journal.clone());
+//! let engine = engine.build().await?;
+//! engine.session("demo").call(Call::new("call_1", "save", "{}")).await;
+//!
+//! let turn = Reader::open(&path)?.turn("demo", 1)?.expect("its call is recorded");
+//! assert!(matches!(turn.batches[0].calls[0].state, CallState::Ended(_)));
+//!
+//! engine.shutdown(Drain::default()).await;
+//! journal.close()?; // the end of this life of the engine is a clean one
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Features
+//! Without a feature the crate is empty. `bundled` builds a SQLite of its own, which takes a C compiler; `sqlite` uses
+//! the system's.
+#![cfg_attr(not(feature = "sqlite"), allow(rustdoc::broken_intra_doc_links))]
+
+#[cfg(feature = "sqlite")]
+mod apply;
+#[cfg(feature = "sqlite")]
+mod epoch;
+#[cfg(feature = "sqlite")]
+mod error;
+#[cfg(feature = "sqlite")]
+mod file;
+#[cfg(feature = "sqlite")]
+mod journal;
+#[cfg(feature = "sqlite")]
+mod lock;
+#[cfg(feature = "sqlite")]
+mod op;
+#[cfg(feature = "sqlite")]
+mod prune;
+#[cfg(feature = "sqlite")]
+mod queue;
+#[cfg(feature = "sqlite")]
+mod reader;
+#[cfg(feature = "sqlite")]
+mod recorder;
+#[cfg(feature = "sqlite")]
+mod schema;
+#[cfg(feature = "sqlite")]
+mod settings;
+#[cfg(feature = "sqlite")]
+mod stamp;
+#[cfg(feature = "sqlite")]
+mod verify;
+#[cfg(feature = "sqlite")]
+mod writer;
+
+#[cfg(feature = "sqlite")]
+pub use {
+    error::{Holder, JournalError},
+    journal::Journal,
+    prune::{Keep, Pruned, prune},
+    queue::{JournalState, JournalStatus},
+    reader::{
+        AnswerRow, AttemptRow, AttemptRowEnd, BatchRow, CallRow, CallState, CancelRow, EndRow, EpochRow,
+        ForkRow, OpenTurn, QuestionRow, Reader, SessionRow, Turn, Verdict,
+    },
+    schema::VIEWS,
+    settings::{Durability, Settings},
+    verify::{Finding, Report, verify},
+};

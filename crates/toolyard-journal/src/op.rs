@@ -1,0 +1,272 @@
+//! Records as the writer gets them: copied, on the thread that gives them, as cheaply as can be.
+//!
+//! What is shared (ids, names, calls with their arguments) is shared; a result, and the arguments of an attempt, are
+//! written as JSON at once, because they are only lent.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use toolyard::{
+    AgentPath, AttemptEnd, AttemptRecord, Call, CallError, CallId, CallPlace, EndRecord, ErrorKind,
+    QuestionRecord, SessionId, SessionTerms, ToolOutput,
+};
+
+/// The place of a call.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) session: SessionId,
+    pub(crate) batch: u64,
+    pub(crate) index: u32,
+    /// Whose call it is said to be: what a verdict names may be of another epoch, and is compared.
+    pub(crate) call_id: CallId,
+}
+
+impl From<CallPlace<'_>> for Place {
+    fn from(call: CallPlace<'_>) -> Self {
+        let CallPlace { session, batch, index, call_id, .. } = call;
+        Self { session: session.clone(), batch, index, call_id: call_id.clone() }
+    }
+}
+
+/// What a call, or an attempt of it, has ended with.
+#[derive(Debug)]
+pub(crate) struct Status {
+    /// The JSON of the output, or of the error.
+    pub(crate) text: String,
+    /// The code of the error; `None` for an output.
+    pub(crate) code: Option<ErrorKind>,
+}
+
+impl Status {
+    pub(crate) fn of(status: Result<&ToolOutput, &CallError>) -> Self {
+        match status {
+            Ok(output) => Self { text: json_of(output), code: None },
+            Err(error) => Self { text: json_of(error), code: Some(error.kind) },
+        }
+    }
+}
+
+/// The JSON of a value whose keys are all texts.
+pub(crate) fn json_of<T: Serialize + ?Sized>(value: &T) -> String {
+    serde_json::to_string(value).unwrap_or_else(|error| format!("not written as JSON: {error}"))
+}
+
+/// A record.
+#[derive(Debug)]
+pub(crate) enum Op {
+    Engine {
+        epoch: String,
+    },
+    Session {
+        session: SessionId,
+        is_named: bool,
+        terms: String,
+    },
+    Fork {
+        session: SessionId,
+        agent: AgentPath,
+        parent: AgentPath,
+        is_named: bool,
+        made_by: Option<Place>,
+        terms: String,
+    },
+    Batch(Box<BatchOp>),
+    Pushed {
+        session: SessionId,
+        batch: u64,
+        index: u32,
+        calls: Vec<Call>,
+    },
+    Closed {
+        session: SessionId,
+        batch: u64,
+        calls: u32,
+    },
+    Question(Box<QuestionOp>),
+    Answer(Box<AnswerOp>),
+    Attempt(Box<AttemptOp>),
+    AttemptEnded {
+        call: Place,
+        attempt: u32,
+        status: Status,
+        is_retried: bool,
+    },
+    Ended(Box<EndOp>),
+    Cancelled {
+        session: SessionId,
+        agent: AgentPath,
+        what: CancelOp,
+    },
+    Verdict {
+        call: Place,
+        found: &'static str,
+        output: Option<String>,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) struct BatchOp {
+    pub(crate) session: SessionId,
+    pub(crate) agent: AgentPath,
+    pub(crate) turn: u64,
+    pub(crate) batch: u64,
+    pub(crate) request: Option<String>,
+    pub(crate) parent: Option<Place>,
+    pub(crate) calls: Vec<Call>,
+    pub(crate) is_open: bool,
+    pub(crate) is_sequential: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct QuestionOp {
+    pub(crate) call: Place,
+    pub(crate) request: String,
+    pub(crate) digest: String,
+    pub(crate) arguments: String,
+    pub(crate) shares: Option<String>,
+    pub(crate) expires_ms: i64,
+}
+
+impl From<&QuestionRecord<'_>> for QuestionOp {
+    fn from(record: &QuestionRecord<'_>) -> Self {
+        let request = record.request;
+        Self {
+            call: record.call.into(),
+            request: request.id().to_string(),
+            digest: request.digest().to_string(),
+            arguments: request.arguments().to_string(),
+            shares: record.shares.map(|shares| shares.to_string()),
+            expires_ms: whole(request.expires_in().as_millis()),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct AnswerOp {
+    pub(crate) call: Place,
+    pub(crate) request: String,
+    pub(crate) digest: String,
+    pub(crate) decision: String,
+    pub(crate) who: Option<String>,
+    pub(crate) reason: Option<String>,
+    pub(crate) edited: Option<toolyard::Arguments>,
+    pub(crate) settled_by: String,
+}
+
+#[derive(Debug)]
+pub(crate) struct AttemptOp {
+    pub(crate) call: Place,
+    pub(crate) attempt: u32,
+    pub(crate) version: String,
+    pub(crate) side_effects: &'static str,
+    pub(crate) arguments: String,
+    pub(crate) approval: Option<String>,
+    pub(crate) digest: Option<String>,
+    pub(crate) timeout_ms: i64,
+    pub(crate) facts: String,
+}
+
+impl From<&AttemptRecord<'_>> for AttemptOp {
+    fn from(record: &AttemptRecord<'_>) -> Self {
+        let tool = record.tool;
+        let facts = json!({
+            "is_repeatable": tool.is_repeatable(),
+            "is_recursive": tool.recursive,
+            "key": record.key,
+            "cost": tool.settings.cost,
+            "sandbox": record.confinement.sandbox,
+        });
+        Self {
+            call: record.call.into(),
+            attempt: record.attempt,
+            version: tool.version.clone(),
+            side_effects: tool.side_effects.as_str(),
+            arguments: json_of(record.arguments),
+            approval: record.approval.map(|approval| word(&approval)),
+            digest: record.digest.map(|digest| digest.to_string()),
+            timeout_ms: whole(record.timeout.as_millis()),
+            facts: facts.to_string(),
+        }
+    }
+}
+
+pub(crate) fn attempt_ended(record: &AttemptEnd<'_>) -> Op {
+    let (attempt, is_retried) = (record.attempt, record.is_retried);
+    Op::AttemptEnded { call: record.call.into(), attempt, status: Status::of(record.status), is_retried }
+}
+
+#[derive(Debug)]
+pub(crate) struct EndOp {
+    pub(crate) call: Place,
+    pub(crate) status: Status,
+    pub(crate) dedupe: String,
+    pub(crate) attempts: u32,
+    pub(crate) sandbox: String,
+    pub(crate) ending: String,
+    pub(crate) was_waited_for: bool,
+}
+
+impl From<&EndRecord<'_>> for EndOp {
+    fn from(record: &EndRecord<'_>) -> Self {
+        let ending = json!({
+            "routing": record.routing,
+            "run": record.run,
+            "cancel_requested": record.cancel_requested,
+            "queued_us": whole(record.queued.as_micros()),
+            "ran_us": whole(record.ran.as_micros()),
+        });
+        Self {
+            call: record.call.into(),
+            status: Status::of(record.status),
+            dedupe: word(&record.dedupe),
+            attempts: record.attempts,
+            sandbox: word(&record.sandbox),
+            ending: ending.to_string(),
+            was_waited_for: record.must_wait(),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) enum CancelOp {
+    Session,
+    InFlight,
+    Turn(u64),
+    Batch(u64),
+    Calls { turn: Option<u64>, id: String },
+    Call { turn: u64, batch: u64, index: u32 },
+}
+
+/// The settings of a session, as JSON. Budgets and confirmations are left out: they are the program's own.
+pub(crate) fn terms(terms: &SessionTerms) -> String {
+    let capabilities = terms.capabilities.as_ref().map(|of| {
+        let fs = of.fs_grants().map(|grants| {
+            let grant = |grant: &toolyard::FsGrant| json!({"mode": grant.mode(), "path": grant.path()});
+            grants.iter().map(grant).collect::<Vec<_>>()
+        });
+        let net = of.net_patterns().map(|all| all.iter().map(ToString::to_string).collect::<Vec<_>>());
+        json!({"fs": fs, "net": net})
+    });
+    let terms = json!({
+        "only_tools": terms.only_tools.as_ref().map(|names| names.iter().map(AsRef::as_ref).collect::<Vec<&str>>()),
+        "capabilities": capabilities,
+        "role": terms.role.as_deref(),
+        "max_in_flight": terms.max_in_flight,
+        "tree_max_in_flight": terms.tree_max_in_flight,
+        "weight": terms.weight,
+        "shares_concurrent": terms.shares_concurrent,
+    });
+    terms.to_string()
+}
+
+/// The word that serde has for a value.
+pub(crate) fn word<T: Serialize>(value: &T) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(word)) => word,
+        other => format!("{other:?}"),
+    }
+}
+
+/// As SQLite has numbers.
+pub(crate) fn whole(number: impl TryInto<i64>) -> i64 {
+    number.try_into().unwrap_or(i64::MAX)
+}

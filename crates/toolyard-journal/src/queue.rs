@@ -1,0 +1,286 @@
+//! What waits for the writer: bounded, in the order in which it was given (JR-2, JR-12).
+//!
+//! ```text
+//!   give ─► waits ─ somebody waits for one of them, or the linger is over ─► the writer takes all ─► durable
+//!     │ full, stopped: an error at once
+//! ```
+
+use crate::op::Op;
+use futures::{channel::oneshot, future::ready};
+use parking_lot::{Condvar, Mutex};
+use std::{
+    future::Future,
+    mem::take,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+use toolyard::{Durable, RecordError};
+
+/// What a journal is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum JournalState {
+    /// It is written.
+    Writing,
+    /// The disk is full, or somebody else keeps the file busy. What is known is tried again; calls that change something are
+    /// not started (JR-12).
+    Failing(String),
+    /// It is not written any more in this process: a sync has failed, a newer epoch has begun, or the file is damaged.
+    Stopped(String),
+    /// It was closed.
+    Closed,
+}
+
+/// How a journal fares.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JournalStatus {
+    /// What it is doing.
+    pub state: JournalState,
+    /// Transactions that were committed.
+    pub commits: u64,
+    /// Records that are durable.
+    pub records: u64,
+    /// Records that wait for the writer, or are being written.
+    pub waiting: usize,
+    /// About how many bytes those of them have that no writer has taken up.
+    pub waiting_bytes: usize,
+    /// Records for which nobody waited and which are not in the file: the queue was full, or what they belong to is not
+    /// there. They are of calls that only read, which run again when their turn is resumed.
+    pub lost: u64,
+}
+
+/// A record, and who waits for it.
+pub(crate) struct Job {
+    /// `None` only waits for those before it.
+    pub(crate) op: Option<Op>,
+    pub(crate) waiter: Option<oneshot::Sender<Result<(), RecordError>>>,
+}
+
+/// What becomes of a record while the disk is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Faulty {
+    /// It is refused: what it would allow does not happen.
+    Refused,
+    /// It waits until there is room: it has happened.
+    Kept,
+}
+
+struct Waiting {
+    jobs: Vec<Job>,
+    bytes: usize,
+    /// The number of the next job.
+    next: u64,
+    /// How many jobs the writer has taken and not written.
+    taken: usize,
+    /// Whether somebody waits for one of the jobs.
+    is_urgent: bool,
+    is_closing: bool,
+    state: JournalState,
+    commits: u64,
+    records: u64,
+    lost: u64,
+}
+
+/// The queue between those who give records and the writer.
+pub(crate) struct Queue {
+    waiting: Mutex<Waiting>,
+    /// The writer has something to do.
+    woken: Condvar,
+    records_max: usize,
+    bytes_max: usize,
+}
+
+impl Queue {
+    pub(crate) fn new(records_max: usize, bytes_max: usize) -> Self {
+        let waiting = Waiting {
+            jobs: Vec::new(),
+            bytes: 0,
+            next: 0,
+            taken: 0,
+            is_urgent: false,
+            is_closing: false,
+            state: JournalState::Writing,
+            commits: 0,
+            records: 0,
+            lost: 0,
+        };
+        Self { waiting: Mutex::new(waiting), woken: Condvar::new(), records_max, bytes_max }
+    }
+
+    /// Gives a record that nothing waits for.
+    pub(crate) fn give(&self, op: Op, bytes: usize) {
+        let mut waiting = self.waiting.lock();
+        if self.refuses(&waiting, bytes).is_some() {
+            waiting.lost += 1;
+            return;
+        }
+        self.add(&mut waiting, Job { op: Some(op), waiter: None }, bytes);
+    }
+
+    /// Gives a record that somebody waits for; or none, to wait for those before it.
+    pub(crate) fn wait_for(self: &Arc<Self>, op: Option<Op>, bytes: usize, faulty: Faulty) -> Durable {
+        let mut waiting = self.waiting.lock();
+        if let Some(refused) = self.refuses(&waiting, bytes) {
+            return failed(refused);
+        }
+        if let JournalState::Failing(why) = &waiting.state {
+            let error = RecordError::new(why.as_str());
+            if faulty == Faulty::Kept {
+                self.add(&mut waiting, Job { op, waiter: None }, bytes);
+            }
+            return failed(error);
+        }
+        let (waiter, done) = oneshot::channel();
+        let number = waiting.next;
+        self.add(&mut waiting, Job { op, waiter: Some(waiter) }, bytes);
+        drop(waiting);
+        Durable::when(Given { queue: Arc::clone(self), number, done, is_hurried: false })
+    }
+
+    /// Why nothing can be added, if so.
+    fn refuses(&self, waiting: &Waiting, bytes: usize) -> Option<RecordError> {
+        match &waiting.state {
+            JournalState::Stopped(why) => return Some(RecordError::new(why.as_str())),
+            JournalState::Closed => return Some(RecordError::new("the journal is closed")),
+            JournalState::Writing | JournalState::Failing(_) => {}
+        }
+        if waiting.is_closing {
+            return Some(RecordError::new("the journal is closed"));
+        }
+        let (records, held) = (waiting.jobs.len(), waiting.bytes);
+        let is_full =
+            records >= self.records_max || (records > 0 && held.saturating_add(bytes) > self.bytes_max);
+        is_full.then(|| {
+            RecordError::new(format!(
+                "the journal's queue is full ({records} records with {held} bytes wait): its disk is too slow, or full"
+            ))
+        })
+    }
+
+    fn add(&self, waiting: &mut Waiting, job: Job, bytes: usize) {
+        waiting.jobs.push(job);
+        waiting.bytes += bytes;
+        waiting.next += 1;
+        // Later ones find the writer awake, or lingering for all.
+        if waiting.jobs.len() == 1 {
+            self.woken.notify_one();
+        }
+    }
+
+    /// Somebody waits for the record of this number.
+    fn hurry(&self, number: u64) {
+        let mut waiting = self.waiting.lock();
+        let first = waiting.next - waiting.jobs.len() as u64;
+        if number >= first && !waiting.is_urgent {
+            waiting.is_urgent = true;
+            self.woken.notify_one();
+        }
+    }
+
+    /// All that waits, once somebody waits for it or it has waited this long; `None` if nothing more will come. The writer
+    /// alone calls this.
+    pub(crate) fn take(&self, linger: Duration) -> Option<Vec<Job>> {
+        let mut waiting = self.waiting.lock();
+        loop {
+            if waiting.is_urgent || waiting.is_closing {
+                break;
+            }
+            if waiting.jobs.is_empty() {
+                self.woken.wait(&mut waiting);
+            } else if self.woken.wait_for(&mut waiting, linger).timed_out() {
+                break;
+            }
+        }
+        let jobs = take(&mut waiting.jobs);
+        (waiting.is_urgent, waiting.bytes, waiting.taken) = (false, 0, jobs.len());
+        (!jobs.is_empty()).then_some(jobs)
+    }
+
+    /// A group is durable, `refused` of its records aside, for which nobody waited.
+    pub(crate) fn written(&self, records: usize, lost: usize) {
+        let mut waiting = self.waiting.lock();
+        waiting.commits += 1;
+        waiting.records += records as u64;
+        waiting.lost += lost as u64;
+        waiting.taken = 0;
+        waiting.state = JournalState::Writing;
+    }
+
+    /// The writer goes on trying.
+    pub(crate) fn fail(&self, why: &str) {
+        self.waiting.lock().state = JournalState::Failing(why.to_owned());
+    }
+
+    /// The writer writes no more. Whoever waits is told.
+    pub(crate) fn stop(&self, state: JournalState, why: &str) {
+        let jobs = {
+            let mut waiting = self.waiting.lock();
+            waiting.state = state;
+            (waiting.taken, waiting.bytes) = (0, 0);
+            take(&mut waiting.jobs)
+        };
+        for waiter in jobs.into_iter().filter_map(|job| job.waiter) {
+            let _ = waiter.send(Err(RecordError::new(why))); // it may have left
+        }
+    }
+
+    /// Lets nothing more in, and the writer end once it has written what waits.
+    pub(crate) fn close(&self) {
+        self.waiting.lock().is_closing = true;
+        self.woken.notify_one();
+    }
+
+    /// Waits before a group is tried again; less if the journal is being closed. Whether it is.
+    pub(crate) fn pause(&self, time: Duration) -> bool {
+        let mut waiting = self.waiting.lock();
+        if !waiting.is_closing {
+            self.woken.wait_for(&mut waiting, time);
+        }
+        waiting.is_closing
+    }
+
+    pub(crate) fn status(&self) -> JournalStatus {
+        let waiting = self.waiting.lock();
+        JournalStatus {
+            state: waiting.state.clone(),
+            commits: waiting.commits,
+            records: waiting.records,
+            waiting: waiting.jobs.len() + waiting.taken,
+            waiting_bytes: waiting.bytes,
+            lost: waiting.lost,
+        }
+    }
+}
+
+fn failed(error: RecordError) -> Durable {
+    Durable::when(ready(Err(error)))
+}
+
+/// A record that was given: the writer is woken for it when somebody first waits.
+struct Given {
+    queue: Arc<Queue>,
+    number: u64,
+    done: oneshot::Receiver<Result<(), RecordError>>,
+    is_hurried: bool,
+}
+
+impl Future for Given {
+    type Output = Result<(), RecordError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match Pin::new(&mut self.done).poll(cx) {
+            Poll::Ready(Ok(result)) => Poll::Ready(result),
+            Poll::Ready(Err(_)) => Poll::Ready(Err(RecordError::new("the journal's writer has ended"))),
+            Poll::Pending => {
+                if !self.is_hurried {
+                    self.is_hurried = true;
+                    self.queue.hurry(self.number);
+                }
+                Poll::Pending
+            }
+        }
+    }
+}

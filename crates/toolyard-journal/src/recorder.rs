@@ -1,0 +1,173 @@
+//! The journal as the engine's recorder (SM-4): what waits for it, and what does not (JR-1, JR-3).
+
+use crate::{
+    journal::Journal,
+    op::{self, AnswerOp, AttemptOp, BatchOp, CancelOp, EndOp, Op, QuestionOp, json_of, word},
+    queue::Faulty,
+};
+use futures::future::ready;
+use std::sync::atomic::Ordering;
+use toolyard::{
+    AnswerRecord, AttemptEnd, AttemptRecord, BatchRecord, Call, CancelRecord, Cancelled, CloseRecord,
+    Durable, EndRecord, ForkRecord, PushRecord, QuestionRecord, RecordError, Recorder, Recovered,
+    SessionRecord, VerdictRecord, event::Epoch,
+};
+
+/// About what a record takes in the queue beside its texts.
+const RECORD_BYTES: usize = 256;
+
+impl Journal {
+    /// A record that somebody waits for, of this many bytes of text.
+    fn wait(&self, op: Op, bytes: usize, faulty: Faulty) -> Durable {
+        if self.inner.is_shared.load(Ordering::Relaxed) {
+            let what = "two engines have this journal as their recorder; open one for each";
+            return Durable::when(ready(Err(RecordError::new(what))));
+        }
+        self.inner.queue.wait_for(Some(op), RECORD_BYTES + bytes, faulty)
+    }
+
+    /// A record that somebody waits for if `must_wait`.
+    fn give(&self, op: Op, bytes: usize, must_wait: bool, faulty: Faulty) -> Durable {
+        if must_wait || self.inner.is_shared.load(Ordering::Relaxed) {
+            return self.wait(op, bytes, faulty);
+        }
+        self.inner.queue.give(op, RECORD_BYTES + bytes);
+        Durable::Nothing
+    }
+}
+
+fn bytes_of(calls: &[&Call]) -> usize {
+    calls.iter().map(|call| RECORD_BYTES + call.arguments.size()).sum()
+}
+
+fn owned(calls: &[&Call]) -> Vec<Call> {
+    calls.iter().copied().cloned().collect()
+}
+
+impl Recorder for Journal {
+    fn outlives_engine(&self) -> bool {
+        true
+    }
+
+    fn begin(&self, epoch: Epoch) {
+        match self.inner.engine.set(epoch) {
+            Ok(()) => self.inner.queue.give(Op::Engine { epoch: epoch.to_string() }, RECORD_BYTES),
+            Err(_) => self.inner.is_shared.store(true, Ordering::Relaxed),
+        }
+    }
+
+    fn session(&self, record: &SessionRecord<'_>) -> Durable {
+        let terms = op::terms(record.terms);
+        let bytes = terms.len();
+        let op = Op::Session { session: record.session.clone(), is_named: record.is_named, terms };
+        self.wait(op, bytes, Faulty::Kept)
+    }
+
+    fn fork(&self, record: &ForkRecord<'_>) -> Durable {
+        let terms = op::terms(record.terms);
+        let bytes = terms.len();
+        let op = Op::Fork {
+            session: record.session.clone(),
+            agent: record.agent.clone(),
+            parent: record.parent.clone(),
+            is_named: record.is_named,
+            made_by: record.made_by.map(Into::into),
+            terms,
+        };
+        self.wait(op, bytes, Faulty::Kept)
+    }
+
+    fn batch(&self, record: &BatchRecord<'_>) -> Durable {
+        let op = BatchOp {
+            session: record.session.clone(),
+            agent: record.agent.clone(),
+            turn: record.turn,
+            batch: record.batch,
+            request: record.request.map(str::to_owned),
+            parent: record.parent.map(Into::into),
+            calls: owned(&record.calls),
+            is_open: record.is_open,
+            is_sequential: record.is_sequential,
+        };
+        self.wait(Op::Batch(Box::new(op)), bytes_of(&record.calls), Faulty::Kept)
+    }
+
+    fn pushed(&self, record: &PushRecord<'_>) -> Durable {
+        let (session, calls) = (record.session.clone(), owned(&record.calls));
+        let op = Op::Pushed { session, batch: record.batch, index: record.index, calls };
+        self.wait(op, bytes_of(&record.calls), Faulty::Kept)
+    }
+
+    fn closed(&self, record: &CloseRecord<'_>) -> Durable {
+        let CloseRecord { session, batch, calls, .. } = *record;
+        self.wait(Op::Closed { session: session.clone(), batch, calls }, 0, Faulty::Kept)
+    }
+
+    fn question(&self, record: &QuestionRecord<'_>) -> Durable {
+        let question = QuestionOp::from(record);
+        let bytes = question.arguments.len();
+        self.wait(Op::Question(Box::new(question)), bytes, Faulty::Refused)
+    }
+
+    fn answer(&self, record: &AnswerRecord<'_>) -> Durable {
+        let answer = AnswerOp {
+            call: record.call.into(),
+            request: record.request.to_string(),
+            digest: record.digest.to_string(),
+            decision: word(&record.answer.decision()),
+            who: record.answer.who().map(str::to_owned),
+            reason: record.answer.reason().map(str::to_owned),
+            edited: record.answer.arguments().cloned(),
+            settled_by: word(&record.by),
+        };
+        let bytes = answer.edited.as_ref().map_or(0, toolyard::Arguments::size);
+        self.wait(Op::Answer(Box::new(answer)), bytes, Faulty::Refused)
+    }
+
+    fn attempt(&self, record: &AttemptRecord<'_>) -> Durable {
+        let attempt = AttemptOp::from(record);
+        let bytes = attempt.arguments.len() + attempt.facts.len();
+        self.give(Op::Attempt(Box::new(attempt)), bytes, record.must_wait(), Faulty::Refused)
+    }
+
+    fn attempt_ended(&self, record: &AttemptEnd<'_>) -> Durable {
+        let must_wait = record.key.is_some() || !record.tool.side_effects.is_read_only();
+        self.give(op::attempt_ended(record), 0, must_wait, Faulty::Kept)
+    }
+
+    fn ended(&self, record: &EndRecord<'_>) -> Durable {
+        let end = EndOp::from(record);
+        let bytes = end.status.text.len() + end.ending.len();
+        self.give(Op::Ended(Box::new(end)), bytes, record.must_wait(), Faulty::Kept)
+    }
+
+    fn cancelled(&self, record: &CancelRecord<'_>) -> Durable {
+        let what = match record.what {
+            Cancelled::Session => CancelOp::Session,
+            Cancelled::InFlight => CancelOp::InFlight,
+            Cancelled::Turn(turn) => CancelOp::Turn(turn),
+            Cancelled::Batch(batch) => CancelOp::Batch(batch),
+            Cancelled::Calls { turn, id } => CancelOp::Calls { turn, id: id.to_owned() },
+            Cancelled::Call { turn, batch, index } => CancelOp::Call { turn, batch, index },
+            // Of a newer engine: all that is certain is that something of the agent is cancelled.
+            _ => CancelOp::InFlight,
+        };
+        let (session, agent) = (record.session.clone(), record.agent.clone());
+        self.wait(Op::Cancelled { session, agent, what }, 0, Faulty::Kept)
+    }
+
+    fn verdict(&self, record: &VerdictRecord<'_>) -> Durable {
+        let (found, output) = match record.found {
+            Recovered::Done(output) => ("done", Some(json_of(output))),
+            Recovered::NotDone => ("not_done", None),
+            // Also what a newer engine may find.
+            _ => ("unknown", None),
+        };
+        let bytes = output.as_ref().map_or(0, String::len);
+        self.wait(Op::Verdict { call: record.call.into(), found, output }, bytes, Faulty::Refused)
+    }
+
+    fn flush(&self) -> Durable {
+        self.inner.queue.wait_for(None, 0, Faulty::Kept)
+    }
+}

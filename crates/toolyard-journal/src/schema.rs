@@ -1,0 +1,174 @@
+//! The tables of a journal, and the views that others may read.
+//!
+//! ```text
+//!   epoch ◄─ session ◄─ batch ◄─ call ◄─ attempt
+//!              ▲  ▲                ▲◄── question, answer, verdict
+//!           fork  cancel           └─── its end is in its own row
+//! ```
+//!
+//! A call is one row, made with its batch or push and completed by its end; an attempt is another (JR-2).
+
+use crate::{error::JournalError, settings::Durability};
+use rusqlite::Connection;
+use std::path::Path;
+
+/// The version of the schema, in `user_version`.
+pub(crate) const VERSION: i64 = 1;
+/// What makes a SQLite file a journal: `application_id`, the bytes `Tyjr`.
+const APPLICATION: i64 = 0x5479_6a72;
+
+/// The number of a call's row is that of its batch times this, and its place: so it is found without an index.
+pub(crate) const PLACES: i64 = 1 << 24;
+
+/// The views that may be read with any SQLite, while a journal is written and afterwards. Their names and columns stay;
+/// the tables below them may change. Times are milliseconds since 1970; a column is null where there is nothing to say.
+///
+/// | view | a row | columns |
+/// |---|---|---|
+/// | `sessions` | a session that was opened | `epoch`, `session`, `is_named`, `terms` (JSON), `opened_ms` |
+/// | `turns` | a turn of an agent | `epoch`, `session`, `agent`, `turn`, `batches`, `calls`, `open_calls`, `is_open`, `began_ms` |
+/// | `calls` | a call | `epoch`, `session`, `agent`, `turn`, `batch`, `place`, `call_id`, `tool`, `arguments` (as sent), `key`, `state` (`not_started`, `attempted`, `ended`), `status` (JSON of the result), `code` (null if it succeeded), `dedupe`, `attempts`, `sandbox`, `arrived_ms`, `ended_ms` |
+/// | `attempts` | a start of a handler | `epoch`, `session`, `turn`, `batch`, `place`, `call_id`, `tool`, `attempt`, `version`, `side_effects`, `arguments` (as run), `approval`, `digest`, `timeout_ms`, `started_ms`, `ended_ms`, `status` (JSON; null for the last one of a call) |
+/// | `questions` | a question about a call | `epoch`, `session`, `turn`, `batch`, `place`, `call_id`, `tool`, `request`, `digest`, `arguments`, `shares`, `asked_ms`, `decision`, `who`, `reason`, `edited`, `answered_ms` |
+pub const VIEWS: [&str; 5] = ["sessions", "turns", "calls", "attempts", "questions"];
+
+const TABLES: &str = "
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE epoch_rows (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, engine TEXT, boot_id TEXT, pid INTEGER NOT NULL, durability TEXT NOT NULL,
+    started_ms INTEGER NOT NULL, ended_ms INTEGER
+) STRICT;
+CREATE TABLE session_rows (
+    id INTEGER PRIMARY KEY, epoch INTEGER NOT NULL REFERENCES epoch_rows, name TEXT NOT NULL, is_named INTEGER NOT NULL,
+    terms TEXT NOT NULL, opened_ms INTEGER NOT NULL
+) STRICT;
+CREATE INDEX session_names ON session_rows (name, epoch);
+CREATE INDEX session_epochs ON session_rows (epoch);
+CREATE TABLE fork_rows (
+    id INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES session_rows, agent TEXT NOT NULL, parent TEXT NOT NULL,
+    is_named INTEGER NOT NULL, made_by INTEGER, terms TEXT NOT NULL, made_ms INTEGER NOT NULL
+) STRICT;
+CREATE INDEX fork_sessions ON fork_rows (session);
+CREATE TABLE batch_rows (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, session INTEGER NOT NULL REFERENCES session_rows, agent TEXT NOT NULL,
+    turn INTEGER NOT NULL, number INTEGER NOT NULL, request TEXT, parent INTEGER, is_sequential INTEGER NOT NULL,
+    calls INTEGER, arrived_ms INTEGER NOT NULL
+) STRICT;
+CREATE INDEX batch_numbers ON batch_rows (session, number);
+CREATE INDEX batch_turns ON batch_rows (session, turn);
+CREATE INDEX batch_requests ON batch_rows (request) WHERE request IS NOT NULL;
+CREATE INDEX batch_open ON batch_rows (id) WHERE calls IS NULL;
+CREATE TABLE call_rows (
+    id INTEGER PRIMARY KEY, batch INTEGER NOT NULL REFERENCES batch_rows, place INTEGER NOT NULL, call_id TEXT NOT NULL,
+    tool TEXT NOT NULL, arguments TEXT NOT NULL, is_text INTEGER NOT NULL, key TEXT, more TEXT,
+    arrived_ms INTEGER NOT NULL, ended_ms INTEGER, status TEXT, code TEXT, ending TEXT, dedupe TEXT, attempts INTEGER,
+    sandbox TEXT, was_waited_for INTEGER
+) STRICT;
+CREATE INDEX call_batches ON call_rows (batch);
+CREATE INDEX call_open ON call_rows (id) WHERE ended_ms IS NULL;
+CREATE TABLE attempt_rows (
+    call INTEGER NOT NULL REFERENCES call_rows, number INTEGER NOT NULL, version TEXT NOT NULL, side_effects TEXT NOT NULL,
+    arguments TEXT, approval TEXT, digest TEXT, timeout_ms INTEGER NOT NULL, facts TEXT NOT NULL,
+    started_ms INTEGER NOT NULL, ended_ms INTEGER, status TEXT, is_retried INTEGER,
+    PRIMARY KEY (call, number)
+) STRICT;
+CREATE TABLE question_rows (
+    request TEXT NOT NULL, call INTEGER NOT NULL REFERENCES call_rows, digest TEXT NOT NULL, arguments TEXT NOT NULL,
+    shares TEXT, expires_ms INTEGER NOT NULL, asked_ms INTEGER NOT NULL, PRIMARY KEY (call, request)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE answer_rows (
+    call INTEGER NOT NULL REFERENCES call_rows, request TEXT NOT NULL, digest TEXT NOT NULL, decision TEXT NOT NULL,
+    who TEXT, reason TEXT, edited TEXT, edited_is_text INTEGER, settled_by TEXT NOT NULL, answered_ms INTEGER NOT NULL,
+    PRIMARY KEY (call, request)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE verdict_rows (
+    call INTEGER PRIMARY KEY REFERENCES call_rows, epoch INTEGER NOT NULL, found TEXT NOT NULL, output TEXT,
+    found_ms INTEGER NOT NULL
+) STRICT;
+CREATE TABLE cancel_rows (
+    id INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES session_rows, agent TEXT NOT NULL, what TEXT NOT NULL,
+    turn INTEGER, batch INTEGER, place INTEGER, call_id TEXT, given_ms INTEGER NOT NULL
+) STRICT;
+CREATE INDEX cancel_sessions ON cancel_rows (session, turn);
+
+CREATE VIEW sessions AS SELECT epoch, name AS session, is_named, terms, opened_ms FROM session_rows;
+CREATE VIEW calls AS SELECT s.epoch, s.name AS session, b.agent, b.turn, b.number AS batch, c.place, c.call_id, c.tool,
+    c.arguments, c.key, CASE WHEN c.ended_ms IS NOT NULL THEN 'ended'
+        WHEN EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id) THEN 'attempted' ELSE 'not_started' END AS state,
+    c.status, c.code, c.dedupe, c.attempts, c.sandbox, c.arrived_ms, c.ended_ms
+    FROM call_rows c JOIN batch_rows b ON b.id = c.batch JOIN session_rows s ON s.id = b.session;
+CREATE VIEW turns AS SELECT s.epoch, s.name AS session, b.agent, b.turn, count(DISTINCT b.id) AS batches,
+    count(c.id) AS calls, count(c.id) - count(c.ended_ms) AS open_calls,
+    max(b.calls IS NULL OR (c.id IS NOT NULL AND c.ended_ms IS NULL)) AS is_open, min(b.arrived_ms) AS began_ms
+    FROM batch_rows b JOIN session_rows s ON s.id = b.session LEFT JOIN call_rows c ON c.batch = b.id
+    GROUP BY b.session, b.turn, b.agent;
+CREATE VIEW attempts AS SELECT s.epoch, s.name AS session, b.turn, b.number AS batch, c.place, c.call_id, c.tool,
+    a.number AS attempt, a.version, a.side_effects, coalesce(a.arguments, c.arguments) AS arguments, a.approval, a.digest,
+    a.timeout_ms, a.started_ms, a.ended_ms, a.status
+    FROM attempt_rows a JOIN call_rows c ON c.id = a.call JOIN batch_rows b ON b.id = c.batch
+    JOIN session_rows s ON s.id = b.session;
+CREATE VIEW questions AS SELECT s.epoch, s.name AS session, b.turn, b.number AS batch, c.place, c.call_id, c.tool,
+    q.request, q.digest, q.arguments, q.shares, q.asked_ms, n.decision, n.who, n.reason, n.edited, n.answered_ms
+    FROM question_rows q JOIN call_rows c ON c.id = q.call JOIN batch_rows b ON b.id = c.batch
+    JOIN session_rows s ON s.id = b.session LEFT JOIN answer_rows n ON n.call = q.call AND n.request = q.request;
+";
+
+/// Sets a connection up for the writer, and makes the tables if the file is new.
+pub(crate) fn prepare(db: &mut Connection, path: &Path, durability: Durability) -> Result<(), JournalError> {
+    let failed = || JournalError::sqlite(path, "opening the journal");
+    let is_new = is_empty(db).map_err(failed())?;
+    if !is_new {
+        check(db, path)?;
+    }
+    // How a file grows is settled before it has a page.
+    db.execute_batch("PRAGMA auto_vacuum = INCREMENTAL").map_err(failed())?;
+    db.execute_batch(match durability {
+        Durability::Full => {
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; \
+             PRAGMA checkpoint_fullfsync = ON"
+        }
+        Durability::Process => "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL",
+    })
+    .map_err(failed())?;
+    db.execute_batch("PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 67108864").map_err(failed())?;
+    db.set_prepared_statement_cache_capacity(64);
+    if is_new { create(db).map_err(failed()) } else { Ok(()) }
+}
+
+fn create(db: &mut Connection) -> rusqlite::Result<()> {
+    let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    tx.execute_batch(TABLES)?;
+    tx.execute("INSERT INTO meta VALUES ('schema_version', ?1)", [VERSION.to_string()])?;
+    tx.pragma_update(None, "application_id", APPLICATION)?;
+    tx.pragma_update(None, "user_version", VERSION)?;
+    tx.commit()
+}
+
+/// Whether the file has no tables, as one whose making was interrupted.
+fn is_empty(db: &Connection) -> rusqlite::Result<bool> {
+    let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    Ok(tables == 0 && pragma(db, "application_id")? == 0)
+}
+
+/// Refuses files that are no journal, or of a version that is not known.
+pub(crate) fn check(db: &Connection, path: &Path) -> Result<(), JournalError> {
+    let failed = || JournalError::sqlite(path, "reading the file's header");
+    if pragma(db, "application_id").map_err(failed())? != APPLICATION {
+        return Err(JournalError::NotAJournal { path: path.to_owned() });
+    }
+    let found = pragma(db, "user_version").map_err(failed())?;
+    match found {
+        VERSION => Ok(()),
+        newer if newer > VERSION => {
+            Err(JournalError::Newer { path: path.to_owned(), found: newer, known: VERSION })
+        }
+        other => {
+            let what = format!("its schema is version {other}, which never was");
+            Err(JournalError::Content { path: path.to_owned(), what })
+        }
+    }
+}
+
+pub(crate) fn pragma(db: &Connection, name: &str) -> rusqlite::Result<i64> {
+    db.pragma_query_value(None, name, |row| row.get(0))
+}

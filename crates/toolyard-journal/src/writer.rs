@@ -1,0 +1,185 @@
+//! The writer: one thread, which writes all that waits as one transaction (JR-2).
+//!
+//! ```text
+//!   take all ─► begin ─► still the newest epoch? ─► apply each ─► commit ─► tell those who wait
+//!                 │ disk full, busy: again, with pauses             │ any other failure: never again
+//! ```
+
+use crate::{
+    apply::{Fault, Ids, apply},
+    epoch::{self, EpochId},
+    error::JournalError,
+    lock::Lock,
+    queue::{Job, JournalState, Queue},
+    settings::Settings,
+    stamp::millis,
+};
+use rusqlite::{Connection, ErrorCode, TransactionBehavior, config::DbConfig};
+use std::{
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+use toolyard::RecordError;
+
+/// The first pause before a group is tried again, and the longest.
+const PAUSE: Duration = Duration::from_millis(5);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+pub(crate) struct Writer {
+    pub(crate) db: Connection,
+    pub(crate) path: PathBuf,
+    pub(crate) epoch: EpochId,
+    pub(crate) settings: Settings,
+    pub(crate) queue: Arc<Queue>,
+    /// Held until the connection is closed.
+    pub(crate) lock: Lock,
+}
+
+/// Why a group is not committed.
+enum Failure {
+    /// It may be later.
+    Passing(RecordError),
+    /// It never is.
+    Final(RecordError),
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        use ErrorCode::{DatabaseBusy, DatabaseLocked, DiskFull};
+        let is_passing = matches!(error.sqlite_error_code(), Some(DiskFull | DatabaseBusy | DatabaseLocked));
+        let what = format!("the journal cannot be written ({error})");
+        let record = RecordError::new(what).caused_by(error);
+        if is_passing { Self::Passing(record) } else { Self::Final(record) }
+    }
+}
+
+/// What became of a record of a committed group.
+type Applied = Result<(), RecordError>;
+
+impl Writer {
+    /// Writes until the queue ends. Whether all was written.
+    pub(crate) fn run(mut self, is_clean: impl FnOnce() -> bool) -> Result<(), JournalError> {
+        let mut ids = Ids::default();
+        while let Some(jobs) = self.queue.take(self.settings.linger) {
+            if let ControlFlow::Break(error) = self.write(jobs, &mut ids) {
+                let why = error.to_string();
+                self.queue.stop(JournalState::Stopped(why.clone()), &why);
+                // What a failed sync has left in the log of SQLite is not to be written over the file.
+                let _ = self.db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+                return Err(JournalError::Stopped(why));
+            }
+        }
+        let ended = if is_clean() { self.end() } else { Ok(()) };
+        self.queue.stop(JournalState::Closed, "the journal is closed");
+        let Self { db, path, lock, .. } = self;
+        let closed =
+            db.close().map_err(|(_, error)| JournalError::sqlite(&path, "closing the journal")(error));
+        drop(lock);
+        ended.and(closed)
+    }
+
+    fn end(&mut self) -> Result<(), JournalError> {
+        let failed = JournalError::sqlite(&self.path, "ending the epoch");
+        let tx = self.db.transaction_with_behavior(TransactionBehavior::Immediate);
+        let ended = tx.and_then(|tx| {
+            // A newer epoch's writer has the file.
+            if epoch::is_newest(&tx, self.epoch)? {
+                epoch::end(&tx, self.epoch)?;
+            }
+            tx.commit()
+        });
+        ended.map_err(failed)
+    }
+
+    /// Writes a group, however often that takes.
+    fn write(&mut self, mut jobs: Vec<Job>, ids: &mut Ids) -> ControlFlow<RecordError> {
+        let (mut left, mut pause) = (self.settings.retry_for, PAUSE);
+        loop {
+            match self.commit(&jobs, ids) {
+                Ok(applied) => {
+                    self.tell(jobs, applied);
+                    return ControlFlow::Continue(());
+                }
+                Err(Failure::Final(error)) => {
+                    tell_all(&mut jobs, &error);
+                    return ControlFlow::Break(error);
+                }
+                Err(Failure::Passing(error)) => {
+                    ids.clear();
+                    if left.is_zero() {
+                        tell_all(&mut jobs, &error);
+                        self.queue.fail(&error.to_string());
+                    }
+                    let is_closing = self.queue.pause(pause);
+                    if is_closing && left.is_zero() {
+                        return ControlFlow::Break(error);
+                    }
+                    left = if is_closing { Duration::ZERO } else { left.saturating_sub(pause) };
+                    pause = (pause * 2).min(PAUSE_MAX);
+                }
+            }
+        }
+    }
+
+    fn commit(&mut self, jobs: &[Job], ids: &mut Ids) -> Result<Vec<Applied>, Failure> {
+        let tx = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        if !epoch::is_newest(&tx, self.epoch)? {
+            let path = self.path.display();
+            let what = format!(
+                "another process has opened the journal {path} since, although this one has its lock"
+            );
+            return Err(Failure::Final(RecordError::new(what)));
+        }
+        let now = millis(SystemTime::now());
+        let mut applied = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            applied.push(match job.op.as_ref().map_or(Ok(()), |op| apply(&tx, self.epoch, ids, op, now)) {
+                Ok(()) => Ok(()),
+                Err(Fault::Refused(why)) => Err(RecordError::new(why)),
+                Err(Fault::Sql(error))
+                    if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) =>
+                {
+                    Err(RecordError::new("what the record belongs to is not in the journal").caused_by(error))
+                }
+                Err(Fault::Sql(error)) => return Err(error.into()),
+            });
+        }
+        tx.commit()?;
+        Ok(applied)
+    }
+
+    fn tell(&self, jobs: Vec<Job>, applied: Vec<Applied>) {
+        let written =
+            jobs.iter().zip(&applied).filter(|(job, applied)| job.op.is_some() && applied.is_ok()).count();
+        let lost = jobs
+            .iter()
+            .zip(&applied)
+            .filter(|(job, applied)| job.waiter.is_none() && applied.is_err())
+            .count();
+        self.queue.written(written, lost);
+        for (job, applied) in jobs.into_iter().zip(applied) {
+            if let Some(waiter) = job.waiter {
+                let _ = waiter.send(applied); // it may have left
+            }
+        }
+    }
+}
+
+/// Tells whoever waits for these that they have failed. They are tried again all the same.
+fn tell_all(jobs: &mut [Job], error: &RecordError) {
+    for waiter in jobs.iter_mut().filter_map(|job| job.waiter.take()) {
+        let _ = waiter.send(Err(error.clone())); // it may have left
+    }
+}
+
+/// Opens the connection that writes.
+pub(crate) fn connect(path: &Path) -> Result<Connection, JournalError> {
+    use rusqlite::OpenFlags;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(path, flags)
+        .map_err(JournalError::sqlite(path, "opening the journal"))?;
+    db.busy_timeout(Duration::from_secs(1)).map_err(JournalError::sqlite(path, "opening the journal"))?;
+    Ok(db)
+}

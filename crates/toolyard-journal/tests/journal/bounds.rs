@@ -1,0 +1,52 @@
+//! The bounds of the queue (JR-2, JR-12), and one engine for each journal.
+
+use crate::scene::{Scene, engine};
+use toolyard::{Call, Durable, Recorder};
+use toolyard_journal::{Journal, JournalState, Settings};
+
+/// JR-2: a record that finds the queue full fails at once, and says why; what is waiting is written all the same.
+#[tokio::test]
+async fn a_record_that_finds_the_queue_full_fails_at_once() {
+    let scene = Scene::new();
+    let journal = Journal::open(scene.path(), Settings::default().queue_max(2, 1 << 20)).unwrap();
+    let held = scene.sql();
+    held.execute_batch("BEGIN IMMEDIATE").unwrap();
+    // The writer takes the first group and keeps it; later ones fill the queue.
+    let mut waiting = Vec::new();
+    let refused = loop {
+        let Durable::When(mut given) = journal.flush() else { panic!("a flush is waited for") };
+        match futures::poll!(&mut given) {
+            std::task::Poll::Pending => waiting.push(given),
+            std::task::Poll::Ready(refused) => break refused.unwrap_err(),
+        }
+    };
+    assert!(refused.to_string().contains("queue is full"), "{refused}");
+    assert!(waiting.len() >= 2);
+    held.execute_batch("ROLLBACK").unwrap();
+    for given in waiting {
+        given.await.unwrap();
+    }
+}
+
+/// A journal is one engine's recorder: the records of two could not be told apart, so all fail, with what to do.
+#[tokio::test]
+async fn a_second_engine_gets_errors() {
+    let scene = Scene::new();
+    let journal = scene.open();
+    let _first = engine(&journal).build().await.unwrap();
+    let second = engine(&journal).build().await.unwrap();
+    let refused = second.session("demo").call(Call::new("call_1", "save", "{}")).await;
+    assert!(refused.status.is_err());
+}
+
+/// A closed journal takes nothing, and says so.
+#[tokio::test]
+async fn a_closed_journal_takes_nothing() {
+    let scene = Scene::new();
+    let journal = scene.open();
+    let engine = engine(&journal).build().await.unwrap();
+    journal.close().unwrap();
+    journal.close().unwrap();
+    assert_eq!(journal.status().state, JournalState::Closed);
+    assert!(engine.session("demo").call(Call::new("call_1", "save", "{}")).await.status.is_err());
+}

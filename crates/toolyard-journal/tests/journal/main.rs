@@ -1,0 +1,13 @@
+//! The journal, written by a real engine (JR-*). Each test names the rule that it proves.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
+
+mod bounds;
+mod crash;
+mod damage;
+mod opening;
+mod pruning;
+mod questions;
+mod scene;
+mod waiting;
+mod written;

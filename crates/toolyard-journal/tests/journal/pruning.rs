@@ -1,0 +1,60 @@
+//! Removing what has ended (JR-13).
+
+use crate::scene::{Scene, engine};
+use std::time::Duration;
+use toolyard::{Call, Drain, Durable, Recorder};
+use toolyard_journal::{Keep, prune, verify};
+
+/// JR-13: by age, what has ended goes, and what is open stays; the room is given back.
+#[tokio::test]
+async fn what_is_open_stays() {
+    let scene = Scene::new();
+    let journal = scene.open();
+    let engine = engine(&journal).build().await.unwrap();
+    let session = engine.session("demo");
+    for number in 0..60 {
+        let arguments = format!(r#"{{"text": "{}"}}"#, "x".repeat(3000));
+        session.call(Call::new(format!("call_{number}"), "save", arguments)).await;
+    }
+    let open = session.open_batch();
+    open.push(Call::new("call_60", "save", "{}"));
+    while scene.reader().open_turns().unwrap().is_empty() {
+        let Durable::When(given) = journal.flush() else { panic!("a flush is waited for") };
+        given.await.unwrap();
+    }
+    let kept_all = prune(scene.path(), Keep::default().newer_than(Duration::from_secs(3600))).unwrap();
+    assert_eq!(kept_all.batches, 0);
+    // Beside the writer. The clock of the test is that of the records: all are older than none.
+    scene.sql().execute("UPDATE batch_rows SET arrived_ms = arrived_ms - 10000", []).unwrap();
+    let pruned = prune(scene.path(), Keep::default().newer_than(Duration::from_secs(5))).unwrap();
+    assert_eq!(pruned.batches, 60);
+    assert!(pruned.bytes < kept_all.bytes / 2, "{pruned:?} of {kept_all:?}");
+    assert_eq!(scene.reader().open_turns().unwrap().len(), 1);
+    open.push(Call::new("call_61", "save", "{}"));
+    assert!(open.finish().await.iter().all(|outcome| outcome.status.is_ok()));
+    engine.shutdown(Drain::default()).await;
+    journal.close().unwrap();
+    assert_eq!(verify(scene.path()).unwrap().findings, []);
+}
+
+/// JR-13: by size, the oldest go first, and no more than must.
+#[tokio::test]
+async fn the_oldest_go_first() {
+    let scene = Scene::new();
+    let journal = scene.open();
+    let engine = engine(&journal).build().await.unwrap();
+    let session = engine.session("demo");
+    for number in 0..100 {
+        let arguments = format!(r#"{{"text": "{}"}}"#, "x".repeat(5000));
+        session.call(Call::new(format!("call_{number}"), "save", arguments)).await;
+    }
+    engine.shutdown(Drain::default()).await;
+    journal.close().unwrap();
+    let before = prune(scene.path(), Keep::default()).unwrap();
+    assert_eq!(before.batches, 0);
+    let pruned = prune(scene.path(), Keep::default().at_most(before.bytes / 2)).unwrap();
+    assert!(pruned.batches > 0 && pruned.batches < 100 && pruned.bytes <= before.bytes / 2, "{pruned:?}");
+    let reader = scene.reader();
+    assert!(reader.turn("demo", 1).unwrap().is_none() && reader.turn("demo", 100).unwrap().is_some());
+    assert_eq!(verify(scene.path()).unwrap().findings, []);
+}

@@ -1,0 +1,75 @@
+//! Questions, answers and verdicts (JR-1).
+
+use crate::scene::{Scene, engine, text};
+use toolyard::{
+    AgentPath, Answer, ApprovalDesk, Call, CallId, CallPlace, Confirmations, Decision, Drain, Durable,
+    Recorder, Recovered, SessionId, ToolOutput, VerdictRecord,
+};
+
+/// JR-1: a question is in the file before it is shown, and an answer, with what it changes, before its call starts.
+#[tokio::test]
+async fn questions_and_answers_are_kept() {
+    let scene = Scene::new();
+    let desk = ApprovalDesk::default();
+    let confirmations = Confirmations::default();
+    let engine =
+        engine(&scene.open()).confirmations(confirmations).approver(desk.clone()).build().await.unwrap();
+    let session = engine.session("demo");
+    let person = async {
+        let shown = desk.next().await.unwrap();
+        let asked = scene.turn(1).batches[0].calls[0].questions[0].clone();
+        assert_eq!((asked.request, &asked.digest, asked.answer), (shown.id(), shown.digest(), None));
+        let answer = Answer::edit("ada", "null").because("it is smaller");
+        let _ = desk.answer(shown.id(), shown.digest(), answer).await;
+        desk.answer(shown.id(), shown.digest(), Answer::allow("ada").because("it is small")).await
+    };
+    let (outcome, answered) = tokio::join!(session.call(Call::new("call_1", "save", "{}")), person);
+    assert!(answered.is_ok() && outcome.status.is_ok());
+    let turn = scene.turn(1);
+    let call = &turn.batches[0].calls[0];
+    let answer = call.questions[0].answer.as_ref().unwrap();
+    assert_eq!((answer.decision, answer.who.as_deref()), (Decision::Allow, Some("ada")));
+    assert_eq!((answer.reason.as_deref(), answer.digest), (Some("it is small"), call.questions[0].digest));
+    assert_eq!(text(&call.state), "saved");
+}
+
+/// SM-10, JR-1: what a drain suspends is open afterwards, with its question; a verdict about it is kept, and one about a call
+/// that nobody has left open is refused.
+#[tokio::test]
+async fn what_a_drain_suspends_is_open_afterwards() {
+    let scene = Scene::new();
+    let (journal, desk) = (scene.open(), ApprovalDesk::default());
+    let confirmations = Confirmations::default();
+    let engine = engine(&journal).confirmations(confirmations).approver(desk.clone()).build().await.unwrap();
+    let call = Call::new("call_1", "save", "{}").idempotency_key("order-17");
+    let session = engine.session("demo");
+    let stops = async {
+        desk.next().await.unwrap();
+        engine.shutdown(Drain::default()).await;
+    };
+    let (outcome, ()) = tokio::join!(session.call(call), stops);
+    assert_eq!(outcome.status.unwrap_err().suspended, Some(1));
+    journal.close().unwrap();
+    let open = scene.reader().open_turns().unwrap();
+    assert_eq!((open.len(), open[0].turn, open[0].open_calls, open[0].epoch), (1, 1, 1, 1));
+    let kept = scene.turn(1).batches[0].calls[0].clone();
+    assert!(
+        matches!(kept.state, toolyard_journal::CallState::NotStarted) && kept.questions[0].answer.is_none()
+    );
+
+    let next = scene.open();
+    let (session, agent, call_id) = (SessionId::from("demo"), AgentPath::root(), CallId::from("call_1"));
+    let output = ToolOutput::text("found");
+    let verdict = |index| {
+        let call = CallPlace::new(&session, &agent, 1, 1, index, &call_id);
+        let Durable::When(given) = next.verdict(&VerdictRecord { call, found: Recovered::Done(&output) })
+        else {
+            panic!("a verdict is waited for")
+        };
+        given
+    };
+    verdict(0).await.unwrap();
+    verdict(1).await.unwrap_err();
+    let kept = scene.turn(1).batches[0].calls[0].verdict.clone();
+    assert_eq!(kept, Some(toolyard_journal::Verdict::Done(output.clone())));
+}
