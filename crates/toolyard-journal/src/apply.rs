@@ -156,6 +156,8 @@ impl Tables<'_> {
     fn batch(&mut self, batch: &BatchOp) -> Done {
         let session = self.session_row(&batch.session)?;
         let parent = batch.parent.as_ref().map(|call| self.call_row(call)).transpose()?;
+        // Before there is a row of the batch: one that its calls do not fit into is refused as a whole.
+        row_of(0, u32::try_from(batch.calls.len()).unwrap_or(u32::MAX))?;
         let calls = (!batch.is_open).then_some(batch.calls.len());
         self.run(
             "INSERT INTO batch_rows (session, agent, turn, number, request, parent, is_sequential, calls, arrived_ms)

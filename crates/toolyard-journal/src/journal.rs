@@ -19,6 +19,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread::{Builder, JoinHandle},
+    time::Duration,
 };
 use toolyard::event::Epoch;
 
@@ -28,7 +29,27 @@ use toolyard::event::Epoch;
 /// what was given is still written, and the epoch counts as unclean; [`close`](Self::close) ends it cleanly.
 ///
 /// # Examples
-/// See the [crate](crate).
+/// ```
+/// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("agent.journal");
+/// use toolyard::{Call, Confirmations, Drain, Engine, ToolContext, ToolSpec, tool_fn};
+/// use toolyard_journal::{CallState, Journal, Reader, Settings};
+///
+/// let journal = Journal::open(&path, Settings::default())?;
+/// let save = tool_fn(ToolSpec::write("save"), |(): (), _: ToolContext| async { Ok("saved") });
+/// let engine = Engine::builder().tool(save).confirmations(Confirmations::auto()).recorder(journal.clone());
+/// let engine = engine.build().await?;
+/// engine.session("demo").call(Call::new("call_1", "save", "{}")).await;
+///
+/// let turn = Reader::open(&path)?.turn("demo", 1)?.expect("its call is recorded");
+/// assert!(matches!(turn.batches[0].calls[0].state, CallState::Ended(_)));
+///
+/// engine.shutdown(Drain::default()).await;
+/// journal.close()?; // the end of this life of the engine is a clean one
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Journal {
     pub(crate) inner: Arc<Inner>,
@@ -62,8 +83,10 @@ impl Journal {
         file::make(path)?;
         let mut db = connect(path)?;
         schema::prepare(&mut db, path, settings.durability)?;
-        let epoch = epoch::begin(&db, settings.durability)
-            .map_err(JournalError::sqlite(path, "beginning an epoch"))?;
+        let failed = || JournalError::sqlite(path, "beginning an epoch");
+        let epoch = epoch::begin(&db, settings.durability).map_err(failed())?;
+        // From here on the writer itself pauses while somebody else has the file.
+        db.busy_timeout(Duration::ZERO).map_err(failed())?;
         let queue = Arc::new(Queue::new(settings.queue_records_max, settings.queue_bytes_max));
         let is_clean = Arc::new(AtomicBool::new(false));
         let writer = Writer { db, path: path.to_owned(), epoch, settings, queue: Arc::clone(&queue), lock };

@@ -13,29 +13,6 @@
 //! **What it keeps is kept as it came**: arguments, answers, keys, with every secret in them, because calls have to run
 //! again with exactly these. The file is readable by its owner alone; keep it like the secrets.
 //!
-//! # Examples
-//! ```
-//! # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let directory = tempfile::tempdir()?;
-//! # let path = directory.path().join("agent.journal");
-//! use toolyard::{Call, Confirmations, Drain, Engine, ToolContext, ToolSpec, tool_fn};
-//! use toolyard_journal::{CallState, Journal, Reader, Settings};
-//!
-//! let journal = Journal::open(&path, Settings::default())?;
-//! let save = tool_fn(ToolSpec::write("save"), |(): (), _: ToolContext| async { Ok("saved") });
-//! let engine = Engine::builder().tool(save).confirmations(Confirmations::auto()).recorder(journal.clone());
-//! let engine = engine.build().await?;
-//! engine.session("demo").call(Call::new("call_1", "save", "{}")).await;
-//!
-//! let turn = Reader::open(&path)?.turn("demo", 1)?.expect("its call is recorded");
-//! assert!(matches!(turn.batches[0].calls[0].state, CallState::Ended(_)));
-//!
-//! engine.shutdown(Drain::default()).await;
-//! journal.close()?; // the end of this life of the engine is a clean one
-//! # Ok(())
-//! # }
-//! ```
-//!
 //! # Features
 //! Without a feature the crate is empty. `bundled` builds a SQLite of its own, which takes a C compiler; `sqlite` uses
 //! the system's.

@@ -57,6 +57,7 @@ pub(crate) struct Job {
     /// `None` only waits for those before it.
     pub(crate) op: Option<Op>,
     pub(crate) waiter: Option<oneshot::Sender<Result<(), RecordError>>>,
+    pub(crate) faulty: Faulty,
 }
 
 /// What becomes of a record while the disk is full.
@@ -64,8 +65,10 @@ pub(crate) struct Job {
 pub(crate) enum Faulty {
     /// It is refused: what it would allow does not happen.
     Refused,
-    /// It waits until there is room: it has happened.
+    /// It has happened, and waits until there is room; whoever waits for it is told that this takes too long.
     Kept,
+    /// It waits until there is room, and so does whoever waits for it: all that its session does builds on it.
+    Awaited,
 }
 
 struct Waiting {
@@ -117,7 +120,7 @@ impl Queue {
             waiting.lost += 1;
             return;
         }
-        self.add(&mut waiting, Job { op: Some(op), waiter: None }, bytes);
+        self.add(&mut waiting, Job { op: Some(op), waiter: None, faulty: Faulty::Kept }, bytes);
     }
 
     /// Gives a record that somebody waits for; or none, to wait for those before it.
@@ -126,16 +129,16 @@ impl Queue {
         if let Some(refused) = self.refuses(&waiting, bytes) {
             return failed(refused);
         }
-        if let JournalState::Failing(why) = &waiting.state {
+        if let (JournalState::Failing(why), Faulty::Refused | Faulty::Kept) = (&waiting.state, faulty) {
             let error = RecordError::new(why.as_str());
             if faulty == Faulty::Kept {
-                self.add(&mut waiting, Job { op, waiter: None }, bytes);
+                self.add(&mut waiting, Job { op, waiter: None, faulty }, bytes);
             }
             return failed(error);
         }
         let (waiter, done) = oneshot::channel();
         let number = waiting.next;
-        self.add(&mut waiting, Job { op, waiter: Some(waiter) }, bytes);
+        self.add(&mut waiting, Job { op, waiter: Some(waiter), faulty }, bytes);
         drop(waiting);
         Durable::when(Given { queue: Arc::clone(self), number, done, is_hurried: false })
     }

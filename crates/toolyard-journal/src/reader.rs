@@ -22,7 +22,7 @@ use values::{At, agent, maybe, number, time_of, value};
 /// moment.
 ///
 /// # Examples
-/// See the [crate](crate).
+/// See [`Journal`](crate::Journal).
 pub struct Reader {
     db: Connection,
     path: PathBuf,

@@ -60,7 +60,7 @@ impl Recorder for Journal {
         let terms = op::terms(record.terms);
         let bytes = terms.len();
         let op = Op::Session { session: record.session.clone(), is_named: record.is_named, terms };
-        self.wait(op, bytes, Faulty::Kept)
+        self.wait(op, bytes, Faulty::Awaited)
     }
 
     fn fork(&self, record: &ForkRecord<'_>) -> Durable {
@@ -74,7 +74,7 @@ impl Recorder for Journal {
             made_by: record.made_by.map(Into::into),
             terms,
         };
-        self.wait(op, bytes, Faulty::Kept)
+        self.wait(op, bytes, Faulty::Awaited)
     }
 
     fn batch(&self, record: &BatchRecord<'_>) -> Durable {

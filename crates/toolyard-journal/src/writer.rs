@@ -10,7 +10,7 @@ use crate::{
     epoch::{self, EpochId},
     error::JournalError,
     lock::Lock,
-    queue::{Job, JournalState, Queue},
+    queue::{Faulty, Job, JournalState, Queue},
     settings::Settings,
     stamp::millis,
 };
@@ -25,7 +25,7 @@ use toolyard::RecordError;
 
 /// The first pause before a group is tried again, and the longest.
 const PAUSE: Duration = Duration::from_millis(5);
-const PAUSE_MAX: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_millis(100);
 
 pub(crate) struct Writer {
     pub(crate) db: Connection,
@@ -103,17 +103,19 @@ impl Writer {
                     return ControlFlow::Continue(());
                 }
                 Err(Failure::Final(error)) => {
-                    tell_all(&mut jobs, &error);
+                    tell_all(jobs.iter_mut(), &error);
                     return ControlFlow::Break(error);
                 }
                 Err(Failure::Passing(error)) => {
                     ids.clear();
                     if left.is_zero() {
-                        tell_all(&mut jobs, &error);
+                        let told = jobs.iter_mut().filter(|job| job.faulty != Faulty::Awaited);
+                        tell_all(told, &error);
                         self.queue.fail(&error.to_string());
                     }
                     let is_closing = self.queue.pause(pause);
                     if is_closing && left.is_zero() {
+                        tell_all(jobs.iter_mut(), &error);
                         return ControlFlow::Break(error);
                     }
                     left = if is_closing { Duration::ZERO } else { left.saturating_sub(pause) };
@@ -167,9 +169,9 @@ impl Writer {
     }
 }
 
-/// Tells whoever waits for these that they have failed. They are tried again all the same.
-fn tell_all(jobs: &mut [Job], error: &RecordError) {
-    for waiter in jobs.iter_mut().filter_map(|job| job.waiter.take()) {
+/// Tells whoever waits for these that they have failed, whether or not they are tried again.
+fn tell_all<'a>(jobs: impl Iterator<Item = &'a mut Job>, error: &RecordError) {
+    for waiter in jobs.filter_map(|job| job.waiter.take()) {
         let _ = waiter.send(Err(error.clone())); // it may have left
     }
 }
