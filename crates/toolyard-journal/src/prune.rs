@@ -8,6 +8,7 @@ use crate::{
 };
 use rusqlite::{Connection, TransactionBehavior, params};
 use std::{
+    collections::BTreeSet,
     path::Path,
     time::{Duration, SystemTime},
 };
@@ -99,19 +100,19 @@ fn used(db: &Connection) -> rusqlite::Result<u64> {
 /// Removes the batches of some turns that began before this time. How many.
 fn step(db: &mut Connection, before: i64) -> rusqlite::Result<u64> {
     let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // A nested batch belongs to its parent's turn as well: both are open as long as one of them is.
+    // What is kept: batches of which something is open, those whose handlers have dispatched them, what their handlers have
+    // dispatched, and all that is of the same turn as one of these.
     let ended = format!(
-        "SELECT b.session, b.turn FROM batch_rows b WHERE b.arrived_ms < ?1
-         GROUP BY b.session, b.turn HAVING NOT EXISTS (
-             SELECT 1 FROM batch_rows o LEFT JOIN call_rows c ON c.batch = o.id
-             WHERE o.session = b.session AND (o.turn = b.turn
-                 OR EXISTS (SELECT 1 FROM batch_rows p WHERE p.id = o.parent / {PLACES} AND p.turn = b.turn)
-                 OR EXISTS (SELECT 1 FROM batch_rows n WHERE n.session = b.session AND n.turn = b.turn
-                            AND n.parent / {PLACES} = o.id))
-             AND (o.calls IS NULL OR (c.id IS NOT NULL AND c.ended_ms IS NULL)))
-         ORDER BY min(b.id) LIMIT {STEP}"
+        "WITH RECURSIVE kept(id) AS (
+             SELECT batch FROM call_rows WHERE ended_ms IS NULL UNION SELECT id FROM batch_rows WHERE calls IS NULL
+             UNION SELECT b.parent / {PLACES} FROM kept JOIN batch_rows b ON b.id = kept.id WHERE b.parent IS NOT NULL
+             UNION SELECT n.id FROM kept JOIN batch_rows n
+                 ON n.parent BETWEEN kept.id * {PLACES} AND (kept.id + 1) * {PLACES} - 1
+             UNION SELECT o.id FROM kept JOIN batch_rows b ON b.id = kept.id
+                 JOIN batch_rows o ON o.session = b.session AND o.turn = b.turn)
+         SELECT session, turn FROM batch_rows WHERE arrived_ms < ?1 AND id NOT IN kept ORDER BY id LIMIT {STEP}"
     );
-    let turns: Vec<(i64, i64)> = tx
+    let turns: BTreeSet<(i64, i64)> = tx
         .prepare(&ended)?
         .query_map([before], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<Result<_, _>>()?;

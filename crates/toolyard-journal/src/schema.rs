@@ -57,6 +57,7 @@ CREATE TABLE batch_rows (
 CREATE INDEX batch_numbers ON batch_rows (session, number);
 CREATE INDEX batch_turns ON batch_rows (session, turn);
 CREATE INDEX batch_requests ON batch_rows (request) WHERE request IS NOT NULL;
+CREATE INDEX batch_parents ON batch_rows (parent) WHERE parent IS NOT NULL;
 CREATE INDEX batch_open ON batch_rows (id) WHERE calls IS NULL;
 CREATE TABLE call_rows (
     id INTEGER PRIMARY KEY, batch INTEGER NOT NULL REFERENCES batch_rows, place INTEGER NOT NULL, call_id TEXT NOT NULL,

@@ -185,3 +185,87 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, JournalError> {
     db.busy_timeout(Duration::from_secs(1)).map_err(JournalError::sqlite(path, "opening the journal"))?;
     Ok(db)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        op::Op,
+        queue::{Faulty, JournalStatus},
+        schema,
+    };
+    use toolyard::{Durable, SessionId};
+
+    /// A journal whose writer is started once its connection was changed.
+    fn started(
+        change: &str,
+    ) -> (tempfile::TempDir, Arc<Queue>, std::thread::JoinHandle<Result<(), JournalError>>) {
+        let directory = tempfile::tempdir().expect("a directory can be made");
+        let path = directory.path().join("agent.journal");
+        let settings = Settings::default().retry_for(Duration::from_millis(20));
+        let lock = Lock::take(&path, Duration::ZERO).expect("nobody has it");
+        crate::file::make(&path).expect("it can be made");
+        let mut db = connect(&path).expect("it can be opened");
+        schema::prepare(&mut db, &path, settings.durability).expect("it is new");
+        let epoch = epoch::begin(&db, settings.durability).expect("it can be written");
+        db.execute_batch(change).expect("it can be changed");
+        let queue = Arc::new(Queue::new(1000, 1 << 20));
+        let writer = Writer { db, path, epoch, settings, queue: Arc::clone(&queue), lock };
+        (directory, queue, std::thread::spawn(move || writer.run(|| true)))
+    }
+
+    fn session(number: usize, bytes: usize) -> Op {
+        let session = SessionId::from(format!("session-{number}"));
+        Op::Session { session, is_named: true, terms: format!("\"{}\"", "x".repeat(bytes)) }
+    }
+
+    async fn given(queue: &Arc<Queue>, op: Op) -> Result<(), RecordError> {
+        match queue.wait_for(Some(op), 0, Faulty::Kept) {
+            Durable::When(durable) => durable.await,
+            Durable::Nothing => Ok(()),
+        }
+    }
+
+    /// JR-12: on a full disk whoever waits is told so within the bound, and what was given is kept; what would start
+    /// something is refused at once; and closing says that not all is written.
+    #[tokio::test]
+    async fn a_full_disk_is_told() {
+        let (_directory, queue, writer) = started("PRAGMA max_page_count = 40");
+        let mut number = 0;
+        let full = loop {
+            number += 1;
+            if let Err(error) = given(&queue, session(number, 8000)).await {
+                break error;
+            }
+        };
+        assert!(number > 2 && full.to_string().contains("full"), "{full}");
+        while !matches!(queue.status().state, JournalState::Failing(_)) {
+            tokio::task::yield_now().await;
+        }
+        let waiting = queue.status().waiting;
+        assert_eq!(waiting, 1);
+        let Durable::When(refused) = queue.wait_for(Some(session(0, 1)), 0, Faulty::Refused) else {
+            panic!("it is waited for")
+        };
+        refused.await.expect_err("nothing can be written");
+        given(&queue, session(0, 1)).await.expect_err("nothing can be written");
+        assert_eq!(queue.status().waiting, 2, "what has happened is kept, and what would be is not");
+        queue.close();
+        let stopped = writer.join().expect("the writer does not panic");
+        assert!(matches!(stopped, Err(JournalError::Stopped(_))), "{stopped:?}");
+    }
+
+    /// JR-12: after a failure that does not pass, nothing is written any more, and every record fails with it.
+    #[tokio::test]
+    async fn after_another_failure_nothing_is_written() {
+        let (directory, queue, writer) = started("PRAGMA query_only = ON");
+        let first = given(&queue, session(1, 1)).await.expect_err("the connection only reads");
+        let stopped = writer.join().expect("the writer does not panic");
+        assert!(matches!(stopped, Err(JournalError::Stopped(_))), "{stopped:?}");
+        let second = given(&queue, session(2, 1)).await.expect_err("the writer has stopped");
+        assert_eq!(first.to_string(), second.to_string());
+        let JournalStatus { state, records, .. } = queue.status();
+        assert_eq!((state, records), (JournalState::Stopped(first.to_string()), 0));
+        assert!(crate::verify(directory.path().join("agent.journal")).is_ok_and(|report| report.is_whole()));
+    }
+}

@@ -26,8 +26,12 @@ async fn what_is_open_stays() {
     assert_eq!(kept_all.batches, 0);
     // Beside the writer. The clock of the test is that of the records: all are older than none.
     scene.sql().execute("UPDATE batch_rows SET arrived_ms = arrived_ms - 10000", []).unwrap();
+    // As if the handler of the open call had dispatched one of them.
+    let nested = "UPDATE batch_rows SET parent = (SELECT max(id) FROM call_rows) WHERE number = 5";
+    scene.sql().execute(nested, []).unwrap();
     let pruned = prune(scene.path(), Keep::default().newer_than(Duration::from_secs(5))).unwrap();
-    assert_eq!(pruned.batches, 60);
+    assert_eq!(pruned.batches, 59);
+    assert_eq!(scene.turn(5).batches[0].parent, Some((61, 0)));
     assert!(pruned.bytes < kept_all.bytes / 2, "{pruned:?} of {kept_all:?}");
     assert_eq!(scene.reader().open_turns().unwrap().len(), 1);
     open.push(Call::new("call_61", "save", "{}"));
