@@ -119,7 +119,7 @@ impl Journal {
     /// Writes what was given, ends the epoch cleanly, and lets go of the file. What is given afterwards fails. Closing it
     /// again does nothing.
     ///
-    /// Waits, on this thread, for the writer: call it when the engine was shut down, and from a thread that may wait.
+    /// Waits, on this thread, for the writer, if the disk is full or the file busy for [`Settings::retry_for`]: call it when the engine was shut down, and from a thread that may wait.
     ///
     /// # Errors
     /// [`JournalError::Stopped`] if not all that was given is written; [`JournalError::Sqlite`] if the file cannot be

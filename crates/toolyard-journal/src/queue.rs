@@ -236,12 +236,10 @@ impl Queue {
         self.woken.notify_one();
     }
 
-    /// Waits before a group is tried again; less if the journal is being closed. Whether it is.
+    /// Waits before a group is tried again. Whether the journal is being closed.
     pub(crate) fn pause(&self, time: Duration) -> bool {
         let mut waiting = self.waiting.lock();
-        if !waiting.is_closing {
-            self.woken.wait_for(&mut waiting, time);
-        }
+        self.woken.wait_for(&mut waiting, time);
         waiting.is_closing
     }
 

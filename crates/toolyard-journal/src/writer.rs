@@ -61,6 +61,7 @@ type Applied = Result<(), RecordError>;
 impl Writer {
     /// Writes until the queue ends. Whether all was written.
     pub(crate) fn run(mut self, is_clean: impl FnOnce() -> bool) -> Result<(), JournalError> {
+        let _told = TellsOfPanics(Arc::clone(&self.queue));
         let mut ids = Ids::default();
         while let Some(jobs) = self.queue.take(self.settings.linger) {
             if let ControlFlow::Break(error) = self.write(jobs, &mut ids) {
@@ -82,6 +83,8 @@ impl Writer {
 
     fn end(&mut self) -> Result<(), JournalError> {
         let failed = JournalError::sqlite(&self.path, "ending the epoch");
+        // Nobody waits for the writer any more but its owner.
+        let _ = self.db.busy_timeout(Duration::from_secs(1));
         let tx = self.db.transaction_with_behavior(TransactionBehavior::Immediate);
         let ended = tx.and_then(|tx| {
             // A newer epoch's writer has the file.
@@ -118,7 +121,7 @@ impl Writer {
                         tell_all(jobs.iter_mut(), &error);
                         return ControlFlow::Break(error);
                     }
-                    left = if is_closing { Duration::ZERO } else { left.saturating_sub(pause) };
+                    left = left.saturating_sub(pause);
                     pause = (pause * 2).min(PAUSE_MAX);
                 }
             }
@@ -165,6 +168,18 @@ impl Writer {
             if let Some(waiter) = job.waiter {
                 let _ = waiter.send(applied); // it may have left
             }
+        }
+    }
+}
+
+/// Lets no record wait for a writer that has panicked.
+struct TellsOfPanics(Arc<Queue>);
+
+impl Drop for TellsOfPanics {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let why = "the journal's writer has panicked";
+            self.0.stop(JournalState::Stopped(why.to_owned()), why);
         }
     }
 }

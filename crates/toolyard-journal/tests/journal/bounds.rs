@@ -50,3 +50,27 @@ async fn a_closed_journal_takes_nothing() {
     assert_eq!(journal.status().state, JournalState::Closed);
     assert!(engine.session("demo").call(Call::new("call_1", "save", "{}")).await.status.is_err());
 }
+
+/// JR-12: closing a journal whose file is busy waits for it, and loses nothing.
+#[tokio::test]
+async fn closing_waits_for_a_busy_file() {
+    let scene = Scene::new();
+    let journal = scene.open();
+    let engine = engine(&journal).build().await.unwrap();
+    let session = engine.session("demo");
+    let held = scene.sql();
+    held.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert!(session.call(Call::new("call_1", "look", "{}")).await.status.is_ok());
+    let closes = journal.clone();
+    let closed = std::thread::spawn(move || closes.close());
+    // Until it is being closed, it takes records.
+    while let Durable::When(mut given) = journal.flush()
+        && futures::poll!(&mut given).is_pending()
+    {
+        tokio::task::yield_now().await;
+    }
+    held.execute_batch("ROLLBACK").unwrap();
+    closed.join().unwrap().unwrap();
+    assert_eq!((journal.status().lost, journal.status().state), (0, JournalState::Closed));
+    assert!(matches!(scene.turn(1).batches[0].calls[0].state, toolyard_journal::CallState::Ended(_)));
+}

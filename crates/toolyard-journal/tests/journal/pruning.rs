@@ -18,7 +18,8 @@ async fn what_is_open_stays() {
     }
     let open = session.open_batch();
     open.push(Call::new("call_60", "save", "{}"));
-    while scene.reader().open_turns().unwrap().is_empty() {
+    let has_call = |turn: toolyard_journal::Turn| !turn.batches[0].calls.is_empty();
+    while !scene.reader().turn("demo", 61).unwrap().is_some_and(has_call) {
         let Durable::When(given) = journal.flush() else { panic!("a flush is waited for") };
         given.await.unwrap();
     }
