@@ -3,7 +3,7 @@
 mod columns;
 mod json;
 
-pub(crate) use columns::{cut, fit, padded, padded_left, width};
+pub(crate) use columns::{cut, fit, fit_end, padded, padded_left, width};
 pub(crate) use json::json_text;
 pub(crate) use toolyard::sheet::plain;
 

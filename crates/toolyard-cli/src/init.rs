@@ -21,6 +21,10 @@ use template::{Template, TemplateFile};
 
 /// Writes the files and says what to do next.
 pub(crate) fn init(args: &InitArgs) -> Result<Exit, Error> {
+    if args.lang == Language::Python && !cfg!(unix) {
+        let why = "a program that is a tool runs on Unix alone: leave --lang python out, for tools in Rust";
+        return Err(Error::Usage(why.to_owned()));
+    }
     let template = match (args.lang, &args.name) {
         (Language::Rust, Some(name)) => Template::Rust(PackageName::parse(name)?),
         (Language::Rust, None) => Template::Rust(PackageName::of_dir(&args.dir)),
@@ -53,7 +57,8 @@ fn said(dir: &Path, template: &Template, files: &[TemplateFile]) -> String {
 /// The directory as a shell reads it.
 fn quoted(dir: &Path) -> String {
     let text = dir.display().to_string();
-    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '\\' | '.' | '-' | '_' | ':');
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | ':');
+    let is_plain = |c: char| is_plain(c) || (cfg!(windows) && c == '\\');
     let begins_plain = !text.starts_with('-');
     match begins_plain && text.chars().all(is_plain) {
         true => text,

@@ -134,6 +134,7 @@ pub fn path_escapes(path: &str) -> String {
 /// assert_eq!(Span(Duration::from_secs(30)).to_string(), "30s");
 /// assert_eq!(Span(Duration::from_millis(1500)).to_string(), "1.5s");
 /// assert_eq!(Span(Duration::from_nanos(31_351_263_088)).to_string(), "31.351s");
+/// assert_eq!(Span(Duration::from_nanos(999_999_600)).to_string(), "1s");
 /// assert_eq!(Span(Duration::from_millis(250)).to_string(), "250ms");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,17 +142,29 @@ pub struct Span(pub Duration);
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 >= Duration::from_secs(1) {
-            write!(f, "{}s", thousandths(self.0.as_secs_f64()))
-        } else if self.0 >= Duration::from_millis(1) || self.0.is_zero() {
-            write!(f, "{}ms", thousandths(self.0.as_secs_f64() * 1e3))
-        } else {
-            write!(f, "{}µs", self.0.as_secs_f64() * 1e6)
-        }
+        let nanos = rounded(self.0.as_nanos());
+        let (unit, name) = match nanos {
+            SECOND.. => (SECOND, "s"),
+            0 | MILLI.. => (MILLI, "ms"),
+            _ => (MICRO, "µs"),
+        };
+        // Exact enough: a duration of 2^53 ns or more is rounded by more than that.
+        #[expect(clippy::cast_precision_loss, reason = "more than 53 bits are not shown")]
+        let number = nanos as f64 / unit as f64;
+        write!(f, "{number}{name}")
     }
 }
 
-/// Rounded to three decimals.
-fn thousandths(number: f64) -> f64 {
-    (number * 1e3).round() / 1e3
+const MICRO: u128 = 1_000;
+const MILLI: u128 = 1_000_000;
+const SECOND: u128 = 1_000_000_000;
+
+/// To three decimals of the unit in which it is shown.
+fn rounded(nanos: u128) -> u128 {
+    let to = match nanos {
+        SECOND.. => MILLI,
+        MILLI.. => MICRO,
+        _ => 1,
+    };
+    (nanos + to / 2) / to * to
 }

@@ -40,7 +40,7 @@ pub(crate) use layers::{Layered, through_layers};
 pub(crate) use lengthy::{Unvalidated, validate_at_length, validations_end};
 
 use crate::{
-    agent::Agent,
+    agent::{Agent, Services},
     config::FORK_DEPTH_MAX,
     keys::{
         Fingerprint, Kept, KeyOf, Keys, Name, Peek, RetainedResult, already_executed_error, mismatch_error,
@@ -228,6 +228,15 @@ fn key_of_call(call: &Call, entry: &ToolEntry, args: &Value, class: ToolClass) -
         None if entry.spec().derives_key() && class != ToolClass::Read => Some(derived_key(entry, args)),
         None => None,
     }
+}
+
+/// Whether a call would have a key that its tool derives, by its arguments as they came.
+#[cold]
+pub(crate) fn derives_key(call: &Call, entry: &ToolEntry, services: &Services) -> bool {
+    let derives = call.idempotency_key.is_none() && entry.spec().derives_key();
+    derives
+        && arguments::parse(call, &services.limits)
+            .is_ok_and(|args| entry.class_for(args.of(call), services.redactor.as_ref()) != ToolClass::Read)
 }
 
 /// One key for all equal calls of a session tree: they are one step.

@@ -12,6 +12,7 @@ pub use turn::Turn;
 use crate::{
     batch::{Dispatch, OpenBatch, Order, Origin, Outcomes, Owner, Plan, dispatch_nested, plan},
     call::{SessionCore, Stop, TurnOf, span},
+    gate,
     record::{Cancelled, RecordError},
     tool::ToolEntry,
 };
@@ -107,7 +108,7 @@ impl Session {
     fn derives_key(&self, call: &Call) -> bool {
         let engine = &self.core.engine;
         engine.recorder.is_some()
-            && engine.registry.get(&call.name).is_some_and(|entry| entry.spec().derives_key())
+            && engine.registry.get(&call.name).is_some_and(|entry| gate::derives_key(call, &entry, engine))
     }
 
     /// Runs a batch, and gives each call's result with its place in the batch as soon as the call has ended; see

@@ -1,6 +1,7 @@
 //! What a drain suspends if the recorder outlives the engine (SM-10).
 
 use super::{SECOND, no_hang};
+use serde_json::{Value, json};
 use std::{
     sync::{Arc, Mutex},
     time::Duration,
@@ -8,8 +9,9 @@ use std::{
 use tokio::time::sleep;
 use toolyard::{
     Answer, ApprovalRequest, Approver, Batch, Call, ConfirmationMode, Confirmations, Drain, Effect,
-    ErrorKind, EventKind, ForkPolicy, MemoryRecord, MemoryRecorder, Outcome, Pace, Receipt, SessionOptions,
-    SubAgents, ToolContext, ToolSpec, async_trait, tool_fn,
+    ErrorKind, EventKind, ForkPolicy, KeySource, MemoryRecord, MemoryRecorder, Outcome, Pace, Receipt,
+    SessionOptions, SubAgents, Tool, ToolClass, ToolContext, ToolError, ToolFactory, ToolOutput, ToolSpec,
+    async_trait, tool_fn,
 };
 use toolyard_tests::{Yard, call, event_faults, kinds, tries, yard};
 
@@ -166,6 +168,52 @@ async fn what_nobody_can_resume_is_not_suspended() {
     assert!(suspended(&key).is_some());
     assert!(nested.success(), "{nested:?}");
     assert!(!recorder.given().is_empty() && has_end(&recorder, "inner 2"));
+}
+
+/// Pays, or looks at what was paid: by its arguments.
+struct Pays;
+
+impl ToolFactory for Pays {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::network("pays").key(KeySource::Derive)
+    }
+
+    fn create(&self) -> Arc<dyn Tool> {
+        Arc::new(Self)
+    }
+
+    fn class_for(&self, args: &Value) -> Option<ToolClass> {
+        (args["looks"] == true).then_some(ToolClass::Read)
+    }
+}
+
+#[async_trait]
+impl Tool for Pays {
+    async fn execute(&self, _: &Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        sleep(SECOND / 2).await;
+        Ok(ToolOutput::text("done"))
+    }
+}
+
+/// SM-10, KT-16: a single call that has a key of its tool's can be found by it; one that only reads has none.
+#[tokio::test(start_paused = true)]
+async fn a_derived_key_is_one_to_be_found_by() {
+    let recorder = MemoryRecorder::default().outliving();
+    let given = recorder.clone();
+    let yard =
+        yard(|builder, _| builder.tool(Pays).confirmations(Confirmations::auto()).recorder(given)).await;
+    let session = yard.engine.session_with("s", SessionOptions::default().max_in_flight(1));
+    let call = |id: &'static str, args: Value| session.call(Call::new(id, "pays", args));
+    let (_, pays, looks) = drained(&yard, async {
+        tokio::join!(
+            call("holds", json!({"to": 1})),
+            call("pays", json!({"to": 2})),
+            call("looks", json!({"looks": true}))
+        )
+    })
+    .await;
+    assert!(suspended(&pays).is_some());
+    assert_eq!((suspended(&looks), kinds(&[looks])[0]), (None, Some(ErrorKind::ShuttingDown)));
 }
 
 /// SM-10: nor are those of a batch that comes while the pools are still being told of the drain.

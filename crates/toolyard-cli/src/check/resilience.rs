@@ -42,7 +42,9 @@ fn attempts(spec: &ToolSpec, policy: RetryPolicy) -> String {
         delays.push(format!("… {}", Span(policy.cap())));
     }
     let only = if spec.is_repeatable() { "" } else { " if unchanged" };
-    format!("{most}: {}{only}", delays.join(", "))
+    let is_usual = policy.bucket() == RetryPolicy::default().bucket();
+    let bucket = if is_usual { String::new() } else { format!(", bucket {}", policy.bucket()) };
+    format!("{most}: {}{only}{bucket}", delays.join(", "))
 }
 
 /// The shortest and the longest delay before this retry; the first retry is 1 (RT-2).
@@ -124,6 +126,7 @@ mod tests {
         check(&read, most(2).with_delays(SECOND, 1.0, SECOND), "2: 1s");
         check(&read, most(3).with_delays(SECOND, 4.0, 3 * SECOND), "3: 1–1.5s, 2–3s");
         check(&ToolSpec::write("a"), most(2), "2: 100–150ms if unchanged");
+        check(&read, most(2).with_bucket(500), "2: 100–150ms, bucket 500");
         check(&ToolSpec::write("a").idempotent(), most(2), "2: 100–150ms");
         check(&ToolSpec::read("a").recursive(), most(3), "1");
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 const INIT_HELP: &str = "\
 Examples:
-  toolyard init first                    a tool in Python; then: cd first; toolyard run batch.json
+  toolyard init first --lang python      a tool in Python; then: cd first; toolyard run batch.json
   toolyard init first --lang rust        a package with three tools in Rust; then: cd first; cargo run
   toolyard init . --lang rust --name notes-agent
 
@@ -17,6 +17,9 @@ Exit codes:
     0  the files are written
     2  usage, such as a file that exists, or a file that could not be written";
 
+/// A program that is a tool runs on Unix alone.
+const DEFAULT_LANGUAGE: &str = if cfg!(unix) { "python" } else { "rust" };
+
 /// Arguments of `init`.
 #[derive(Debug, Args)]
 #[command(after_help = INIT_HELP)]
@@ -25,7 +28,7 @@ pub(crate) struct InitArgs {
     #[arg(default_value = ".")]
     pub(crate) dir: PathBuf,
     /// The language of the first tool
-    #[arg(long, value_name = "LANGUAGE", default_value = "python")]
+    #[arg(long, value_name = "LANGUAGE", default_value = DEFAULT_LANGUAGE)]
     pub(crate) lang: Language,
     /// The name of the Rust package [default: that of the directory, if it can be one]
     #[arg(long, value_name = "NAME")]
@@ -37,6 +40,6 @@ pub(crate) struct InitArgs {
 pub(crate) enum Language {
     /// A package with tools, an agent's loop and a test
     Rust,
-    /// A program that is a tool of the configuration
+    /// A program that is a tool of the configuration; on Unix alone
     Python,
 }

@@ -34,6 +34,17 @@ pub(crate) fn cut(text: &str, columns: usize) -> &str {
     &text[..end.unwrap_or_default()]
 }
 
+/// As much of the end of a text as takes so many columns, after a sign for what is left out.
+pub(crate) fn fit_end(text: &str, columns: usize) -> String {
+    let clean = plain(text);
+    if width(&clean) <= columns {
+        return clean;
+    }
+    let begins = clean.char_indices().map(|(at, _)| &clean[at..]);
+    let end = begins.skip_while(|rest| width(rest) >= columns).next().unwrap_or_default();
+    if columns == 0 { String::new() } else { format!("…{end}") }
+}
+
 /// A text with spaces behind it, up to so many columns.
 pub(crate) fn padded(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))

@@ -8,9 +8,9 @@ const FALLBACK: &str = "first-agent";
 
 const LENGTH_MAX: usize = 64;
 
-/// Names that cargo takes for something else, or that a dependency of the package has.
-const TAKEN: &str = "alloc build core deps examples incremental main proc-macro serde-json std test tokio toolyard \
-                     toolyard-wire";
+/// Names that cargo or Windows takes for something else, or that a dependency of the package has.
+const TAKEN: &str = "alloc aux build com1 con core deps examples incremental lpt1 main nul prn proc-macro serde-json std test \
+                     tokio toolyard toolyard-wire";
 
 /// The words of the language, none of which names a crate.
 const KEYWORDS: &str = "abstract as async await become box break const continue crate do dyn else enum extern false \
@@ -47,7 +47,7 @@ impl PackageName {
 
     /// The name of the directory, in small letters and with `-` for what has no place in it, if that can be one.
     pub(super) fn of_dir(dir: &Path) -> Self {
-        let dir = absolute(dir).unwrap_or_else(|_| dir.to_owned());
+        let dir = dir.canonicalize().or_else(|_| absolute(dir)).unwrap_or_else(|_| dir.to_owned());
         let name = dir.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         let plain = name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_', "-");
         let plain = plain.trim_matches(['-', '_']);

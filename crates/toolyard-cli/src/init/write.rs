@@ -79,6 +79,9 @@ impl Made {
         if let Some(above) = dir.parent() {
             self.make(above)?;
         }
+        if dir.is_dir() {
+            return Ok(()); // by another name, or somebody else has made it
+        }
         fs::create_dir(dir)?;
         self.dirs.push(dir.to_owned());
         Ok(())

@@ -8,7 +8,7 @@ use super::{
     timeline::{Span, Timeline},
     waits::{Wait, Widths, waits},
 };
-use crate::display::{Brief, count, cut, fit, padded, padded_left, width};
+use crate::display::{Brief, count, cut, fit, fit_end, padded, padded_left, width};
 use anstyle::{AnsiColor, Style};
 use std::time::Duration;
 use toolyard::{Dedupe, Routing};
@@ -80,6 +80,8 @@ fn needs(shown: &[Cells]) -> Needs {
 struct Cells {
     run: String,
     id: String,
+    /// The first and the last id of a folded row.
+    ends: Option<[String; 2]>,
     tool: String,
     class: &'static str,
     waited: String,
@@ -94,7 +96,7 @@ impl Cells {
     fn head() -> Self {
         let [run, id, tool, waited, ran] = ["run", "call", "tool", "waited", "ran"].map(str::to_owned);
         let (beside, below) = (String::new(), String::new());
-        Self { run, id, tool, class: "class", waited, ran, beside, below, style: Style::new() }
+        Self { run, id, ends: None, tool, class: "class", waited, ran, beside, below, style: Style::new() }
     }
 
     fn of(row: &Row<'_>) -> Self {
@@ -104,12 +106,12 @@ impl Cells {
             format!("{most}{}", Brief(row.spans.iter().map(of).max().unwrap_or_default()))
         };
         let tool = fit(&first.tool, NAME_MAX);
-        let (id, tool) = match row.spans.last() {
+        let (id, ends, tool) = match row.spans.last() {
             Some(last) if row.is_folded() => {
-                let [id, last] = [first, last].map(|span| fit(span.call_id.as_str(), NAME_MAX));
-                (format!("{id}–{last}"), format!("×{calls} {tool}"))
+                let ends = [first, last].map(|span| fit(span.call_id.as_str(), NAME_MAX));
+                (ends.join("–"), Some(ends), format!("×{calls} {tool}"))
             }
-            _ => (fit(first.call_id.as_str(), NAME_MAX), tool),
+            _ => (fit(first.call_id.as_str(), NAME_MAX), None, tool),
         };
         let wait = |wait: &Wait| format!("waited {most}{wait}");
         let below: Vec<String> = remarks(first).into_iter().chain(row.waits.iter().map(wait)).collect();
@@ -120,6 +122,7 @@ impl Cells {
         Self {
             run: first.run.to_string(),
             id,
+            ends,
             tool,
             class: first.routing.as_str(),
             waited: longest(|span| span.blocked() + span.queued()),
@@ -127,6 +130,19 @@ impl Cells {
             beside: beside.join("; "),
             below: below.join("; "),
             style: style(first),
+        }
+    }
+}
+
+impl Cells {
+    /// Its id, or its two: of those the ends are shown where there is no room, because providers' ids begin alike.
+    fn id(&self, columns: usize) -> String {
+        match &self.ends {
+            Some([first, last]) if width(&self.id) > columns && columns > 2 => {
+                let half = (columns - 1) / 2;
+                format!("{}–{}", fit_end(first, half), fit_end(last, columns - 1 - half))
+            }
+            _ => fit(&self.id, columns),
         }
     }
 }
@@ -142,7 +158,7 @@ impl Line {
     fn of(layout: &Layout, cells: &Cells, bar: &str, columns: usize) -> String {
         let mut line = Self { text: String::new(), left: columns };
         line.column(&padded_left(&cells.run, layout.run), layout.run);
-        line.column(&padded(&fit(&cells.id, layout.id), layout.id), layout.id);
+        line.column(&padded(&cells.id(layout.id), layout.id), layout.id);
         line.column(&padded(&fit(&cells.tool, layout.tool), layout.tool), layout.tool);
         let plain = cells.style == Style::new();
         if !plain {
@@ -275,6 +291,21 @@ mod tests {
         let behind =
             (0..20).map(|at| Span { call_id: format!("r{at}").into(), ..span("read", 2, 5021, 5030) });
         [span("read", 0, 0, 10), span("list", 0, 0, 8), write].into_iter().chain(behind).collect()
+    }
+
+    /// KT-13: of the long ids that providers give, which begin alike, the ends are shown: those of the first and of the last.
+    #[test]
+    fn a_folded_row_shows_which_calls_it_has() {
+        let spans = (10..30).map(|at| {
+            let id = format!("call_0123456789abcdefghijkl{at}");
+            Span { call_id: id.into(), ..span("read", 0, 0, 10) }
+        });
+        let spans: Vec<_> = spans.collect();
+        for columns in [120, 100, 80] {
+            let text = drawn(spans.clone(), columns);
+            let row = text.lines().find(|line| line.contains("×20")).unwrap();
+            assert!(row.contains("10–…") && row.contains("29 "), "{text}");
+        }
     }
 
     /// KT-13: at the usual width, with the reason beside each row.
