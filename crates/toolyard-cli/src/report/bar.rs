@@ -44,6 +44,8 @@ fn write(drawn: &mut [char], at: usize, text: &str) {
     let end = at + text.chars().count();
     let is_free = drawn.get(at..end).is_some_and(|cells| cells.iter().all(|cell| *cell == ' '));
     let is_apart = drawn.get(end).is_none_or(|cell| matches!(*cell, ' ' | CUT));
+    let follows = at.checked_sub(1).and_then(|before| drawn.get(before));
+    let is_apart = is_apart && follows.is_none_or(|cell| matches!(*cell, ' ' | CUT));
     if is_free && is_apart {
         drawn[at..end].iter_mut().zip(text.chars()).for_each(|(cell, c)| *cell = c);
     }

@@ -9,7 +9,7 @@ use futures::{FutureExt as _, StreamExt as _, channel::mpsc, future::BoxFuture};
 use std::{
     fmt,
     future::pending,
-    task::{Context, Waker},
+    task::{Context, Poll, Waker},
 };
 use toolyard_core::Outcome;
 
@@ -108,7 +108,8 @@ impl Drop for CallEnds {
     fn drop(&mut self) {
         // Whoever has waited is not woken when the last one goes who could have told of an end: the channel keeps its waker
         // until then. What comes instead is dropped, like all that comes after it.
-        let _ = self.told.poll_next_unpin(&mut Context::from_waker(Waker::noop()));
+        let mut nobody = Context::from_waker(Waker::noop());
+        while let Poll::Ready(Some(_)) = self.told.poll_next_unpin(&mut nobody) {} // it takes the waker when it is empty
     }
 }
 
