@@ -40,8 +40,8 @@ pub(crate) fn fit_end(text: &str, columns: usize) -> String {
     if width(&clean) <= columns {
         return clean;
     }
-    let begins = clean.char_indices().map(|(at, _)| &clean[at..]);
-    let end = begins.skip_while(|rest| width(rest) >= columns).next().unwrap_or_default();
+    let mut begins = clean.char_indices().map(|(at, _)| &clean[at..]);
+    let end = begins.find(|rest| width(rest) < columns).unwrap_or_default();
     if columns == 0 { String::new() } else { format!("…{end}") }
 }
 
