@@ -3,6 +3,7 @@
 use crate::error::JournalError;
 use std::{
     fs::OpenOptions,
+    io::ErrorKind,
     path::{Path, PathBuf},
 };
 
@@ -26,11 +27,17 @@ pub(crate) fn private(options: &mut OpenOptions) {
 }
 
 /// Makes the file if there is none, so that SQLite finds it with the mode that its own files then have too.
+///
+/// One that is there is not opened: on Unix, closing any descriptor of a file drops every lock that the process has on it,
+/// those of SQLite's connections included.
 pub(crate) fn make(journal: &Path) -> Result<(), JournalError> {
     let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
+    options.write(true).create_new(true);
     private(&mut options);
-    options.open(journal).map(drop).map_err(JournalError::io(journal, "opening the journal"))
+    match options.open(journal) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        made => made.map(drop).map_err(JournalError::io(journal, "making the journal")),
+    }
 }
 
 /// Refuses file systems whose locks and syncs are another machine's or another program's.

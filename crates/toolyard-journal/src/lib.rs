@@ -13,6 +13,10 @@
 //! **What it keeps is kept as it came**: arguments, answers, keys, with every secret in them, because calls have to run
 //! again with exactly these. The file is readable by its owner alone; keep it like the secrets.
 //!
+//! **Do not open or copy the file with `std::fs` in the process that writes it** (JR-4): on Unix, closing a descriptor of a
+//! file drops every lock that the process has on it, so that another process may remove the log that is being written. Use
+//! [`Reader`], a connection of SQLite, or another process.
+//!
 //! # Features
 //! Without a feature the crate is empty. `bundled` builds a SQLite of its own, which takes a C compiler; `sqlite` uses
 //! the system's.

@@ -79,6 +79,25 @@ async fn an_older_epoch_writes_nothing_more() {
     assert!(matches!(journal.close(), Err(JournalError::Stopped(_))));
 }
 
+/// JR-4: opening a journal drops no lock that SQLite's connections in this process have on it. Without them another process
+/// that opens and closes the file could remove the log that is being written.
+#[cfg(target_os = "linux")]
+#[test]
+fn opening_drops_no_lock_of_a_reader() {
+    use std::os::unix::fs::MetadataExt;
+    let scene = Scene::new();
+    scene.open().close().unwrap();
+    let file = format!(":{} ", std::fs::metadata(scene.path()).unwrap().ino());
+    let locks = || {
+        let all = std::fs::read_to_string("/proc/locks").unwrap();
+        all.lines().filter(|lock| lock.contains(&file) && lock.contains(" READ ")).count()
+    };
+    let reader = scene.reader();
+    assert_eq!((reader.epochs().unwrap().len(), locks()), (1, 1));
+    let _journal = scene.open();
+    assert_eq!(locks(), 1);
+}
+
 /// Nobody but the owner reads what calls are made of.
 #[cfg(unix)]
 #[tokio::test]
