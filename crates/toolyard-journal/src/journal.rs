@@ -8,7 +8,7 @@ use crate::{
     queue::{JournalStatus, Queue},
     schema,
     settings::Settings,
-    writer::{Writer, connect},
+    writer::{BUSY_WAIT, Writer, connect},
 };
 use parking_lot::Mutex;
 use std::{
@@ -19,7 +19,6 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread::{Builder, JoinHandle},
-    time::Duration,
 };
 use toolyard::event::Epoch;
 
@@ -85,8 +84,8 @@ impl Journal {
         schema::prepare(&mut db, path, settings.durability)?;
         let failed = || JournalError::sqlite(path, "beginning an epoch");
         let epoch = epoch::begin(&db, settings.durability).map_err(failed())?;
-        // From here on the writer itself pauses while somebody else has the file.
-        db.busy_timeout(Duration::ZERO).map_err(failed())?;
+        // From here on the writer itself pauses while somebody else has the file for longer.
+        db.busy_timeout(BUSY_WAIT).map_err(failed())?;
         let queue = Arc::new(Queue::new(settings.queue_records_max, settings.queue_bytes_max));
         let is_clean = Arc::new(AtomicBool::new(false));
         let writer = Writer { db, path: path.to_owned(), epoch, settings, queue: Arc::clone(&queue), lock };

@@ -52,18 +52,41 @@ pub struct JournalStatus {
     pub lost: u64,
 }
 
+/// Whoever waits for a record.
+pub(crate) type Waiter = oneshot::Sender<Result<(), RecordError>>;
+
+/// Tells these that what they wait for has failed.
+pub(crate) fn tell(waiters: impl IntoIterator<Item = Waiter>, error: &RecordError) {
+    for waiter in waiters {
+        let _ = waiter.send(Err(error.clone())); // it may have left
+    }
+}
+
 /// A record, and who waits for it.
 pub(crate) struct Job {
     /// `None` only waits for those before it.
     pub(crate) op: Option<Op>,
-    pub(crate) waiter: Option<oneshot::Sender<Result<(), RecordError>>>,
+    pub(crate) waiter: Option<Waiter>,
     pub(crate) faulty: Faulty,
+    /// What it counts in the bound.
+    pub(crate) bytes: usize,
+}
+
+impl Job {
+    /// Whether it stays to be written once those who have waited too long are told, who are taken out of it.
+    pub(crate) fn stays(&mut self, told: &mut Vec<Waiter>) -> bool {
+        if self.faulty == Faulty::Awaited {
+            return true;
+        }
+        told.extend(self.waiter.take());
+        self.faulty == Faulty::Kept && self.op.is_some()
+    }
 }
 
 /// What becomes of a record while the disk is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Faulty {
-    /// It is refused: what it would allow does not happen.
+    /// It is refused, and not written later: what it would allow does not happen.
     Refused,
     /// It has happened, and waits until there is room; whoever waits for it is told that this takes too long.
     Kept,
@@ -74,8 +97,9 @@ pub(crate) enum Faulty {
 struct Waiting {
     jobs: Vec<Job>,
     bytes: usize,
-    /// The number of the next job.
+    /// The number of the next job, and of the first that the writer has not taken.
     next: u64,
+    first: u64,
     /// How many jobs the writer has taken and not written.
     taken: usize,
     /// Whether somebody waits for one of the jobs.
@@ -102,6 +126,7 @@ impl Queue {
             jobs: Vec::new(),
             bytes: 0,
             next: 0,
+            first: 0,
             taken: 0,
             is_urgent: false,
             is_closing: false,
@@ -120,7 +145,7 @@ impl Queue {
             waiting.lost += 1;
             return;
         }
-        self.add(&mut waiting, Job { op: Some(op), waiter: None, faulty: Faulty::Kept }, bytes);
+        self.add(&mut waiting, Job { op: Some(op), waiter: None, faulty: Faulty::Kept, bytes });
     }
 
     /// Gives a record that somebody waits for; or none, to wait for those before it.
@@ -132,13 +157,13 @@ impl Queue {
         if let (JournalState::Failing(why), Faulty::Refused | Faulty::Kept) = (&waiting.state, faulty) {
             let error = RecordError::new(why.as_str());
             if faulty == Faulty::Kept {
-                self.add(&mut waiting, Job { op, waiter: None, faulty }, bytes);
+                self.add(&mut waiting, Job { op, waiter: None, faulty, bytes });
             }
             return failed(error);
         }
         let (waiter, done) = oneshot::channel();
         let number = waiting.next;
-        self.add(&mut waiting, Job { op, waiter: Some(waiter), faulty }, bytes);
+        self.add(&mut waiting, Job { op, waiter: Some(waiter), faulty, bytes });
         drop(waiting);
         Durable::when(Given { queue: Arc::clone(self), number, done, is_hurried: false })
     }
@@ -163,9 +188,9 @@ impl Queue {
         })
     }
 
-    fn add(&self, waiting: &mut Waiting, job: Job, bytes: usize) {
+    fn add(&self, waiting: &mut Waiting, job: Job) {
+        waiting.bytes += job.bytes;
         waiting.jobs.push(job);
-        waiting.bytes += bytes;
         waiting.next += 1;
         // Later ones find the writer awake, or lingering for all.
         if waiting.jobs.len() == 1 {
@@ -176,8 +201,7 @@ impl Queue {
     /// Somebody waits for the record of this number.
     fn hurry(&self, number: u64) {
         let mut waiting = self.waiting.lock();
-        let first = waiting.next - waiting.jobs.len() as u64;
-        if number >= first && !waiting.is_urgent {
+        if number >= waiting.first && !waiting.is_urgent {
             waiting.is_urgent = true;
             self.woken.notify_one();
         }
@@ -188,17 +212,19 @@ impl Queue {
     pub(crate) fn take(&self, linger: Duration) -> Option<Vec<Job>> {
         let mut waiting = self.waiting.lock();
         loop {
-            if waiting.is_urgent || waiting.is_closing {
-                break;
-            }
-            if waiting.jobs.is_empty() {
+            if waiting.jobs.is_empty() && !waiting.is_closing {
+                // The one that was urgent may have been refused since.
+                waiting.is_urgent = false;
                 self.woken.wait(&mut waiting);
+            } else if waiting.is_urgent || waiting.is_closing {
+                break;
             } else if self.woken.wait_for(&mut waiting, linger).timed_out() {
                 break;
             }
         }
         let jobs = take(&mut waiting.jobs);
         (waiting.is_urgent, waiting.bytes, waiting.taken) = (false, 0, jobs.len());
+        waiting.first = waiting.next;
         (!jobs.is_empty()).then_some(jobs)
     }
 
@@ -212,9 +238,18 @@ impl Queue {
         waiting.state = JournalState::Writing;
     }
 
-    /// The writer goes on trying.
-    pub(crate) fn fail(&self, why: &str) {
-        self.waiting.lock().state = JournalState::Failing(why.to_owned());
+    /// The writer goes on trying with this group. Whoever waits for a record of it, or for one that is queued behind it,
+    /// is told; records that are refused leave both.
+    pub(crate) fn fail(&self, group: &mut Vec<Job>, error: &RecordError) {
+        let mut told = Vec::new();
+        group.retain_mut(|job| job.stays(&mut told));
+        let mut waiting = self.waiting.lock();
+        waiting.state = JournalState::Failing(error.to_string());
+        waiting.taken = group.len();
+        waiting.jobs.retain_mut(|job| job.stays(&mut told));
+        waiting.bytes = waiting.jobs.iter().map(|job| job.bytes).sum();
+        drop(waiting);
+        tell(told, error);
     }
 
     /// The writer writes no more. Whoever waits is told.
@@ -225,9 +260,7 @@ impl Queue {
             (waiting.taken, waiting.bytes) = (0, 0);
             take(&mut waiting.jobs)
         };
-        for waiter in jobs.into_iter().filter_map(|job| job.waiter) {
-            let _ = waiter.send(Err(RecordError::new(why))); // it may have left
-        }
+        tell(jobs.into_iter().filter_map(|job| job.waiter), &RecordError::new(why));
     }
 
     /// Lets nothing more in, and the writer end once it has written what waits.

@@ -10,7 +10,7 @@ use crate::{
     epoch::{self, EpochId},
     error::JournalError,
     lock::Lock,
-    queue::{Faulty, Job, JournalState, Queue},
+    queue::{Job, JournalState, Queue, tell},
     settings::Settings,
     stamp::millis,
 };
@@ -19,13 +19,18 @@ use std::{
     ops::ControlFlow,
     path::{Path, PathBuf},
     sync::Arc,
-    time::{Duration, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 use toolyard::RecordError;
 
 /// The first pause before a group is tried again, and the longest.
 const PAUSE: Duration = Duration::from_millis(5);
 const PAUSE_MAX: Duration = Duration::from_millis(100);
+/// How long SQLite itself waits for somebody else who has the file. It tries every few milliseconds.
+pub(crate) const BUSY_WAIT: Duration = Duration::from_millis(50);
+/// What asks whether there is room again while nothing else is to be written: some pages, which are freed at once.
+const PROBE: &str = "INSERT OR REPLACE INTO meta VALUES ('probe', printf('%.*c', 16384, 'x'));
+    DELETE FROM meta WHERE name = 'probe'";
 
 pub(crate) struct Writer {
     pub(crate) db: Connection,
@@ -98,7 +103,7 @@ impl Writer {
 
     /// Writes a group, however often that takes.
     fn write(&mut self, mut jobs: Vec<Job>, ids: &mut Ids) -> ControlFlow<RecordError> {
-        let (mut left, mut pause) = (self.settings.retry_for, PAUSE);
+        let (began, mut pause) = (Instant::now(), PAUSE);
         loop {
             match self.commit(&jobs, ids) {
                 Ok(applied) => {
@@ -106,22 +111,20 @@ impl Writer {
                     return ControlFlow::Continue(());
                 }
                 Err(Failure::Final(error)) => {
-                    tell_all(jobs.iter_mut(), &error);
+                    tell(jobs.into_iter().filter_map(|job| job.waiter), &error);
                     return ControlFlow::Break(error);
                 }
                 Err(Failure::Passing(error)) => {
                     ids.clear();
-                    if left.is_zero() {
-                        let told = jobs.iter_mut().filter(|job| job.faulty != Faulty::Awaited);
-                        tell_all(told, &error);
-                        self.queue.fail(&error.to_string());
+                    let is_late = began.elapsed() >= self.settings.retry_for;
+                    if is_late {
+                        self.queue.fail(&mut jobs, &error);
                     }
                     let is_closing = self.queue.pause(pause);
-                    if is_closing && left.is_zero() {
-                        tell_all(jobs.iter_mut(), &error);
+                    if is_closing && is_late {
+                        tell(jobs.into_iter().filter_map(|job| job.waiter), &error);
                         return ControlFlow::Break(error);
                     }
-                    left = left.saturating_sub(pause);
                     pause = (pause * 2).min(PAUSE_MAX);
                 }
             }
@@ -136,6 +139,9 @@ impl Writer {
                 "another process has opened the journal {path} since, although this one has its lock"
             );
             return Err(Failure::Final(RecordError::new(what)));
+        }
+        if jobs.is_empty() {
+            tx.execute_batch(PROBE)?;
         }
         let now = millis(SystemTime::now());
         let mut applied = Vec::with_capacity(jobs.len());
@@ -184,13 +190,6 @@ impl Drop for TellsOfPanics {
     }
 }
 
-/// Tells whoever waits for these that they have failed, whether or not they are tried again.
-fn tell_all<'a>(jobs: impl Iterator<Item = &'a mut Job>, error: &RecordError) {
-    for waiter in jobs.filter_map(|job| job.waiter.take()) {
-        let _ = waiter.send(Err(error.clone())); // it may have left
-    }
-}
-
 /// Opens the connection that writes.
 pub(crate) fn connect(path: &Path) -> Result<Connection, JournalError> {
     use rusqlite::OpenFlags;
@@ -223,6 +222,7 @@ mod tests {
         let mut db = connect(&path).expect("it can be opened");
         schema::prepare(&mut db, &path, settings.durability).expect("it is new");
         let epoch = epoch::begin(&db, settings.durability).expect("it can be written");
+        db.busy_timeout(BUSY_WAIT).expect("it can be changed");
         db.execute_batch(change).expect("it can be changed");
         let queue = Arc::new(Queue::new(1000, 1 << 20));
         let writer = Writer { db, path, epoch, settings, queue: Arc::clone(&queue), lock };
@@ -235,10 +235,50 @@ mod tests {
     }
 
     async fn given(queue: &Arc<Queue>, op: Op) -> Result<(), RecordError> {
-        match queue.wait_for(Some(op), 0, Faulty::Kept) {
-            Durable::When(durable) => durable.await,
-            Durable::Nothing => Ok(()),
+        waits(queue, op, 0, Faulty::Kept).await
+    }
+
+    fn waits(
+        queue: &Arc<Queue>,
+        op: Op,
+        bytes: usize,
+        faulty: Faulty,
+    ) -> impl Future<Output = Result<(), RecordError>> + use<> {
+        match queue.wait_for(Some(op), bytes, faulty) {
+            Durable::When(durable) => durable,
+            Durable::Nothing => panic!("it is waited for"),
         }
+    }
+
+    /// JR-12: when a group has been tried for too long, those who wait for a record behind it are told too; what is refused
+    /// is not written later, and what has happened is.
+    #[tokio::test]
+    async fn what_is_refused_is_not_written_later() {
+        let (directory, queue, writer) = started("");
+        let path = directory.path().join("agent.journal");
+        let held = Connection::open(&path).expect("it can be opened");
+        held.execute_batch("BEGIN IMMEDIATE").expect("nobody writes");
+        let in_hand = waits(&queue, session(1, 1), 7, Faulty::Refused);
+        let mut in_hand = std::pin::pin!(in_hand);
+        assert!(futures::poll!(&mut in_hand).is_pending());
+        while queue.status().waiting_bytes > 0 {
+            tokio::task::yield_now().await;
+        }
+        let queued = waits(&queue, session(2, 1), 7, Faulty::Refused);
+        let happened = waits(&queue, session(3, 1), 7, Faulty::Kept);
+        for told in [in_hand.await, queued.await, happened.await] {
+            told.expect_err("the file is busy");
+        }
+        held.execute_batch("ROLLBACK").expect("it was begun");
+        drop(held);
+        while queue.status().state != JournalState::Writing || queue.status().waiting > 0 {
+            tokio::task::yield_now().await;
+        }
+        queue.close();
+        writer.join().expect("the writer does not panic").expect("all is written");
+        let sessions =
+            crate::Reader::open(&path).and_then(|reader| reader.sessions()).expect("it can be read");
+        assert_eq!(sessions.iter().map(|row| row.session.as_str()).collect::<Vec<_>>(), ["session-3"]);
     }
 
     /// JR-12: on a full disk whoever waits is told so within the bound, and what was given is kept; what would start
