@@ -216,9 +216,10 @@ impl Queue {
                 // The one that was urgent may have been refused since.
                 waiting.is_urgent = false;
                 self.woken.wait(&mut waiting);
-            } else if waiting.is_urgent || waiting.is_closing {
-                break;
-            } else if self.woken.wait_for(&mut waiting, linger).timed_out() {
+            } else if waiting.is_urgent
+                || waiting.is_closing
+                || self.woken.wait_for(&mut waiting, linger).timed_out()
+            {
                 break;
             }
         }

@@ -102,6 +102,7 @@ impl Writer {
     }
 
     /// Writes a group, however often that takes.
+    #[expect(clippy::disallowed_methods, reason = "the writer is a thread, and a disk takes real time")]
     fn write(&mut self, mut jobs: Vec<Job>, ids: &mut Ids) -> ControlFlow<RecordError> {
         let (began, mut pause) = (Instant::now(), PAUSE);
         loop {
