@@ -204,18 +204,26 @@ impl Tables<'_> {
     fn earlier_call_row(&self, call: &Place) -> Result<i64, Fault> {
         let sql = "SELECT c.id FROM session_rows s JOIN batch_rows b ON b.session = s.id JOIN call_rows c ON c.batch = b.id
                    WHERE s.name = ?1 AND s.epoch < ?2 AND b.number = ?3 AND c.place = ?4 AND c.call_id = ?5
-                   AND c.ended_ms IS NULL ORDER BY c.id DESC LIMIT 1";
+                   AND b.turn = ?6 AND b.agent = ?7 AND c.ended_ms IS NULL LIMIT 2";
         let values = params![
             call.session.as_str(),
             self.epoch.0,
             whole(call.batch),
             call.index,
-            call.call_id.as_str()
+            call.call_id.as_str(),
+            whole(call.turn),
+            call.agent.as_str()
         ];
-        let found = self.db.prepare_cached(sql)?.query_row(values, |row| row.get(0)).optional()?;
-        found.ok_or_else(|| {
-            Fault::Refused(format!("no earlier epoch has left the call {} open", call.call_id))
-        })
+        let mut earlier = self.db.prepare_cached(sql)?;
+        let found: Vec<i64> = earlier.query_map(values, |row| row.get(0))?.collect::<Result<_, _>>()?;
+        match *found {
+            [one] => Ok(one),
+            [] => Err(Fault::Refused(format!("no earlier epoch has left the call {} open", call.call_id))),
+            _ => Err(Fault::Refused(format!(
+                "more than one earlier epoch has left a call {} open at this place: a verdict cannot say which",
+                call.call_id
+            ))),
+        }
     }
 
     fn calls(&self, batch: i64, first: u32, calls: &[Call]) -> Done {

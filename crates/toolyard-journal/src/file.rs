@@ -3,7 +3,7 @@
 use crate::error::JournalError;
 use std::{
     fs::OpenOptions,
-    io::ErrorKind,
+    io::{self, ErrorKind},
     path::{Path, PathBuf},
 };
 
@@ -13,6 +13,40 @@ pub(crate) fn beside(journal: &Path, ending: &str) -> PathBuf {
     name.push(".");
     name.push(ending);
     name.into()
+}
+
+/// The one path of the file that is named, be it by a link: locks are of paths, and two names must not have two.
+pub(crate) fn resolved(journal: &Path) -> Result<PathBuf, JournalError> {
+    let failed = || JournalError::io(journal, "looking for the place of the journal");
+    if let Ok(found) = journal.canonicalize() {
+        return Ok(found);
+    }
+    if journal.is_symlink() {
+        return Err(failed()(io::Error::new(ErrorKind::NotFound, "it is a link that leads nowhere")));
+    }
+    let name = journal.file_name().filter(|name| *name != ":memory:");
+    let name =
+        name.ok_or_else(|| failed()(io::Error::new(ErrorKind::InvalidInput, "a journal is a file")))?;
+    Ok(directory(journal).canonicalize().map_err(failed())?.join(name))
+}
+
+/// The directory that it is in, or will be.
+fn directory(journal: &Path) -> &Path {
+    match journal.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Follows no link to the file, where the system can do that.
+pub(crate) fn unlinked(options: &mut OpenOptions) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+    }
+    #[cfg(not(unix))]
+    let _ = options;
 }
 
 /// Readable and writable by its owner only, where the system has that.
@@ -44,12 +78,7 @@ pub(crate) fn make(journal: &Path) -> Result<(), JournalError> {
 pub(crate) fn check_place(journal: &Path) -> Result<(), JournalError> {
     #[cfg(target_os = "linux")]
     {
-        let directory = match journal.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        // A journal that is a link is where the link leads.
-        let place = if journal.exists() { journal } else { directory };
+        let place = if journal.exists() { journal } else { directory(journal) };
         let found = rustix::fs::statfs(place)
             .map_err(|error| JournalError::io(place, "asking for the file system")(error.into()))?;
         // The numbers have 32 bits; which type holds them differs from system to system.

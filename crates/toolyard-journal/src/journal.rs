@@ -24,7 +24,7 @@ use toolyard::event::Epoch;
 
 /// A journal that is open for writing. Clones are the same journal.
 ///
-/// It is the recorder of one engine: a second engine gets errors for all that it gives. When the last clone is dropped,
+/// It is the recorder of one engine: once a second one is built with it, every record of both fails. When the last clone is dropped,
 /// what was given is still written, and the epoch counts as unclean; [`close`](Self::close) ends it cleanly.
 ///
 /// # Examples
@@ -76,7 +76,7 @@ impl Journal {
     /// [`JournalError`]: the file is another process's, is none of a journal, is newer or damaged, is on a file system
     /// of other machines or programs, or cannot be written.
     pub fn open(path: impl AsRef<Path>, settings: Settings) -> Result<Self, JournalError> {
-        let path = path.as_ref();
+        let path = &*file::resolved(path.as_ref())?;
         file::check_place(path)?;
         let lock = Lock::take(path, settings.lock_wait)?;
         file::make(path)?;
@@ -105,7 +105,7 @@ impl Journal {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// The file.
+    /// The file, by the path to which all of its names lead.
     pub fn path(&self) -> &Path {
         &self.inner.path
     }

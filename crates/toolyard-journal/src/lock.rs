@@ -5,7 +5,7 @@
 
 use crate::{
     error::{Holder, JournalError},
-    file::{beside, private},
+    file::{beside, private, unlinked},
     stamp::{millis, time},
 };
 use std::{
@@ -33,6 +33,7 @@ impl Lock {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         private(&mut options);
+        unlinked(&mut options);
         let mut file = options.open(&path).map_err(JournalError::io(&path, "opening the lock"))?;
         let mut left = wait;
         loop {

@@ -17,13 +17,15 @@ pub(crate) struct Place {
     pub(crate) batch: u64,
     pub(crate) index: u32,
     /// Whose call it is said to be: what a verdict names may be of another epoch, and is compared.
+    pub(crate) agent: AgentPath,
+    pub(crate) turn: u64,
     pub(crate) call_id: CallId,
 }
 
 impl From<CallPlace<'_>> for Place {
     fn from(call: CallPlace<'_>) -> Self {
-        let CallPlace { session, batch, index, call_id, .. } = call;
-        Self { session: session.clone(), batch, index, call_id: call_id.clone() }
+        let CallPlace { session, agent, turn, batch, index, call_id, .. } = call;
+        Self { session: session.clone(), batch, index, agent: agent.clone(), turn, call_id: call_id.clone() }
     }
 }
 
@@ -189,9 +191,11 @@ impl From<&AttemptRecord<'_>> for AttemptOp {
     }
 }
 
-pub(crate) fn attempt_ended(record: &AttemptEnd<'_>) -> Op {
-    let (attempt, is_retried) = (record.attempt, record.is_retried);
-    Op::AttemptEnded { call: record.call.into(), attempt, status: Status::of(record.status), is_retried }
+/// The end of an attempt, and how many bytes of text it has.
+pub(crate) fn attempt_ended(record: &AttemptEnd<'_>) -> (Op, usize) {
+    let (attempt, is_retried, status) = (record.attempt, record.is_retried, Status::of(record.status));
+    let bytes = status.text.len();
+    (Op::AttemptEnded { call: record.call.into(), attempt, status, is_retried }, bytes)
 }
 
 #[derive(Debug)]

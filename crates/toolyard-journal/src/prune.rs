@@ -56,8 +56,9 @@ pub struct Pruned {
     pub bytes: u64,
 }
 
-/// Removes what has ended and is not to be kept, the oldest first, in small steps between which a writer goes on, and
-/// gives the room back. A turn goes as a whole and only when all of it has ended, with what its calls' handlers have
+/// Removes what has ended and is not to be kept, the oldest first, in small steps, and gives the room back. A
+/// writer waits for each of them, and while one follows the other it may not get its turn for long (JR-12): prune while
+/// little is written. A turn goes as a whole and only when all of it has ended, with what its calls' handlers have
 /// dispatched; an epoch and its sessions when nothing is left of them, except the newest.
 ///
 /// A key whose call is removed is not known any more after a restart: keep what may be sent again.

@@ -120,7 +120,8 @@ impl Recorder for Journal {
             edited: record.answer.arguments().cloned(),
             settled_by: word(&record.by),
         };
-        let bytes = answer.edited.as_ref().map_or(0, toolyard::Arguments::size);
+        let texts = [&answer.who, &answer.reason].into_iter().flatten().map(String::len).sum::<usize>();
+        let bytes = texts + answer.edited.as_ref().map_or(0, toolyard::Arguments::size);
         self.wait(Op::Answer(Box::new(answer)), bytes, Faulty::Refused)
     }
 
@@ -132,7 +133,8 @@ impl Recorder for Journal {
 
     fn attempt_ended(&self, record: &AttemptEnd<'_>) -> Durable {
         let must_wait = record.key.is_some() || !record.tool.side_effects.is_read_only();
-        self.give(op::attempt_ended(record), 0, must_wait, Faulty::Kept)
+        let (op, bytes) = op::attempt_ended(record);
+        self.give(op, bytes, must_wait, Faulty::Kept)
     }
 
     fn ended(&self, record: &EndRecord<'_>) -> Durable {

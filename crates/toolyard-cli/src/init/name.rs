@@ -81,10 +81,10 @@ mod tests {
     #[test]
     fn a_directory_gives_its_name_where_it_can() {
         let of = |dir: &str| PackageName::of_dir(Path::new(dir)).0;
-        assert_eq!(of("/work/My Agent"), "my-agent");
-        assert_eq!(of("/work/notes.d/"), "notes-d");
+        assert_eq!(of("/home/ada/My Agent"), "my-agent");
+        assert_eq!(of("/home/ada/notes.d/"), "notes-d");
         assert_eq!(of("/"), FALLBACK);
-        assert_eq!(of("/work/2024"), FALLBACK);
-        assert_eq!(of("/work/toolyard"), FALLBACK);
+        assert_eq!(of("/home/ada/2024"), FALLBACK);
+        assert_eq!(of("/home/ada/toolyard"), FALLBACK);
     }
 }

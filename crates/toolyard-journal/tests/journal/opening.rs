@@ -22,6 +22,33 @@ fn a_second_opener_is_told_who_has_it() {
     assert!(text.contains("give each program a journal of its own"), "{text}");
 }
 
+/// JR-4: the lock is the file's, by whatever name it is opened; the lock's own file is no link to another one.
+#[cfg(unix)]
+#[test]
+fn a_link_is_another_name_of_the_file() {
+    use std::{fs, os::unix::fs::symlink};
+    let scene = Scene::new();
+    let first = scene.open();
+    let link = scene.path().with_file_name("link.journal");
+    symlink(scene.path(), &link).unwrap();
+    let at_once = Settings::default().lock_wait(Duration::ZERO);
+    let refused = Journal::open(&link, at_once).unwrap_err();
+    assert!(matches!(refused, JournalError::Held { .. }), "{refused}");
+    first.close().unwrap();
+    drop(first);
+    assert_eq!(Journal::open(&link, at_once).unwrap().path(), scene.path().canonicalize().unwrap());
+
+    let (other, mine) = (scene.path().with_file_name("other.journal"), scene.path().with_file_name("mine"));
+    fs::write(&mine, "not a lock").unwrap();
+    symlink(&mine, scene.path().with_file_name("other.journal.lock")).unwrap();
+    let refused = Journal::open(&other, at_once).unwrap_err();
+    assert!(matches!(refused, JournalError::Io { .. }), "{refused}");
+    assert_eq!(fs::read_to_string(&mine).unwrap(), "not a lock");
+    for none in ["", ":memory:", "/"] {
+        Journal::open(none, at_once).unwrap_err();
+    }
+}
+
 /// JR-4: an opener that waits gets the journal once the other has closed it.
 #[test]
 fn an_opener_waits_for_the_lock() {

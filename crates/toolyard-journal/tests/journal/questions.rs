@@ -3,7 +3,8 @@
 use crate::scene::{Scene, engine, text};
 use toolyard::{
     AgentPath, Answer, ApprovalDesk, Call, CallId, CallPlace, Confirmations, Decision, Drain, Durable,
-    Recorder, Recovered, SessionId, ToolOutput, VerdictRecord,
+    ForkPolicy, Recorder, Recovered, SessionId, SubAgents, ToolContext, ToolOutput, ToolSpec, VerdictRecord,
+    tool_fn,
 };
 
 /// JR-1: a question is in the file before it is shown, and an answer, with what it changes, before its call starts.
@@ -72,4 +73,58 @@ async fn what_a_drain_suspends_is_open_afterwards() {
     verdict(1).await.unwrap_err();
     let kept = scene.turn(1).batches[0].calls[0].verdict.clone();
     assert_eq!(kept, Some(toolyard_journal::Verdict::Done(output.clone())));
+}
+
+/// JR-1: where two epochs have left calls of equal names open, a verdict that cannot say which is refused.
+#[tokio::test]
+async fn a_verdict_about_two_calls_is_refused() {
+    let scene = Scene::new();
+    for _ in 0..2 {
+        let (journal, desk) = (scene.open(), ApprovalDesk::default());
+        let asks = Confirmations::default();
+        let engine = engine(&journal).confirmations(asks).approver(desk.clone()).build().await.unwrap();
+        let stops = async {
+            desk.next().await.unwrap();
+            engine.shutdown(Drain::default()).await;
+        };
+        let session = engine.session("demo");
+        tokio::join!(session.dispatch(vec![Call::new("call_1", "save", "{}")]), stops);
+        journal.close().unwrap();
+    }
+    let open: Vec<_> = scene.reader().open_turns().unwrap().iter().map(|turn| turn.epoch).collect();
+    assert_eq!(open, [1, 2]);
+
+    let next = scene.open();
+    let (session, agent, call_id) = (SessionId::from("demo"), AgentPath::root(), CallId::from("call_1"));
+    let call = CallPlace::new(&session, &agent, 1, 1, 0, &call_id);
+    let Durable::When(given) = next.verdict(&VerdictRecord { call, found: Recovered::NotDone }) else {
+        panic!("a verdict is waited for")
+    };
+    let refused = given.await.unwrap_err().to_string();
+    assert!(refused.starts_with("more than one earlier epoch"), "{refused}");
+}
+
+/// A call whose handler's agent has an open call is one open turn, not two.
+#[tokio::test]
+async fn what_a_handler_has_dispatched_is_no_turn_of_its_own() {
+    let scene = Scene::new();
+    let (journal, desk) = (scene.open(), ApprovalDesk::default());
+    let delegate = tool_fn(ToolSpec::read("delegate").recursive(), |(): (), cx: ToolContext| async move {
+        let agent = cx.fork(ForkPolicy::default())?;
+        Ok(agent.dispatch(vec![Call::new("inner", "save", "{}")]).await[0].to_text())
+    });
+    let asks = Confirmations::default();
+    let builder = engine(&journal).tool(delegate).confirmations(asks).approver(desk.clone());
+    let engine = builder.build().await.unwrap();
+    let session = engine.session("demo");
+    let looks = async {
+        desk.next().await.unwrap(); // about the inner call: both are in the file
+        let open = scene.reader().open_turns().unwrap();
+        assert_eq!(
+            open.iter().map(|turn| (turn.agent.as_str(), turn.open_calls)).collect::<Vec<_>>(),
+            [("root", 1)]
+        );
+        session.cancel();
+    };
+    tokio::join!(session.call(Call::new("call_1", "delegate", "{}")), looks);
 }
