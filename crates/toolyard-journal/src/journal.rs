@@ -24,8 +24,9 @@ use toolyard::event::Epoch;
 
 /// A journal that is open for writing. Clones are the same journal.
 ///
-/// It is the recorder of one engine: once a second one is built with it, every record of both fails. When the last clone is dropped,
-/// what was given is still written, and the epoch counts as unclean; [`close`](Self::close) ends it cleanly.
+/// It is the recorder of one engine: once a second one is built with it, every record of both fails. When the last clone is
+/// dropped, the writer's thread still writes what was given, as long as the process lives, and the epoch counts as unclean;
+/// [`close`](Self::close) waits for that, and ends it cleanly.
 ///
 /// # Examples
 /// ```
@@ -118,7 +119,8 @@ impl Journal {
     /// Writes what was given, ends the epoch cleanly, and lets go of the file. What is given afterwards fails. Closing it
     /// again does nothing.
     ///
-    /// Waits, on this thread, for the writer, if the disk is full or the file busy for [`Settings::retry_for`]: call it when the engine was shut down, and from a thread that may wait.
+    /// Waits, on this thread, for the writer, if the disk is full or the file busy for [`Settings::retry_for`]: call it when
+    /// the engine was shut down, and from a thread that may wait.
     ///
     /// # Errors
     /// [`JournalError::Stopped`] if not all that was given is written; [`JournalError::Sqlite`] if the file cannot be
