@@ -7,12 +7,14 @@
 //! ```
 
 mod data;
+mod ledger;
 mod listening;
 mod log;
 mod scripted;
 pub mod sim;
 
 pub use data::data_file;
+pub use ledger::Ledger;
 pub use listening::listen;
 pub use log::Log;
 pub use scripted::{Number, Yard, call, keyed, kinds, scripted, shape, tries, yard};

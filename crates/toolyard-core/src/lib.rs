@@ -81,7 +81,7 @@ pub use resources::Resources;
 pub use scope::{FsMode, Opened, PathEscape, PathScope, resolve_by_name};
 pub use settings::{HiddenFrom, IntoSetting, KeyConflict, KeySource, LimitScope, SettingError, ToolSettings};
 pub use spec::{FsRequirement, Placement, SchemaOrigin, ToolSpec};
-pub use tool::{Tool, ToolFactory, from_fn};
+pub use tool::{Reconciled, Tool, ToolFactory, from_fn};
 pub use toolset::Toolset;
 pub use usage::Usage;
 

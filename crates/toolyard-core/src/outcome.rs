@@ -14,8 +14,10 @@ pub enum Dedupe {
     Fresh,
     /// The call shared the run of a call in flight.
     Joined,
-    /// The call received the kept result of an earlier call.
+    /// The call received the kept result of an earlier call, or its own from an earlier life of the engine (JR-8).
     Replayed,
+    /// The call was left open by an earlier life of the engine, and its tool has found that it had done its work (JR-6).
+    Reconciled,
 }
 
 impl Dedupe {
@@ -31,6 +33,7 @@ impl Dedupe {
             Self::Fresh => None,
             Self::Joined => Some("joined"),
             Self::Replayed => Some("replayed"),
+            Self::Reconciled => Some("reconciled"),
         }
     }
 }

@@ -50,12 +50,63 @@ pub trait Tool: Send + Sync {
         Ok(None)
     }
 
+    /// Finds out what became of a call with these arguments that was started in an earlier life of the engine and has no
+    /// result (JR-6). It must change nothing: it looks. `key` is the idempotency key with which the call ran; `cx` knows the
+    /// call and the session's resources, and dispatches nothing.
+    ///
+    /// Asked when the call's turn is [resumed](https://docs.rs/toolyard/latest/toolyard/struct.Session.html#method.resume),
+    /// for at most 30 s, at most three times in all. A panic, and no answer in time, are [`Reconciled::Unknown`].
+    ///
+    /// # Examples
+    /// ```
+    /// use serde_json::Value;
+    /// use toolyard_core::{Reconciled, Tool, ToolContext, ToolError, ToolOutput, async_trait};
+    ///
+    /// struct SaveNote;
+    ///
+    /// #[async_trait]
+    /// impl Tool for SaveNote {
+    ///     async fn execute(&self, args: &Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+    ///         std::fs::write("note.txt", args["text"].as_str().unwrap_or_default())
+    ///             .map_err(|error| ToolError::execution(error.to_string()))?;
+    ///         Ok("saved".into())
+    ///     }
+    ///
+    ///     async fn reconcile(&self, args: &Value, _key: Option<&str>, _: &ToolContext) -> Reconciled {
+    ///         match std::fs::read_to_string("note.txt") {
+    ///             Ok(text) if Some(&*text) == args["text"].as_str() => Reconciled::Done("saved".into()),
+    ///             _ => Reconciled::Unknown, // another call may have written it since
+    ///         }
+    ///     }
+    /// }
+    /// ```
+    async fn reconcile(&self, args: &Value, key: Option<&str>, cx: &ToolContext) -> Reconciled {
+        let _ = (args, key, cx);
+        Reconciled::Unknown
+    }
+
     /// Asks a running `execute` to stop, in addition to the context's cancel token. May be called any number of times
     /// (SC-5). Returns `true` if it stopped cleanly, `false` if it was done or never started. The engine logs the
     /// answer in the call's span at INFO (`stopped_cleanly`), unless the handler ends before there is one.
     async fn cancel(&self) -> bool {
         false
     }
+}
+
+/// What a tool has [found out](Tool::reconcile) about a call that was started and has no result (JR-6).
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Reconciled {
+    /// It has done its work: this is its result.
+    Done(ToolOutput),
+    /// It has done nothing so far, and may run again.
+    NotDone {
+        /// Whether it cannot do its work any more. If not, it counts as unknown while the attempt might still be under way:
+        /// until its timeout has passed.
+        is_final: bool,
+    },
+    /// Nobody knows. The call ends as [`Interrupted`](crate::ErrorKind::Interrupted).
+    Unknown,
 }
 
 /// Makes a fresh [`Tool`] for every call, and describes it.

@@ -200,7 +200,7 @@ pub(crate) fn outcome() -> impl Strategy<Value = Outcome> {
     let call = (any::<String>(), any::<String>(), arguments());
     let status = prop_oneof![output().prop_map(Ok), error().prop_map(Err)];
     let routing = select(vec![Routing::ShortCircuit, Routing::Read, Routing::Serial, Routing::Concurrent]);
-    let dedupe = select(vec![Dedupe::Fresh, Dedupe::Joined, Dedupe::Replayed]);
+    let dedupe = select(vec![Dedupe::Fresh, Dedupe::Joined, Dedupe::Replayed, Dedupe::Reconciled]);
     let times = (0..=crate::bounds::ELAPSED_MS_MAX, 0..=crate::bounds::ELAPSED_MS_MAX);
     let flags = (any::<bool>(), any::<bool>());
     let facts = (routing, dedupe, select(Sandbox::ALL.to_vec()), times, any::<u32>(), flags);

@@ -166,12 +166,23 @@ impl Agent {
     }
 
     /// Announces the session once, before any other event of it.
-    pub(crate) fn announce(&self) {
-        self.announced.call_once(|| self.emit_lazily(|| EventKind::SessionOpened, EventPlace::default));
+    /// Announces the session, and that it goes on from earlier lives of the engine, if it does (JR-11).
+    pub(crate) fn announce(&self, recovered: Option<EventKind>) {
+        self.announced.call_once(|| {
+            self.emit_lazily(|| EventKind::SessionOpened, EventPlace::default);
+            if let Some(recovered) = recovered {
+                self.emit_lazily(|| recovered, EventPlace::default);
+            }
+        });
     }
 
     pub(crate) fn caller(&self) -> Caller<'_> {
         Caller::new(&self.id, &self.path).in_role(self.permissions.role())
+    }
+
+    /// The counters of its session's name.
+    pub(crate) fn numbers(&self) -> &Numbers {
+        &self.tree.numbers
     }
 
     pub(crate) fn next_turn(&self) -> u64 {

@@ -17,6 +17,7 @@ mod results;
 mod router;
 mod scope;
 mod stream;
+mod taken_up;
 
 pub(crate) use intake::{Dispatch, Order, Origin, Watch};
 pub(crate) use nested::dispatch_nested;
@@ -24,3 +25,4 @@ pub(crate) use plan::plan;
 pub use plan::{Plan, PlannedCall, PlannedRun};
 pub use stream::{CallEnds, DrivenBatch, OpenBatch, Outcomes};
 pub(crate) use stream::{Owner, StreamAnswers, StreamCalls};
+pub(crate) use taken_up::{Fate, TakenUp};

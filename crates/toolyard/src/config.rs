@@ -127,6 +127,17 @@ pub enum OnSerialFailure {
     SkipRest,
 }
 
+/// What happens, when a turn is [resumed](crate::Session::resume), to the calls that would have waited for one of which
+/// nobody knows what it has done (JR-8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnInterrupted {
+    /// They are not started: `cancelled`, reason `predecessor_unknown`.
+    #[default]
+    CancelRest,
+    /// They run.
+    Continue,
+}
+
 /// How an engine is stopped (SC-8).
 ///
 /// # Examples

@@ -285,6 +285,54 @@ impl<F: Clone, B> Keys<F, B> {
         Some(mem::replace(&mut entry.state, state))
     }
 
+    /// Makes a key known that an earlier life of the engine has used (ID-9, JR-10): with its result, which is replayed
+    /// for as long as one that has just ended, or as one that has run, if `is_lasting`. What is in flight stays so. There
+    /// is always room: what was done must be known.
+    pub(crate) fn restore(
+        &self,
+        name: Name,
+        fingerprint: Fingerprint,
+        is_lasting: bool,
+        kept: Option<(B, usize)>,
+        now: Instant,
+    ) {
+        let mut removed = Removed::new();
+        let mut retention = self.retention.lock();
+        let before = match self.map().entry(name.clone()) {
+            Place::Occupied(place) if matches!(place.get().state, KeyState::InFlight(_)) => return,
+            Place::Occupied(place) => Some(place.remove()),
+            Place::Vacant(_) => None,
+        };
+        if let Some(before) = before {
+            self.capacity.release_known(before.is_lasting, matches!(before.state, KeyState::Retained(_)));
+            removed.push(before.state);
+        }
+        let state = match kept {
+            Some((body, bytes)) => {
+                let until = now + self.bounds.keep;
+                let number = retention.note(name.clone(), until, bytes);
+                KeyState::Retained(Arc::new(Kept { body, until, number }))
+            }
+            None if is_lasting => KeyState::Tombstone,
+            None => return,
+        };
+        self.capacity.add_known(is_lasting, matches!(state, KeyState::Retained(_)));
+        self.map().insert(name, Entry { fingerprint, is_lasting, state });
+        while retention.bytes() > self.bounds.bytes_max {
+            retention.evict(self.map(), &self.capacity, &mut removed);
+        }
+        drop(retention);
+    }
+
+    /// Forgets a key that was [restored](Self::restore) and is to run again, unless it is in flight.
+    pub(crate) fn release(&self, name: &Name) {
+        let is_known = |_: &Name, entry: &Entry<F, B>| !matches!(entry.state, KeyState::InFlight(_));
+        // Dropped outside of the lock.
+        if let Some((_, entry)) = self.map().remove_if(name, is_known) {
+            self.capacity.release_known(entry.is_lasting, matches!(entry.state, KeyState::Retained(_)));
+        }
+    }
+
     fn map(&self) -> &Map<F, B> {
         self.map.get_or_init(|| DashMap::with_hasher_and_shard_amount(RandomState::default(), SHARDS))
     }

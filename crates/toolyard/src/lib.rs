@@ -26,7 +26,9 @@ pub use call::{
     SandboxError, Stopped, Work,
 };
 pub use clock::Clock;
-pub use config::{Budgets, Drain, FORK_DEPTH_MAX, Limits, OnSerialFailure, PoolWidths, ToolConfig};
+pub use config::{
+    Budgets, Drain, FORK_DEPTH_MAX, Limits, OnInterrupted, OnSerialFailure, PoolWidths, ToolConfig,
+};
 pub use engine::{
     AlreadyOpen, BreakerOf, BreakerStatus, BuildError, DrainReport, Engine, EngineBuilder, EngineStatus,
     Gauges,
@@ -37,12 +39,15 @@ pub use pool::{PoolError, PoolState, PoolStatus};
 pub use record::telemetry;
 pub use record::{
     AnswerRecord, AttemptEnd, AttemptRecord, BatchRecord, CallPlace, CancelRecord, Cancelled, CloseRecord,
-    Durable, EndRecord, ForkRecord, MemoryPlace, MemoryRecord, MemoryRecorder, Pace, PushRecord,
-    QuestionRecord, RecordError, Recorder, Recovered, SessionRecord, SessionTerms, VerdictRecord,
+    Durable, EndRecord, ForkRecord, MemoryPlace, MemoryRecord, MemoryRecorder, OpenTurn, Pace, Past,
+    PastAttempt, PastBatch, PastCall, PastEnd, PastKey, PastKeyState, PastQuestion, PastTurn, PushRecord,
+    QuestionRecord, RecordError, Recorder, Recovered, ResumeRecord, SessionRecord, SessionTerms,
+    VerdictRecord,
 };
 pub use record::{EventSink, EventWriter, Received, Subscription};
 pub use session::{
-    ForkError, ForkPolicy, Priority, Session, SessionCeiling, SessionOptions, SubAgents, Turn,
+    ForkError, ForkPolicy, Priority, ResumeError, ResumedTurn, Session, SessionCeiling, SessionOptions,
+    SubAgents, Turn,
 };
 pub use tasks::{Blocking, BlockingThreads, Spawner};
 pub use tool::{Args, Argument, IntoOutput, IntoTool, IntoToolError, State, tool_fn};

@@ -8,8 +8,10 @@ pub(crate) use events::{EventBus, EventPlace, Publisher, Queue, Sequence, When};
 pub use events::{EventSink, EventWriter, Received, Subscription};
 pub use recorder::{
     AnswerRecord, AttemptEnd, AttemptRecord, BatchRecord, CallPlace, CancelRecord, Cancelled, CloseRecord,
-    Durable, EndRecord, ForkRecord, MemoryPlace, MemoryRecord, MemoryRecorder, Pace, PushRecord,
-    QuestionRecord, RecordError, Recorder, Recovered, SessionRecord, SessionTerms, VerdictRecord,
+    Durable, EndRecord, ForkRecord, MemoryPlace, MemoryRecord, MemoryRecorder, OpenTurn, Pace, Past,
+    PastAttempt, PastBatch, PastCall, PastEnd, PastKey, PastKeyState, PastQuestion, PastTurn, PushRecord,
+    QuestionRecord, RecordError, Recorder, Recovered, ResumeRecord, SessionRecord, SessionTerms,
+    VerdictRecord,
 };
 pub(crate) use recorder::{Foundation, Pending, Recording};
 pub(crate) use telemetry::{

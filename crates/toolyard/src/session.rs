@@ -2,11 +2,13 @@
 
 mod fork;
 mod options;
+mod resume;
 mod settings;
 mod turn;
 
 pub use fork::{ForkError, ForkPolicy, SubAgents};
 pub use options::{Priority, SessionCeiling, SessionOptions};
+pub use resume::{ResumeError, ResumedTurn};
 pub use turn::Turn;
 
 use crate::{

@@ -13,6 +13,7 @@ mod flights;
 mod keys;
 mod rate;
 mod recorder;
+mod resume;
 mod retry;
 mod sandbox;
 mod suspend;

@@ -157,6 +157,7 @@ fn decision(story: &Story) -> String {
         Decision::Invalid(code) => format!("invalid: {code}"),
         Decision::NotRun(code) => format!("not run: {code}"),
         Decision::Shared(Dedupe::Replayed) => "replays an earlier result".to_owned(),
+        Decision::Shared(Dedupe::Reconciled) => "had done its work before a crash".to_owned(),
         Decision::Shared(_) => "shares the run of another call".to_owned(),
         Decision::Suspended => match story.request() {
             Some(_) => format!("{asked}, suspended by a drain"),
@@ -202,6 +203,9 @@ fn effect(effect: toolyard::Effect) -> &'static str {
 fn happening(event: &Event) -> String {
     match &event.kind {
         EventKind::SessionOpened => "session opened".to_owned(),
+        EventKind::SessionRecovered { interrupted, open, .. } => {
+            format!("goes on from before: {open} open turns, {interrupted} calls interrupted")
+        }
         EventKind::SessionClosed => "session closed".to_owned(),
         EventKind::TurnCancelled => "turn cancelled".to_owned(),
         EventKind::AgentForked { child } => format!("agent {child} forked"),

@@ -213,6 +213,7 @@ pub(super) fn remarks(span: &Span) -> Vec<String> {
         Dedupe::Fresh => {}
         Dedupe::Joined => remarks.push("joined another call's run".to_owned()),
         Dedupe::Replayed => remarks.push("replayed an earlier result".to_owned()),
+        Dedupe::Reconciled => remarks.push("had done its work before a crash".to_owned()),
     }
     if span.attempts.len() > 1 || span.attempts.iter().any(|attempt| attempt.retry.is_some()) {
         let between = Brief(span.between_attempts());

@@ -29,6 +29,8 @@ pub enum Reason {
     WouldDeadlock,
     /// An earlier call of the batch failed, and the batch was told to skip the rest (CL-4).
     Predecessor,
+    /// Nobody knows what became of an earlier call of the batch: it was running when the engine's process ended (JR-8).
+    PredecessorUnknown,
     /// Events cannot be written, or not fast enough, and nothing may run unrecorded (OB-3, PO-6).
     Sink,
     /// There is no room for results: those that are held take it all (CC-4).

@@ -82,6 +82,9 @@ fn details(kind: &EventKind, f: &mut Formatter<'_>) -> fmt::Result {
         EventKind::TurnEnded { ok, failed } => write!(f, " {ok} ok {failed} failed"),
         EventKind::AgentForked { child } | EventKind::AgentJoined { child } => write!(f, " {}", name(child)),
         EventKind::EngineStarted { version, epoch } => write!(f, " {} {epoch}", name(version)),
+        EventKind::SessionRecovered { epoch, interrupted, open } => {
+            write!(f, " {epoch} {interrupted} interrupted {open} open")
+        }
         EventKind::EngineDrain { step } => write!(f, " {step:?}"),
         EventKind::Suspended { .. }
         | EventKind::Attempt

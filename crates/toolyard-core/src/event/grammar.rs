@@ -1,7 +1,7 @@
 //! The order in which the events of one call may come (OB-1), as a state machine.
 
 use super::EventKind;
-use crate::Dedupe;
+use crate::{Dedupe, ErrorKind};
 
 /// The state of a call, according to its events so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,8 +77,12 @@ fn step(state: CallState, event: &EventKind) -> Option<CallState> {
         // Every caller is asked for approval before its key is looked up.
         (
             S::Received | S::Answered { approved: true },
-            E::Completed { dedupe: Dedupe::Joined | Dedupe::Replayed, .. },
+            E::Completed { dedupe: Dedupe::Joined | Dedupe::Replayed | Dedupe::Reconciled, .. },
         ) => S::Ended,
+        // An earlier life of the engine has started it.
+        (S::Received | S::Answered { approved: true }, E::Retry { code: ErrorKind::Interrupted, .. }) => {
+            state
+        }
         (S::Received, E::ConfirmationRequested(_)) => S::Asked,
         (S::Asked, E::ConfirmationResolved(it)) => S::Answered { approved: it.approved },
         (S::Answered { .. }, E::Denied(_) | E::Failed(_)) => S::Ended,
@@ -115,7 +119,7 @@ const fn place(state: CallState) -> &'static str {
 mod tests {
     use super::*;
     use crate::{
-        CallError, ErrorKind, Sandbox, SideEffects, ToolClass,
+        CallError, Sandbox, SideEffects, ToolClass,
         event::{ConfirmationRequest, ConfirmationResolution, Failure},
     };
 

@@ -190,6 +190,16 @@ pub enum EventKind {
     /// A session was opened.
     #[serde(rename = "session.opened")]
     SessionOpened,
+    /// A session goes on from what earlier lives of the engine have recorded under its name (JR-11): after its opening.
+    #[serde(rename = "session.recovered")]
+    SessionRecovered {
+        /// The life of the engine that goes on.
+        epoch: Epoch,
+        /// How many calls that change something were started and have no result.
+        interrupted: u64,
+        /// How many of its turns are open.
+        open: u64,
+    },
     /// A session was closed.
     #[serde(rename = "session.closed")]
     SessionClosed,
@@ -241,6 +251,7 @@ impl EventKind {
         "policy.changed",
         "pool.resized",
         "session.opened",
+        "session.recovered",
         "session.closed",
         "turn.started",
         "turn.ended",
@@ -272,6 +283,7 @@ impl EventKind {
             Self::PolicyChanged { .. } => "policy.changed",
             Self::PoolResized { .. } => "pool.resized",
             Self::SessionOpened => "session.opened",
+            Self::SessionRecovered { .. } => "session.recovered",
             Self::SessionClosed => "session.closed",
             Self::TurnStarted { .. } => "turn.started",
             Self::TurnEnded { .. } => "turn.ended",
@@ -319,7 +331,8 @@ impl EventKind {
             E::InputInvalid(_) | E::Denied(_) | E::Failed(_) | E::Completed { .. } => true,
             E::LateResult { .. } | E::Suspended { .. } => true,
             E::BreakerTransition { .. } | E::ZombiesReleased { .. } | E::PolicyChanged { .. } => false,
-            E::PoolResized { .. } | E::SessionOpened | E::SessionClosed | E::TurnStarted { .. } => false,
+            E::PoolResized { .. } | E::SessionOpened | E::SessionRecovered { .. } => false,
+            E::SessionClosed | E::TurnStarted { .. } => false,
             E::TurnEnded { .. } | E::TurnCancelled | E::AgentForked { .. } | E::AgentJoined { .. } => false,
             E::EngineStarted { .. } | E::EngineDrain { .. } => false,
         }

@@ -11,7 +11,7 @@ const SANDBOX: &str = "sandbox";
 const RECORDED: &str = "recorded";
 
 pub(super) const SANDBOXES: &str = "host, process, landlock, wasm, micro_vm, remote";
-pub(super) const DEDUPES: &str = "fresh, joined, replayed";
+pub(super) const DEDUPES: &str = "fresh, joined, replayed, reconciled";
 
 /// How a call was run, in a result's meta and in an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

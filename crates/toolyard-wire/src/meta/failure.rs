@@ -14,7 +14,8 @@ use toolyard_core::{CallError, Effect, ErrorKind, Reason, RetryStopped, Validati
 pub(super) const ERROR: &str = "error";
 
 pub(super) const EFFECTS: &str = "not_started, failed, unknown";
-pub(super) const REASONS: &str = "zombie, would_deadlock, predecessor, sink, result_budget, journal";
+pub(super) const REASONS: &str =
+    "zombie, would_deadlock, predecessor, predecessor_unknown, sink, result_budget, journal";
 pub(super) const RETRY_STOPS: &str = "attempts, hint, deadline, budget, zombie";
 const CODES: &str = "the error codes";
 const TURN: &str = "the number of a turn";

@@ -153,7 +153,7 @@ fn a_wrong_field_of_a_result_is_named() {
         (
             "dedupe",
             json!({"fresh": null}),
-            "'dedupe' must be one of fresh, joined, replayed, and is an object",
+            "'dedupe' must be one of fresh, joined, replayed, reconciled, and is an object",
         ),
         ("code", json!("bad"), "'code' must be one of the error codes, and is \"bad\""),
         ("outcome", json!(1), "'outcome' must be one of not_started, failed, unknown, and is 1"),
@@ -300,8 +300,8 @@ fn every_word_that_is_named_is_read() {
         words.split(", ").filter(|word| serde_json::from_value::<T>((*word).into()).is_ok()).count()
     }
     assert_eq!(read::<Sandbox>(SANDBOXES), Sandbox::ALL.len());
-    assert_eq!((read::<Effect>(EFFECTS), read::<Dedupe>(DEDUPES)), (3, 3));
-    assert_eq!((read::<Reason>(REASONS), read::<RetryStopped>(RETRY_STOPS)), (6, 5));
+    assert_eq!((read::<Effect>(EFFECTS), read::<Dedupe>(DEDUPES)), (3, 4));
+    assert_eq!((read::<Reason>(REASONS), read::<RetryStopped>(RETRY_STOPS)), (7, 5));
 }
 
 /// V4: a meta can say every code.

@@ -6,7 +6,7 @@ use super::{request_ids::RequestIds, result_capacity::ResultCapacity, scopes::Sc
 use crate::{
     chance::Chance,
     clock::Clock,
-    config::{Budgets, Limits, OnSerialFailure, RECORD_WAIT, RECORD_WAIT_AT_LAST, Waits},
+    config::{Budgets, Limits, OnInterrupted, OnSerialFailure, RECORD_WAIT, RECORD_WAIT_AT_LAST, Waits},
     pool::PoolLeases,
     record::{Content, EventBus, EventPlace, Pending, RecordError, Recording, Sequence, When},
     tasks::{Blocking, Contained, Tasks, caught, log_error},
@@ -90,6 +90,7 @@ pub(crate) struct Services {
     /// Tool limits that count over the whole engine.
     pub(crate) tools: ToolUnits,
     pub(crate) on_serial_failure: OnSerialFailure,
+    pub(crate) on_interrupted: OnInterrupted,
     pub(crate) resources: Arc<Resources>,
     pub(crate) scope: Option<Contained<Arc<dyn PathScope>>>,
 }

@@ -4,7 +4,10 @@ use super::{
     approvals::Approvals, result_capacity::ResultCapacity, shared_questions::SharedQuestions,
     spending::Spending, units::ToolUnits,
 };
-use crate::{config::Budgets, record::Sequence};
+use crate::{
+    config::Budgets,
+    record::{Past, Sequence},
+};
 use std::{
     num::NonZeroUsize,
     sync::{
@@ -26,6 +29,13 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
+    /// Goes on from the numbers of earlier lives of the engine (JR-10).
+    pub(crate) fn go_on_from(&self, past: &Past) {
+        self.turns.fetch_max(past.turns, Ordering::Relaxed);
+        self.batches.fetch_max(past.batches, Ordering::Relaxed);
+        self.forks.fetch_max(past.forks, Ordering::Relaxed);
+    }
+
     pub(super) fn next_turn(&self) -> u64 {
         self.turns.fetch_add(1, Ordering::Relaxed) + 1
     }

@@ -3,10 +3,11 @@
 use super::checks::BatchChecks;
 use super::driver::StopOnDrop;
 use super::router;
+use super::taken_up::{self, Fate, TakenUp};
 use crate::{
     call::{
-        Arrival, Base, BatchHolds, BatchState, CallGone, CallRef, Cleared, Ending, Entered, Holding, Nested,
-        Run, SessionCore, Slot, Step, Stop, TurnOf, index,
+        Arrival, Base, BatchHolds, BatchState, Before, CallGone, CallRef, Cleared, Ending, Entered, Holding,
+        Nested, Run, SessionCore, Slot, Step, Stop, TurnOf, index, predecessor_unknown_error,
     },
     gate::{self, Begun, Fit, NotCleared, Seen, Unvalidated},
     keys::{Kept, RetainedResult},
@@ -37,6 +38,11 @@ pub(crate) trait Watch: Send + Sync {
 
     /// The result of a call that was answered before, if it was.
     fn replay(&self, call: &Call) -> Option<Outcome>;
+
+    /// What is known of the batch, if an earlier life of the engine has left it open.
+    fn taken_up(&self) -> Option<&TakenUp> {
+        None
+    }
 
     /// Called once the batch has been announced, before its first call starts.
     fn opened(&self, batch: &Arc<BatchState>);
@@ -134,13 +140,14 @@ impl Dispatch<'_> {
     fn record_arrival(&self, batch: &BatchState, request: Option<Arc<str>>, earlier: Option<&StreamPrefix>) {
         let Some(recorder) = &self.session.engine.recorder else { return };
         let is_sequential = self.order == Order::OneByOne;
-        let arrival = match earlier {
-            None => {
+        let arrival = match (earlier, self.taken_up()) {
+            (None, Some(taken_up)) => Arrival::TakenUp { record: &taken_up.foundation },
+            (None, None) => {
                 let is_outside = matches!(self.origin, Origin::Outside);
                 let may_be_resumed = is_outside && self.can_be_resumed && self.session.may_be_resumed();
                 Arrival::Whole { request, is_sequential, may_be_resumed }
             }
-            Some(earlier) => {
+            (Some(earlier), _) => {
                 Arrival::Pushed { open: &earlier.foundation, may_be_resumed: earlier.may_be_resumed }
             }
         };
@@ -160,8 +167,15 @@ impl Dispatch<'_> {
         let mut slots = Vec::with_capacity(batch.len());
         let mut tools = gate::Tools::of(&rules.tools);
         let mut validated_by = None;
-        let has_layers = engine.registry.has_layers();
+        let taken_up = self.taken_up();
+        // What is recorded has passed the layers.
+        let has_layers = engine.registry.has_layers() && taken_up.is_none();
+        let mut before = taken_up.map(|taken_up| BeforeAll::of(taken_up, batch.len()));
         for (at, mut call) in batch.into_iter().enumerate() {
+            if let Some(result) = before.as_mut().and_then(|before| before.result_of(at)) {
+                slots.push(not_run(call, index(at), result, &rules.tools, &mut early));
+                continue;
+            }
             let layered = if has_layers {
                 gate::through_layers(&mut call, &rules.tools, self.session)
             } else {
@@ -202,13 +216,19 @@ impl Dispatch<'_> {
             Order::Runs => router::runs(slots.iter().map(|slot| slot.routing)).map(Run::new).collect(),
             Order::OneByOne => router::one_by_one(slots.len()).map(Run::new).collect(),
         };
+        if taken_up.is_some_and(|taken_up| !taken_up.goes_on_behind) {
+            hold_back(&mut slots, &runs, &mut early);
+        }
         let nested = match self.origin {
             Origin::Nested(entered) => Some(self.nested(entered, runs.len())),
             Origin::Outside | Origin::Refused(_) => None,
         };
         let first = slots.first().map(|slot| slot.routing);
         let base = earlier.map_or_else(
-            || Base { number: self.session.next_batch(), index: 0, run: 0 },
+            || {
+                let number = taken_up.map_or_else(|| self.session.next_batch(), |taken_up| taken_up.number);
+                Base { number, index: 0, run: 0 }
+            },
             |earlier| earlier.base(first.filter(|_| self.order == Order::Runs)),
         );
         let holding = Holding::of_piece(earlier.map(|earlier| earlier.holds.clone()));
@@ -217,7 +237,15 @@ impl Dispatch<'_> {
         if let Some(ends) = earlier.and_then(|earlier| earlier.ends.clone()) {
             batch.told_to(ends);
         }
+        if let Some(before) = before {
+            batch.goes_on_from(before.open.into_boxed_slice());
+        }
         (batch, early)
+    }
+
+    /// What is known of the batch, if an earlier life of the engine has left it open.
+    fn taken_up(&self) -> Option<&TakenUp> {
+        self.watch?.taken_up()
     }
 
     #[cold]
@@ -331,6 +359,8 @@ enum EarlyResult {
     Replayed(Outcome),
     /// A result is kept under its key (ID-6).
     Retained(ToolClass, Arc<Kept<RetainedResult>>),
+    /// It has ended in an earlier life of the engine, or when it was taken up.
+    Before(Box<Outcome>),
 }
 
 impl EarlyResult {
@@ -339,6 +369,7 @@ impl EarlyResult {
             Self::Refused(_) => Routing::ShortCircuit,
             Self::Answered(class, _) | Self::Retained(class, _) => (*class).into(),
             Self::Replayed(outcome) => outcome.routing,
+            Self::Before(outcome) => outcome.routing,
         }
     }
 }
@@ -347,6 +378,50 @@ impl From<CallError> for EarlyResult {
     fn from(error: CallError) -> Self {
         Self::Refused(error)
     }
+}
+
+/// What earlier lives of the engine have done for the calls of a batch.
+struct BeforeAll {
+    fates: std::vec::IntoIter<Fate>,
+    /// For each call so far.
+    open: Vec<Before>,
+}
+
+impl BeforeAll {
+    #[cold]
+    fn of(taken_up: &TakenUp, calls: usize) -> Self {
+        Self { fates: taken_up.take_fates().into_iter(), open: Vec::with_capacity(calls) }
+    }
+
+    /// The result of the next call, which is at this place; `None` if it goes on.
+    #[cold]
+    fn result_of(&mut self, at: usize) -> Option<EarlyResult> {
+        debug_assert_eq!(at, self.open.len(), "calls are taken in their order");
+        let (before, result) = match self.fates.next() {
+            None => (Before::default(), None),
+            Some(Fate::Open(before)) => (before, None),
+            Some(Fate::Ended(outcome)) => (Before::default(), Some(EarlyResult::Before(outcome))),
+            Some(Fate::Cancelled) => (Before::default(), Some(EarlyResult::Refused(Stop::Cancelled.error()))),
+        };
+        self.open.push(before);
+        result
+    }
+}
+
+/// Refuses what would have waited for a call of which nobody knows what became of it (JR-8).
+#[cold]
+fn hold_back(slots: &mut [Slot], runs: &[Run], early: &mut Vec<(u32, EarlyResult)>) {
+    let is_unknown =
+        |result: &EarlyResult| matches!(result, EarlyResult::Before(it) if taken_up::is_unknown(it));
+    let Some(unknown) = early.iter().find(|(_, result)| is_unknown(result)).map(|(at, _)| *at as usize)
+    else {
+        return;
+    };
+    let Some(run) = runs.iter().map(Run::calls).find(|run| run.contains(&unknown)) else { return };
+    for at in taken_up::hold_back(slots, run.end) {
+        early.push((index(at), EarlyResult::Refused(predecessor_unknown_error())));
+    }
+    early.sort_by_key(|(at, _)| *at);
 }
 
 /// A call that has its result already, which is noted.
@@ -363,6 +438,12 @@ fn not_run(
         EarlyResult::Refused(_) => {
             let known = tools.contains_key(&call.name);
             Slot::refused(call, known)
+        }
+        EarlyResult::Before(outcome) => {
+            let known = tools.contains_key(&call.name);
+            let mut slot = Slot::answered(call, outcome.routing);
+            slot.known = known;
+            slot
         }
         other => Slot::answered(call, other.routing()),
     };
@@ -397,6 +478,9 @@ fn announce(batch: &Arc<BatchState>, early: Vec<(u32, EarlyResult)>) {
             }
             Some((_, EarlyResult::Retained(_, retained))) => {
                 call.share(call.slot().life(), Ending::retained(&retained), Step::EndedAndQuiescent)
+            }
+            Some((_, EarlyResult::Before(outcome))) => {
+                call.share(call.slot().life(), Ending::of_outcome(*outcome), Step::EndedAndQuiescent)
             }
         }
     }

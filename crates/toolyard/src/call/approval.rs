@@ -3,7 +3,10 @@
 //! What happens to one question is in [`question`](super::question).
 
 use crate::{
-    call::{batch::BatchState, in_flight::InFlight, question::Question, ready::EndOnDrop, run::index},
+    call::{
+        batch::BatchState, in_flight::InFlight, question::Question, ready::EndOnDrop, run::index,
+        taken_up::Recalled,
+    },
     gate::{self, ApprovalSubject},
     tasks::Contained,
 };
@@ -65,7 +68,14 @@ impl InFlight<'_> {
         let (entry, args, call_id) = (&work.entry, self.args(), &self.call().id);
         let (session, turn) = (self.session(), self.batch.turn);
         let subject = ApprovalSubject { session, entry, args, turn, call_id, digest, paths: work.paths() };
-        let request = gate::request(&subject);
+        let before = self.question_before();
+        let request = gate::request(&subject, before.map(|before| before.request));
+        let approver = match before.and_then(|before| before.answer.as_ref()) {
+            None => approver,
+            Some((digest, answer)) => {
+                Contained::new(Arc::new(Recalled::new(*digest, answer, approver)) as Arc<dyn Approver>)
+            }
+        };
         Question::new(self.owned(), approver, request)
     }
 

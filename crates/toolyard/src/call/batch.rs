@@ -6,6 +6,7 @@ use crate::{
         allowances::BatchAllowances,
         batch_ends::Ends,
         batch_rare::BatchRare,
+        before::Before,
         driver_waker::DriverWaker,
         ending::Ending,
         holding::Holding,
@@ -131,6 +132,11 @@ impl BatchState {
     /// Tells somebody of each call's end. No call can have ended yet.
     pub(crate) fn told_to(&self, ends: mpsc::UnboundedSender<CallRef>) {
         let _ = self.make_rare().ends.set(ends); // only once
+    }
+
+    /// Goes on from what an earlier life of the engine has done for its calls. Nothing of it can have begun yet.
+    pub(crate) fn goes_on_from(&self, before: Box<[Before]>) {
+        let _ = self.make_rare().before.set(before); // only once
     }
 
     /// Its [`BatchRare`], created if it has none yet.

@@ -1,7 +1,7 @@
 //! State that only few batches need: waiting calls with a time limit, questions, records, followers. It has its own allocation, so
 //! that making a batch, which for many is one call, has little to write.
 
-use crate::call::{alarms::Alarms, ids::Ids, records::BatchRecords};
+use crate::call::{alarms::Alarms, before::Before, ids::Ids, records::BatchRecords};
 use futures::{channel::mpsc, future::AbortHandle};
 use parking_lot::Mutex;
 use std::{collections::BTreeMap, sync::OnceLock};
@@ -17,6 +17,8 @@ pub(super) struct BatchRare<E> {
     /// Who is told of each end, if anybody is: set before any call can end.
     pub(super) ends: OnceLock<mpsc::UnboundedSender<E>>,
     pub(super) ids: Ids,
+    /// What an earlier life of the engine has done for its calls, if it has left the batch open: set before any call begins.
+    pub(super) before: OnceLock<Box<[Before]>>,
 }
 
 impl<E> Default for BatchRare<E> {
@@ -27,6 +29,7 @@ impl<E> Default for BatchRare<E> {
             records: OnceLock::new(),
             ends: OnceLock::new(),
             ids: Ids::default(),
+            before: OnceLock::new(),
         }
     }
 }

@@ -47,7 +47,7 @@ impl Ending {
     }
 
     /// The end that an outcome was made of.
-    pub(super) fn of_outcome(outcome: Outcome) -> Self {
+    pub(crate) fn of_outcome(outcome: Outcome) -> Self {
         Self {
             queued: outcome.queued().into(),
             ran: outcome.ran().into(),

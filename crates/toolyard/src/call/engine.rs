@@ -9,6 +9,7 @@ use crate::{
         session::SessionCore,
         stop::Stop,
     },
+    record::{Past, RecordError},
 };
 use foldhash::HashMap;
 use parking_lot::{Mutex, MutexGuard};
@@ -93,16 +94,27 @@ impl EngineCore {
     ) -> (Arc<SessionCore>, bool) {
         let (core, opened) = match self.open_session(&id) {
             Some(core) => (core, false),
-            None => self.open_with(id, options(self)),
+            None => {
+                let options = options(self);
+                let past = self.past_of(&id, &options);
+                self.open_with(id, options, past)
+            }
         };
         core.record_opening();
-        core.announce();
+        core.announce(core.recovered());
         // Read after the session is known by its name: a stop finds it there, or it finds the stop here.
         let stopped = self.sessions().stopped;
         if let Some(why) = stopped {
             core.stop(why);
         }
         (core, opened)
+    }
+
+    /// What earlier lives of the engine have left under this name (JR-10). Nobody has used the name of a session that
+    /// nobody has named.
+    fn past_of(&self, id: &SessionId, options: &PreparedOptions) -> Option<Result<Past, RecordError>> {
+        let recording = self.recorder.as_ref().filter(|recording| recording.outlives_engine())?;
+        options.is_named.then(|| recording.read(|recorder| recorder.past(id)))
     }
 
     /// A name for a session that nobody has named (SM-8).
@@ -117,7 +129,12 @@ impl EngineCore {
     }
 
     /// Opens a session, unless another caller has just opened it. Returns whether it did.
-    fn open_with(self: &Arc<Self>, id: SessionId, options: PreparedOptions) -> (Arc<SessionCore>, bool) {
+    fn open_with(
+        self: &Arc<Self>,
+        id: SessionId,
+        options: PreparedOptions,
+        past: Option<Result<Past, RecordError>>,
+    ) -> (Arc<SessionCore>, bool) {
         let mut unused = Some(options); // dropped after the lock is released
         let mut sessions = self.sessions();
         let named = sessions.open.entry(id.clone()).or_default();
@@ -129,6 +146,19 @@ impl EngineCore {
         let core = SessionCore::open(self, number, id, options, named.numbers.clone());
         named.core = Arc::downgrade(&core);
         named.unannounced += 1;
+        // Under the lock, so that nobody has the session before it knows what it has done.
+        match &past {
+            None => {}
+            Some(Ok(past)) => core.go_on_from(past),
+            Some(Err(_)) => core.stop(Stop::Unread),
+        }
+        drop(sessions);
+        if let Some(Err(error)) = past {
+            self.log_unrecorded(
+                "a session takes no calls, because what it has done before cannot be read",
+                &error,
+            );
+        }
         (core, true)
     }
 

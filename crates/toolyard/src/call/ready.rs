@@ -6,7 +6,6 @@ use crate::{
         batch::BatchState,
         in_flight::{CallRef, InFlight, WeakCall},
         life::{Life, Started},
-        progress::Bid,
         refusals::{Refusal, vanished_error},
         slot::Cleared,
         stop::Stop,
@@ -144,7 +143,7 @@ impl<'a> InFlight<'a> {
     #[inline(always)]
     fn lead(self, life: MutexGuard<'_, Life>, ready_at: Instant, now: Instant) -> Option<Attempt> {
         match self.reserve() {
-            Ok(()) => self.acquire(life, Bid::first(ready_at), now),
+            Ok(()) => self.acquire(life, self.first_bid(ready_at), now),
             Err(error) => {
                 self.refuse_in(life, *error);
                 None

@@ -25,6 +25,8 @@ use toolyard_core::{CallError, ToolOutput};
 pub(crate) enum Arrival<'a> {
     /// Whole.
     Whole { request: Option<Arc<str>>, is_sequential: bool, may_be_resumed: bool },
+    /// From an earlier life of the engine, with the record that it was taken up.
+    TakenUp { record: &'a Foundation },
     /// As the next calls of an open batch, whose own record this is.
     Pushed { open: &'a Foundation, may_be_resumed: bool },
 }
@@ -51,14 +53,18 @@ impl BatchState {
                 };
                 session.foundation().and(recording.give(|recorder| recorder.batch(&record)))
             }
+            Arrival::TakenUp { record } => Foundation::clone(record),
             Arrival::Pushed { open, .. } => {
                 let index = self.base.index;
                 let record = PushRecord { session: id, agent, turn, batch, index, calls };
                 open.and(recording.give(|recorder| recorder.pushed(&record)))
             }
         };
-        let (Arrival::Whole { may_be_resumed, .. } | Arrival::Pushed { may_be_resumed, .. }) = arrival;
-        let _ = self.make_rare().records.set(BatchRecords::on(foundation, *may_be_resumed)); // only once
+        let may_be_resumed = match arrival {
+            Arrival::Whole { may_be_resumed, .. } | Arrival::Pushed { may_be_resumed, .. } => *may_be_resumed,
+            Arrival::TakenUp { .. } => session.may_be_resumed(),
+        };
+        let _ = self.make_rare().records.set(BatchRecords::on(foundation, may_be_resumed)); // only once
     }
 
     /// Whether its calls that have not started can go on in another life of the engine, if this one ends: the recorder

@@ -1,10 +1,13 @@
 //! What a session and a batch have left with the recorder, and what waits for that.
 
-use crate::record::{Foundation, Pending, SessionTerms};
+use crate::record::{Foundation, Past, Pending, SessionTerms};
 use parking_lot::Mutex;
-use std::sync::{
-    OnceLock,
-    atomic::{AtomicU32, Ordering},
+use std::{
+    collections::BTreeSet,
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 /// What a batch has left with the recorder.
@@ -78,11 +81,31 @@ pub(super) struct SessionRecords {
     pub(super) foundation: OnceLock<Foundation>,
     /// The cancels that are not known to be durable.
     cancels: Mutex<Foundation>,
+    /// The turns of earlier lives of the engine that were taken up.
+    taken_up: Mutex<BTreeSet<u64>>,
+    /// How many calls those have left interrupted, and how many turns open; if there were any lives.
+    recovered: OnceLock<(u64, u64)>,
 }
 
 impl SessionRecords {
     pub(super) fn new(terms: SessionTerms, is_named: bool, is_resumed: bool) -> Box<Self> {
-        Box::new(Self { terms, is_named, is_resumed, foundation: OnceLock::new(), cancels: Mutex::default() })
+        let (foundation, cancels) = (OnceLock::new(), Mutex::default());
+        let (taken_up, recovered) = (Mutex::default(), OnceLock::new());
+        Box::new(Self { terms, is_named, is_resumed, foundation, cancels, taken_up, recovered })
+    }
+
+    /// Notes that its name was used in earlier lives of the engine.
+    pub(super) fn recovers(&self, past: &Past) {
+        let _ = self.recovered.set((past.interrupted, past.open_turns)); // only once
+    }
+
+    pub(super) fn recovered(&self) -> Option<(u64, u64)> {
+        self.recovered.get().copied()
+    }
+
+    /// Notes that a turn of an earlier life of the engine is taken up. `false` if it was already.
+    pub(super) fn takes_up(&self, turn: u64) -> bool {
+        self.taken_up.lock().insert(turn)
     }
 
     /// Adds a cancel.

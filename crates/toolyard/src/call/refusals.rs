@@ -156,6 +156,23 @@ pub(crate) fn vanished_error(attempts: u32) -> CallError {
     error.after_attempts(attempts)
 }
 
+/// The error of a call that an earlier life of the engine has started so often, and of which nobody knows what became of
+/// it (JR-5).
+pub(crate) fn interrupted_error(attempts: u32) -> CallError {
+    let message = "the engine's process ended while this call was running: nobody knows what it has done";
+    let mut error = new(ErrorKind::Interrupted, message);
+    error.set_effect(Effect::Unknown);
+    error.after_attempts(attempts)
+}
+
+/// The error of a call that would have waited for one that was interrupted (JR-8).
+pub(crate) fn predecessor_unknown_error() -> CallError {
+    let message = "nobody knows what an earlier call of this batch has done, so this one was not started";
+    new(ErrorKind::Cancelled, message)
+        .with_reason(Reason::PredecessorUnknown)
+        .with_advice("Find out what that call has done, then send this one again if it is still needed.")
+}
+
 fn new(kind: ErrorKind, message: impl Into<String>) -> CallError {
     CallError::new(kind, message)
 }
@@ -171,6 +188,7 @@ fn stopped(why: Stop) -> CallError {
             ErrorKind::Overloaded,
             "too many handlers are waiting for nested calls: dispatch fewer at once",
         ),
+        Stop::Unread => journal("what this session has done before cannot be read"),
         Stop::Predecessor => {
             new(ErrorKind::Cancelled, "an earlier call of this batch failed, so this one was skipped")
                 .with_reason(Reason::Predecessor)

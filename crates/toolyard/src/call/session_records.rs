@@ -35,6 +35,11 @@ impl SessionCore {
         }
     }
 
+    /// Notes that a turn of an earlier life of the engine is taken up. `false` if it was already.
+    pub(crate) fn takes_up(&self, turn: u64) -> bool {
+        self.records.as_ref().is_some_and(|records| records.takes_up(turn))
+    }
+
     fn give_session(&self, records: &SessionRecords) -> Option<Pending> {
         let SessionRecords { terms, is_named, .. } = records;
         let record = SessionRecord { session: &self.id, is_named: *is_named, terms };

@@ -17,6 +17,8 @@ pub(crate) enum Stop {
     Orphaned,
     /// Too many handlers are parked (CC-4).
     TooManyParked,
+    /// What its session has done in earlier lives of the engine cannot be read (JR-10).
+    Unread,
 }
 
 impl Stop {

@@ -6,7 +6,7 @@ use crate::{
     call::{Backend, EngineCore, HostBackend, Runners, Stop},
     chance::Chance,
     clock::Clock,
-    config::{Budgets, Limits, OnSerialFailure, PoolWidths, ToolConfig, Waits},
+    config::{Budgets, Limits, OnInterrupted, OnSerialFailure, PoolWidths, ToolConfig, Waits},
     pool::{PoolLeases, Pools},
     record::{Content, EventBus, EventSink, EventWriter, Queue, Recorder, Recording, Sequence},
     tasks::{Blocking, BlockingThreads, Contained, Spawner, Tasks, caught, unwind},
@@ -55,6 +55,7 @@ pub struct EngineBuilder {
     tree_max_in_flight: Option<usize>,
     waits: Waits,
     on_serial_failure: OnSerialFailure,
+    on_interrupted: OnInterrupted,
     policies: Policies,
     budgets: Budgets,
     seed: Option<u64>,
@@ -229,6 +230,13 @@ impl EngineBuilder {
     /// Sets what happens to the rest of a batch when a serial call of it fails (CL-4).
     pub fn on_serial_failure(mut self, then: OnSerialFailure) -> Self {
         self.on_serial_failure = then;
+        self
+    }
+
+    /// Sets what happens to the calls of a turn that is [resumed](crate::Session::resume) which would have waited for one of
+    /// which nobody knows what it has done (JR-8).
+    pub fn on_interrupted(mut self, then: OnInterrupted) -> Self {
+        self.on_interrupted = then;
         self
     }
 
@@ -423,6 +431,7 @@ impl EngineBuilder {
             max_in_flight: self.max_in_flight.and_then(NonZeroUsize::new),
             tree_max_in_flight: self.tree_max_in_flight.and_then(NonZeroUsize::new),
             on_serial_failure: self.on_serial_failure,
+            on_interrupted: self.on_interrupted,
             resources: Arc::new(self.resources),
             scope: self.scope.map(Contained::new),
         };

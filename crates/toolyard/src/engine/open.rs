@@ -1,7 +1,10 @@
 //! Opening sessions by name (SM-8).
 
 use super::Engine;
-use crate::session::{Session, SessionOptions};
+use crate::{
+    record::{OpenTurn, RecordError},
+    session::{Session, SessionOptions},
+};
 use toolyard_core::{SessionId, event::ENGINE_SESSION};
 
 /// Why a session could not be [opened](Engine::open): its name is taken.
@@ -98,5 +101,17 @@ impl Engine {
             }
         };
         self.session_with(id, SessionOptions { is_unnamed: true, ..options })
+    }
+
+    /// The turns that earlier lives of the engine have left open, the oldest first: to be [resumed](Session::resume), in a
+    /// session of their name. Empty without a recorder that outlives the engine. It may read a file.
+    ///
+    /// # Errors
+    /// [`RecordError`], if they cannot be read.
+    pub fn open_turns(&self) -> Result<Vec<OpenTurn>, RecordError> {
+        match &self.core.recorder {
+            Some(recording) => recording.read(|recorder| recorder.open_turns()),
+            None => Ok(Vec::new()),
+        }
     }
 }

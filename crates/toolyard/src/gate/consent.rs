@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::{borrow::Cow, sync::Arc};
 use toolyard_core::{
     Answer, ApprovalParts, ApprovalPattern, ApprovalRequest, CallDigest, CallError, CallId, ConfirmationMode,
-    Decision, ErrorKind, LinkedPath, event::Approval, wording,
+    Decision, ErrorKind, LinkedPath, RequestId, event::Approval, wording,
 };
 use toolyard_redact::Redactor;
 
@@ -99,8 +99,8 @@ fn confirmed(
     }
 }
 
-/// Makes a new approval request.
-pub(crate) fn request(subject: &ApprovalSubject<'_>) -> ApprovalRequest {
+/// Makes an approval request: a new one, or that of an earlier life of the engine, asked again (JR-9).
+pub(crate) fn request(subject: &ApprovalSubject<'_>, before: Option<RequestId>) -> ApprovalRequest {
     let ApprovalSubject { session, entry, args, turn, call_id, digest, paths } = *subject;
     let redactor = session.engine.redactor.as_ref().and_then(Redactor::registered);
     let shown = |args: &Value| {
@@ -121,7 +121,7 @@ pub(crate) fn request(subject: &ApprovalSubject<'_>) -> ApprovalRequest {
     }
     let parts = ApprovalParts {
         links,
-        id: session.engine.requests.next(&session.engine.chance),
+        id: before.unwrap_or_else(|| session.engine.requests.next(&session.engine.chance)),
         session: session.id.clone(),
         agent: session.path.clone(),
         turn,

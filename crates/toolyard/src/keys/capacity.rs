@@ -62,6 +62,18 @@ impl KeyCapacity {
         self.lasting.fetch_sub(1, Ordering::Relaxed);
     }
 
+    /// Takes the places of a key that is known, even if there are none left.
+    pub(super) fn add_known(&self, is_lasting: bool, is_live: bool) {
+        self.live.fetch_add(usize::from(is_live), Ordering::Relaxed);
+        self.lasting.fetch_add(usize::from(is_lasting), Ordering::Relaxed);
+    }
+
+    /// Gives back the places of a key that is known.
+    pub(super) fn release_known(&self, is_lasting: bool, is_live: bool) {
+        self.live.fetch_sub(usize::from(is_live), Ordering::Relaxed);
+        self.lasting.fetch_sub(usize::from(is_lasting), Ordering::Relaxed);
+    }
+
     #[cfg(test)]
     pub(super) fn taken(&self) -> (usize, usize) {
         (self.live.load(Ordering::Relaxed), self.lasting.load(Ordering::Relaxed))

@@ -10,19 +10,24 @@
 //! with none of its locks held; only those who open the same session wait for each other.
 
 mod memory;
+mod past;
 mod recording;
 mod records;
 
 pub use memory::{MemoryPlace, MemoryRecord, MemoryRecorder, Pace};
+pub use past::{
+    OpenTurn, Past, PastAttempt, PastBatch, PastCall, PastEnd, PastKey, PastKeyState, PastQuestion, PastTurn,
+};
 pub(crate) use recording::{Foundation, Pending, Recording};
 pub use records::{
     AnswerRecord, AttemptEnd, AttemptRecord, BatchRecord, CallPlace, CancelRecord, Cancelled, CloseRecord,
-    EndRecord, ForkRecord, PushRecord, QuestionRecord, Recovered, SessionRecord, SessionTerms, VerdictRecord,
+    EndRecord, ForkRecord, PushRecord, QuestionRecord, Recovered, ResumeRecord, SessionRecord, SessionTerms,
+    VerdictRecord,
 };
 
 use futures::{FutureExt, future::BoxFuture};
 use std::{error::Error, fmt, future::Future, sync::Arc};
-use toolyard_core::event::Epoch;
+use toolyard_core::{SessionId, event::Epoch};
 
 /// When a record is durable.
 #[must_use = "whoever gives a record has to wait for it, or to say that it need not"]
@@ -132,6 +137,39 @@ pub trait Recorder: Send + Sync {
     /// An engine begins its life with this recorder. The first call.
     fn begin(&self, _epoch: Epoch) {}
 
+    /// What is known of a session's name. Asked before a session of that name is opened that may have been open before,
+    /// on the task of whoever opens it: it may read a file, and should take milliseconds. What was given earlier in this
+    /// life is known too.
+    ///
+    /// # Errors
+    /// [`RecordError`], if it cannot be read. The session then takes no calls.
+    fn past(&self, _session: &SessionId) -> Result<Past, RecordError> {
+        Ok(Past::default())
+    }
+
+    /// The turns that earlier lives of the engine have left open, the oldest first.
+    ///
+    /// # Errors
+    /// [`RecordError`], if they cannot be read.
+    fn open_turns(&self) -> Result<Vec<OpenTurn>, RecordError> {
+        Ok(Vec::new())
+    }
+
+    /// A turn of a session, open or not; `None` if there is none of this number.
+    ///
+    /// # Errors
+    /// [`RecordError`], if it cannot be read.
+    fn turn(&self, _session: &SessionId, _turn: u64) -> Result<Option<PastTurn>, RecordError> {
+        Ok(None)
+    }
+
+    /// A turn that an earlier life of the engine has left open is taken up in this one. Its batches belong to the session
+    /// that is open now, with their numbers; the given calls have ended; what handlers had dispatched, and what agents had
+    /// left open that nobody has named, has ended with whoever made it. All this at once, before anything of it starts.
+    fn resumed(&self, _record: &ResumeRecord<'_>) -> Durable {
+        Durable::Nothing
+    }
+
     /// A session is opened.
     fn session(&self, _record: &SessionRecord<'_>) -> Durable {
         Durable::Nothing
@@ -190,8 +228,8 @@ pub trait Recorder: Send + Sync {
         Durable::Nothing
     }
 
-    /// It was found out what became of a call that an earlier life of the engine has left open. Whoever takes such calls
-    /// up again gives this, before it acts on it; the engine itself does not.
+    /// It was found out what became of a call that an earlier life of the engine has left open. Nobody acts on it before
+    /// this is durable.
     fn verdict(&self, _record: &VerdictRecord<'_>) -> Durable {
         Durable::Nothing
     }

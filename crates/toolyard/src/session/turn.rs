@@ -12,7 +12,8 @@ mod resend;
 
 use crate::{
     batch::{
-        Dispatch, DrivenBatch, OpenBatch, Order, Origin, Outcomes, Owner, StreamCalls, Watch, dispatch_nested,
+        Dispatch, DrivenBatch, OpenBatch, Order, Origin, Outcomes, Owner, StreamCalls, TakenUp, Watch,
+        dispatch_nested,
     },
     budget::Allowance,
     call::{BatchState, SessionCore, Stop, TurnOf, span},
@@ -20,7 +21,7 @@ use crate::{
 };
 use batches::{TurnBatch, TurnBatches};
 use parking_lot::Mutex;
-use resend::{FreshBatch, ResentBatch};
+use resend::{FreshBatch, ResentBatch, TakenUpBatch};
 use std::{fmt, sync::Arc};
 use toolyard_core::{Batch, Outcome};
 
@@ -62,6 +63,18 @@ impl Turn {
         let number = session.next_turn();
         let allowance = session.turn_allowance();
         Self { session, number, allowance, keeps: true, state: Mutex::default() }
+    }
+
+    /// A turn that an earlier life of the engine has left open.
+    pub(super) fn taken_up(session: Arc<SessionCore>, number: u64) -> Self {
+        let allowance = session.turn_allowance();
+        Self { session, number, allowance, keeps: true, state: Mutex::default() }
+    }
+
+    /// Goes on with a batch of such a turn.
+    pub(super) async fn take_up(&self, batch: Batch, is_sequential: bool, taken_up: TakenUp) -> Vec<Outcome> {
+        let order = if is_sequential { Order::OneByOne } else { Order::Runs };
+        self.run(batch, order, &TakenUpBatch { turn: self, taken_up }).await
     }
 
     /// Keeps no results: a batch's are moved to its caller and not copied, so that they take half the memory and no

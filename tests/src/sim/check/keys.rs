@@ -91,13 +91,13 @@ impl Caller<'_> {
             Dedupe::Fresh if result.attempts > 0 && !ran && !self.took_over(result) => {
                 broken("ID-3", "is reported as run although another call ran".to_owned());
             }
-            Dedupe::Joined | Dedupe::Replayed if ran => {
+            Dedupe::Joined | Dedupe::Replayed | Dedupe::Reconciled if ran => {
                 broken("ID-3", format!("ran but is reported as {:?}", result.dedupe));
             }
             Dedupe::Joined if self.may_deadlock() => {
                 broken("ID-3a", "joined a flight that may wait for it".to_owned());
             }
-            Dedupe::Fresh | Dedupe::Joined | Dedupe::Replayed => {}
+            Dedupe::Fresh | Dedupe::Joined | Dedupe::Replayed | Dedupe::Reconciled => {}
         }
         if result.dedupe == Dedupe::Fresh || result.code == Some(ErrorKind::Cancelled) {
             return;

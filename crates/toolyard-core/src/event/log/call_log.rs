@@ -126,6 +126,10 @@ impl CallLog {
                 self.called = Some(*edited);
             }
             EventKind::Attempt => self.attempted(event, faults),
+            // An earlier life of the engine has made its attempts so far.
+            EventKind::Retry { code: ErrorKind::Interrupted, .. } if self.attempt.is_none() => {
+                self.attempt = event.attempt;
+            }
             EventKind::OutputDelta { .. } | EventKind::Retry { .. } => {
                 let attempt = self.attempt.unwrap_or_default();
                 if event.attempt != Some(attempt) {

@@ -39,6 +39,17 @@ impl Recording {
         }
     }
 
+    /// Reads what the recorder has of earlier lives of the engine. Callers must hold no lock: this is the embedder's code.
+    pub(crate) fn read<T>(
+        &self,
+        read: impl FnOnce(&dyn Recorder) -> Result<T, RecordError>,
+    ) -> Result<T, RecordError> {
+        caught(|| read(&**self.recorder)).unwrap_or_else(|panic| {
+            panic.log(PANICKED, None, self.redactor.as_ref());
+            Err(RecordError::new(PANICKED))
+        })
+    }
+
     /// Whether a drain suspends calls (SM-10).
     pub(crate) fn outlives_engine(&self) -> bool {
         self.outlives_engine

@@ -280,6 +280,21 @@ impl EndRecord<'_> {
     }
 }
 
+/// A turn that is taken up.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ResumeRecord<'a> {
+    /// Its session.
+    pub session: &'a SessionId,
+    /// Its agent.
+    pub agent: &'a AgentPath,
+    /// The turn.
+    pub turn: u64,
+    /// Its calls that end with this: those of which nobody knows what became of them, and those that are known to have
+    /// done their work.
+    pub ended: Vec<EndRecord<'a>>,
+}
+
 /// What is cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

@@ -2,7 +2,7 @@
 
 use super::Turn;
 use crate::{
-    batch::{StreamAnswers, Watch},
+    batch::{StreamAnswers, TakenUp, Watch},
     call::BatchState,
 };
 use std::sync::Arc;
@@ -16,6 +16,12 @@ pub(super) struct ResentBatch<'a> {
     turn: &'a Turn,
     /// The turn's batches before this one.
     earlier: Vec<Earlier>,
+}
+
+/// Watches a batch that an earlier life of the engine has left open.
+pub(super) struct TakenUpBatch<'a> {
+    pub(super) turn: &'a Turn,
+    pub(super) taken_up: TakenUp,
 }
 
 /// The results of an earlier batch so far.
@@ -66,6 +72,28 @@ impl Watch for ResentBatch<'_> {
 
     fn replay(&self, call: &Call) -> Option<Outcome> {
         self.earlier.iter().find_map(|batch| batch.answer(call))
+    }
+
+    fn opened(&self, batch: &Arc<BatchState>) {
+        self.turn.opened(batch);
+    }
+
+    fn keeps(&self, batch: &Arc<BatchState>) -> bool {
+        self.turn.keeps(batch)
+    }
+}
+
+impl Watch for TakenUpBatch<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.turn.is_cancelled()
+    }
+
+    fn replay(&self, _: &Call) -> Option<Outcome> {
+        None
+    }
+
+    fn taken_up(&self) -> Option<&TakenUp> {
+        Some(&self.taken_up)
     }
 
     fn opened(&self, batch: &Arc<BatchState>) {

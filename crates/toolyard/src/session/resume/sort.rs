@@ -1,0 +1,317 @@
+//! What becomes of the calls of a turn that was left open (JR-5, JR-6).
+
+use super::ResumedBatch;
+use crate::{
+    batch::{Fate, TakenUp},
+    call::{Before, SessionCore, interrupted_error},
+    config::{OnInterrupted, RECORD_WAIT},
+    record::{
+        CallPlace, EndRecord, Foundation, PastAttempt, PastBatch, PastCall, PastEnd, PastKey, PastKeyState,
+        PastTurn, Recovered, VerdictRecord,
+    },
+    tasks::{Caught, caught},
+    tool::ToolEntry,
+};
+use std::{sync::Arc, time::Duration};
+use toolyard_core::{
+    Batch, Call, ContextParts, Dedupe, Outcome, Reconciled, Routing, Sandbox, ToolContext, ToolOutput,
+    ToolSpec,
+};
+
+/// How long a tool has to find out what became of a call.
+const RECONCILE_WAIT: Duration = Duration::from_secs(30);
+
+/// How often it is asked.
+const RECONCILE_MAX: u32 = 3;
+
+/// A turn whose calls are sorted.
+pub(super) struct Sorted {
+    turn: u64,
+    batches: Vec<SortedBatch>,
+}
+
+struct SortedBatch {
+    batch: u64,
+    request: Option<Arc<str>>,
+    is_sequential: bool,
+    calls: Vec<SortedCall>,
+}
+
+struct SortedCall {
+    call: Call,
+    fate: Fate,
+    /// Of a call that ends as the turn is taken up.
+    ends: Option<EndsNow>,
+    /// The key of a call that was started and goes on.
+    goes_on_under: Option<Arc<str>>,
+}
+
+/// What is recorded of such a call beside its outcome.
+struct EndsNow {
+    entry: Option<Arc<ToolEntry>>,
+    attempt: Option<PastAttempt>,
+}
+
+/// How far a call has come.
+#[derive(Debug, PartialEq)]
+enum Left {
+    Ended,
+    NotStarted,
+    /// It was started, and may be started again.
+    MayRepeat,
+    /// It was started, or may have been, and nobody knows what it has done.
+    Unknown,
+}
+
+/// How far a call has come, for a tool as it is now (JR-5, JR-7).
+fn left(call: &PastCall, spec: Option<&ToolSpec>) -> Left {
+    if call.end.is_some() {
+        return Left::Ended;
+    }
+    let Some(last) = call.attempts.last() else {
+        let is_harmless = spec.is_some_and(|spec| spec.is_repeatable() && !spec.recursive);
+        return if call.is_unsure && !is_harmless { Left::Unknown } else { Left::NotStarted };
+    };
+    if last.retried_after.is_some() {
+        return Left::MayRepeat;
+    }
+    let is_same = spec.is_some_and(|spec| spec.version == last.version && spec.is_repeatable());
+    match last.is_repeatable && is_same && !last.is_recursive && !call.has_dispatched {
+        true => Left::MayRepeat,
+        false => Left::Unknown,
+    }
+}
+
+/// Decides about each call; asks tools about those of which nobody knows.
+pub(super) async fn sort(core: &Arc<SessionCore>, past: PastTurn) -> Sorted {
+    let PastTurn { turn, batches: all, .. } = past;
+    let mut batches = Vec::with_capacity(all.len());
+    for PastBatch { batch, request, is_sequential, calls: past } in all {
+        let mut calls = Vec::with_capacity(past.len());
+        for (index, call) in (0u32..).zip(past) {
+            calls.push(sort_call(core, (turn, batch, index), call).await);
+        }
+        batches.push(SortedBatch { batch, request, is_sequential, calls });
+    }
+    Sorted { turn, batches }
+}
+
+async fn sort_call(
+    core: &Arc<SessionCore>,
+    (turn, batch, index): (u64, u64, u32),
+    past: PastCall,
+) -> SortedCall {
+    let entry = core.engine.registry.get(&past.call.name);
+    let left = left(&past, entry.as_deref().map(ToolEntry::spec));
+    let attempts = past.attempts.last().map_or(0, |last| last.attempt);
+    let PastCall { call, is_cancelled, attempts: all, end, question, reconciled, .. } = past;
+    let last = all.into_iter().next_back();
+    let key = last.as_ref().and_then(|last| last.key.clone());
+    let goes_on = |error| Fate::Open(Before { attempts, error, question });
+    let (fate, ends) = match (left, end, last) {
+        (Left::Ended, Some(end), _) => (Fate::Ended(Box::new(as_recorded(&call, *end))), None),
+        (Left::Unknown, _, last) => {
+            let place = CallPlace::new(&core.id, &core.path, turn, batch, index, &call.id);
+            let asked = Asked { core, entry: entry.as_ref(), call: &call, last: last.as_ref(), reconciled };
+            match asked.about(place).await {
+                Reconciled::Done(output) => ended(&call, entry, last, Ok(output)),
+                Reconciled::NotDone { .. } if is_cancelled => (Fate::Cancelled, None),
+                Reconciled::NotDone { .. } => (goes_on(None), None),
+                _ => ended(&call, entry, last, Err(attempts)),
+            }
+        }
+        _ if is_cancelled => (Fate::Cancelled, None),
+        (_, _, last) => (goes_on(last.and_then(|last| last.retried_after).map(Box::new)), None),
+    };
+    let goes_on_under = key.filter(|_| matches!(fate, Fate::Open(_)));
+    SortedCall { call, fate, ends, goes_on_under }
+}
+
+/// The outcome of a call that had ended.
+fn as_recorded(call: &Call, end: PastEnd) -> Outcome {
+    let mut outcome = Outcome::new(call, end.routing, end.status);
+    outcome.attempts = end.attempts;
+    outcome.set_times(end.queued.into(), end.ran.into());
+    outcome.sandbox = end.sandbox;
+    outcome.cancel_requested = end.cancel_requested;
+    outcome.dedupe = if end.attempts > 0 { Dedupe::Replayed } else { end.dedupe };
+    outcome
+}
+
+/// The end of a call that was running: with what it has done, or interrupted after so many attempts.
+fn ended(
+    call: &Call,
+    entry: Option<Arc<ToolEntry>>,
+    last: Option<PastAttempt>,
+    found: Result<ToolOutput, u32>,
+) -> (Fate, Option<EndsNow>) {
+    let routing = routing(entry.as_deref(), last.as_ref());
+    let attempts = last.as_ref().map_or(0, |last| last.attempt);
+    let is_done = found.is_ok();
+    let mut outcome = Outcome::new(call, routing, found.map_err(interrupted_error));
+    outcome.attempts = attempts;
+    outcome.dedupe = if is_done { Dedupe::Reconciled } else { Dedupe::Fresh };
+    (Fate::Ended(Box::new(outcome)), Some(EndsNow { entry, attempt: last }))
+}
+
+/// How a call that was running is routed: as its tool says now; if that is gone, as what changes something.
+fn routing(entry: Option<&ToolEntry>, last: Option<&PastAttempt>) -> Routing {
+    match (entry, last) {
+        (Some(entry), Some(last)) => entry.class_for(&last.arguments, None).into(),
+        (Some(entry), None) => entry.spec().class().into(),
+        (None, Some(last)) if last.side_effects.is_read_only() => Routing::Read,
+        (None, _) => Routing::Serial,
+    }
+}
+
+/// A call of which nobody knows what it has done, and its tool.
+struct Asked<'a> {
+    core: &'a Arc<SessionCore>,
+    entry: Option<&'a Arc<ToolEntry>>,
+    call: &'a Call,
+    last: Option<&'a PastAttempt>,
+    /// How often it was asked before.
+    reconciled: u32,
+}
+
+impl Asked<'_> {
+    /// What the tool says, once that is durable (JR-6).
+    async fn about(self, place: CallPlace<'_>) -> Reconciled {
+        let Some(entry) = self.entry.filter(|entry| self.core.sees(entry)) else {
+            return Reconciled::Unknown;
+        };
+        if self.reconciled >= RECONCILE_MAX {
+            return Reconciled::Unknown;
+        }
+        let found = match self.ask(entry).await {
+            // It may still be under way.
+            Reconciled::NotDone { is_final: false } if !self.last.is_none_or(|it| it.time_left.is_zero()) => {
+                Reconciled::Unknown
+            }
+            found => found,
+        };
+        match self.record(place, &found).await {
+            true => found,
+            false => Reconciled::Unknown,
+        }
+    }
+
+    async fn ask(&self, entry: &ToolEntry) -> Reconciled {
+        let engine = &self.core.engine;
+        let args = self.last.map_or_else(|| self.call.arguments.to_value(), |last| last.arguments.clone());
+        let key = self.last.and_then(|last| last.key.clone()).or_else(|| self.call.idempotency_key.clone());
+        let mut parts = ContextParts::detached(entry.shared_name());
+        (parts.session, parts.agent) = (self.core.id.clone(), self.core.path.clone());
+        (parts.call, parts.resources) = (self.call.clone(), self.core.resources.clone());
+        let cx = ToolContext::new(parts);
+        let answer = async {
+            let tool = caught(|| entry.create())?;
+            let asked = caught(|| tool.reconcile(&args, key.as_deref(), &cx))?;
+            Caught::new(asked).await
+        };
+        match engine.tasks.timeout(RECONCILE_WAIT, answer).await {
+            Some(Ok(found)) => found,
+            Some(Err(panic)) => {
+                let what = "a tool panicked when it was asked what became of a call";
+                panic.log(what, Some(entry.name()), engine.redactor.as_ref());
+                Reconciled::Unknown
+            }
+            None => Reconciled::Unknown,
+        }
+    }
+
+    /// Whether the verdict is durable.
+    async fn record(&self, call: CallPlace<'_>, found: &Reconciled) -> bool {
+        let found = match found {
+            Reconciled::Done(output) => Recovered::Done(output),
+            Reconciled::NotDone { .. } => Recovered::NotDone,
+            _ => Recovered::Unknown,
+        };
+        let engine = &self.core.engine;
+        let Some(recording) = &engine.recorder else { return false };
+        let record = VerdictRecord { call, found };
+        let Some(pending) = recording.give(|recorder| recorder.verdict(&record)) else { return true };
+        engine.recorded(pending, engine.clock.now() + RECORD_WAIT).await
+    }
+}
+
+impl Sorted {
+    /// Whether some call has not ended, or ends now.
+    pub(super) fn is_open(&self) -> bool {
+        let mut calls = self.batches.iter().flat_map(|batch| &batch.calls);
+        calls.any(|call| call.ends.is_some() || !matches!(call.fate, Fate::Ended(_)))
+    }
+
+    fn ending(&self) -> impl Iterator<Item = (u64, u32, &SortedCall, &EndsNow, &Outcome)> {
+        self.batches.iter().flat_map(|batch| {
+            (0u32..).zip(&batch.calls).filter_map(|(index, call)| match (&call.ends, &call.fate) {
+                (Some(ends), Fate::Ended(outcome)) => Some((batch.batch, index, call, ends, &**outcome)),
+                _ => None,
+            })
+        })
+    }
+
+    /// The records of the calls that end as the turn is taken up.
+    pub(super) fn ended<'a>(&'a self, core: &'a SessionCore) -> impl Iterator<Item = EndRecord<'a>> {
+        self.ending().map(|(batch, index, call, ends, outcome)| EndRecord {
+            call: CallPlace::new(&core.id, &core.path, self.turn, batch, index, &call.call.id),
+            tool: ends.entry.as_deref().map(ToolEntry::spec),
+            key: ends.key_of(&call.call).map(|key| &**key),
+            status: outcome.status.as_ref().map_err(Box::as_ref),
+            attempts: outcome.attempts,
+            dedupe: outcome.dedupe,
+            routing: outcome.routing,
+            run: 0,
+            sandbox: Sandbox::Host,
+            cancel_requested: false,
+            queued: Duration::ZERO,
+            ran: Duration::ZERO,
+        })
+    }
+
+    /// Makes known under their keys what those calls have done, and frees the keys of those that go on.
+    pub(super) fn settle_keys(&self, core: &SessionCore) {
+        for call in self.batches.iter().flat_map(|batch| &batch.calls) {
+            if let Some(key) = &call.goes_on_under {
+                core.release_key(&call.call.name, key);
+            }
+        }
+        for (.., call, ends, outcome) in self.ending() {
+            if let (Some(key), Some(last)) = (ends.key_of(&call.call), &ends.attempt) {
+                core.restore_key(&PastKey {
+                    tool: call.call.name.clone(),
+                    key: key.clone(),
+                    arguments: call.call.arguments.to_value(),
+                    version: last.version.clone(),
+                    is_repeatable: last.is_repeatable,
+                    state: PastKeyState::Ended {
+                        status: outcome.status.clone().map_err(|error| *error),
+                        attempts: outcome.attempts,
+                        sandbox: outcome.sandbox,
+                    },
+                });
+            }
+        }
+    }
+
+    /// The batches, ready to go on.
+    pub(super) fn into_batches(self, foundation: &Foundation, then: OnInterrupted) -> Vec<ResumedBatch> {
+        let goes_on_behind = then == OnInterrupted::Continue;
+        let resumed = |SortedBatch { batch, request, is_sequential, calls }| {
+            let (calls, fates): (Vec<_>, _) = calls.into_iter().map(|it| (it.call, it.fate)).unzip();
+            let taken_up = TakenUp::new(batch, foundation.clone(), goes_on_behind, fates);
+            ResumedBatch { request, is_sequential, batch: Batch::new(calls), taken_up }
+        };
+        self.batches.into_iter().map(resumed).collect()
+    }
+}
+
+impl EndsNow {
+    /// The key under which the call ran.
+    fn key_of<'a>(&'a self, call: &'a Call) -> Option<&'a Arc<str>> {
+        self.attempt.as_ref().and_then(|last| last.key.as_ref()).or(call.idempotency_key.as_ref())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,185 @@
+//! A recorder in memory that outlives engines: what one life of an engine has recorded, the next one goes on from.
+//!
+//! ```text
+//!   engine ── records ──► Ledger ── crash: what was not durable is gone ──► Ledger ── past, turns ──► next engine
+//! ```
+//!
+//! It is a model: every answer is found by reading all records from the first one on.
+
+mod fold;
+mod op;
+
+use fold::World;
+use op::{Op, Place};
+use parking_lot::Mutex;
+use std::{sync::Arc, time::Duration};
+use tokio::time::{Instant, sleep_until};
+use toolyard::{
+    AnswerRecord, AttemptEnd, AttemptRecord, BatchRecord, CancelRecord, CloseRecord, Durable, EndRecord,
+    ForkRecord, OpenTurn, Past, PastTurn, PushRecord, QuestionRecord, RecordError, Recorder, ResumeRecord,
+    SessionId, SessionRecord, VerdictRecord, event::Epoch,
+};
+
+/// How long the record of what somebody waits for takes.
+type Pace = dyn Fn() -> Duration + Send + Sync;
+
+/// Records of engines, one after the other. Clones are the same ledger.
+#[derive(Clone)]
+pub struct Ledger {
+    pace: Arc<Pace>,
+    records: Arc<Mutex<Vec<Kept>>>,
+}
+
+#[derive(Clone)]
+struct Kept {
+    op: Op,
+    durable_at: Instant,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self::paced(|| Duration::ZERO)
+    }
+}
+
+impl Ledger {
+    /// A ledger whose records take so long to be durable; what nobody waits for is durable with the next one.
+    pub fn paced(pace: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
+        Self { pace: Arc::new(pace), records: Arc::default() }
+    }
+
+    /// The ledger that the next life of the engine finds if this one ends now: what is not durable is gone. The engine of
+    /// this one may still give records, which nobody reads.
+    #[must_use]
+    pub fn crashed(&self) -> Self {
+        let now = Instant::now();
+        let records = self.records.lock();
+        let durable: Vec<_> = records.iter().take_while(|kept| kept.durable_at <= now).cloned().collect();
+        Self { pace: self.pace.clone(), records: Arc::new(Mutex::new(durable)) }
+    }
+
+    /// The ledger that the next life finds if this one ends when so many records were durable.
+    #[must_use]
+    pub fn cut(&self, records: usize) -> Self {
+        let kept = self.records.lock().iter().take(records).cloned().collect();
+        Self { pace: self.pace.clone(), records: Arc::new(Mutex::new(kept)) }
+    }
+
+    /// How many records there are.
+    pub fn len(&self) -> usize {
+        self.records.lock().len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn world(&self) -> World {
+        World::of(self.records.lock().iter().map(|kept| &kept.op))
+    }
+
+    fn keep(&self, op: Op, must_wait: bool) -> Durable {
+        let now = Instant::now();
+        let mut records = self.records.lock();
+        let last = records.last().map_or(now, |kept| kept.durable_at);
+        let durable_at = last.max(now + (self.pace)());
+        records.push(Kept { op, durable_at });
+        match must_wait {
+            false => Durable::Nothing,
+            true => Durable::when(async move {
+                if durable_at > Instant::now() {
+                    sleep_until(durable_at).await;
+                }
+                Ok(())
+            }),
+        }
+    }
+}
+
+impl Recorder for Ledger {
+    fn outlives_engine(&self) -> bool {
+        true
+    }
+
+    fn begin(&self, epoch: Epoch) {
+        drop(self.keep(Op::Engine(epoch), false));
+    }
+
+    fn past(&self, session: &SessionId) -> Result<Past, RecordError> {
+        Ok(self.world().past(session))
+    }
+
+    fn open_turns(&self) -> Result<Vec<OpenTurn>, RecordError> {
+        Ok(self.world().open_turns())
+    }
+
+    fn turn(&self, session: &SessionId, turn: u64) -> Result<Option<PastTurn>, RecordError> {
+        Ok(self.world().turn(session, turn))
+    }
+
+    fn resumed(&self, record: &ResumeRecord<'_>) -> Durable {
+        self.keep(Op::resumed(record), true)
+    }
+
+    fn session(&self, record: &SessionRecord<'_>) -> Durable {
+        self.keep(Op::Session { session: record.session.clone(), is_named: record.is_named }, true)
+    }
+
+    fn fork(&self, record: &ForkRecord<'_>) -> Durable {
+        let (session, agent) = (record.session.clone(), record.agent.clone());
+        self.keep(Op::Fork { session, agent, is_named: record.is_named }, true)
+    }
+
+    fn batch(&self, record: &BatchRecord<'_>) -> Durable {
+        self.keep(Op::batch(record), true)
+    }
+
+    fn pushed(&self, record: &PushRecord<'_>) -> Durable {
+        let calls = record.calls.iter().copied().cloned().collect();
+        self.keep(Op::Pushed { session: record.session.clone(), batch: record.batch, calls }, true)
+    }
+
+    fn closed(&self, record: &CloseRecord<'_>) -> Durable {
+        self.keep(Op::Closed { session: record.session.clone(), batch: record.batch }, true)
+    }
+
+    fn question(&self, record: &QuestionRecord<'_>) -> Durable {
+        self.keep(Op::Question { call: Place::of(record.call), request: record.request.id() }, true)
+    }
+
+    fn answer(&self, record: &AnswerRecord<'_>) -> Durable {
+        self.keep(Op::answer(record), true)
+    }
+
+    fn attempt(&self, record: &AttemptRecord<'_>) -> Durable {
+        self.keep(Op::attempt(record), record.must_wait())
+    }
+
+    fn attempt_ended(&self, record: &AttemptEnd<'_>) -> Durable {
+        let must_wait = record.key.is_some() || !record.tool.side_effects.is_read_only();
+        self.keep(Op::attempt_ended(record), must_wait)
+    }
+
+    fn ended(&self, record: &EndRecord<'_>) -> Durable {
+        self.keep(Op::ended(record), record.must_wait())
+    }
+
+    fn cancelled(&self, record: &CancelRecord<'_>) -> Durable {
+        self.keep(Op::cancelled(record), true)
+    }
+
+    fn verdict(&self, record: &VerdictRecord<'_>) -> Durable {
+        self.keep(Op::Verdict { call: Place::of(record.call) }, true)
+    }
+
+    fn flush(&self) -> Durable {
+        let durable_at = self.records.lock().last().map(|kept| kept.durable_at);
+        Durable::when(async move {
+            if let Some(at) = durable_at {
+                sleep_until(at).await;
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,326 @@
+//! What all records of a ledger come to.
+
+use super::op::{BatchOp, CancelOp, Op, Place};
+use std::{collections::BTreeMap, sync::Arc};
+use tokio::time::Instant;
+use toolyard::{
+    AgentPath, Answer, Call, CallDigest, CallError, Dedupe, ErrorKind, OpenTurn, Past, PastAttempt,
+    PastBatch, PastCall, PastEnd, PastKey, PastKeyState, PastQuestion, PastTurn, RequestId, Routing, Sandbox,
+    SessionId, ToolOutput, event::Epoch,
+};
+
+#[derive(Default)]
+pub(super) struct World {
+    epoch: Option<Epoch>,
+    sessions: BTreeMap<SessionId, Named>,
+}
+
+/// What was done under a name.
+#[derive(Default)]
+struct Named {
+    is_named: bool,
+    /// The names of its agents that somebody has named.
+    named_agents: Vec<AgentPath>,
+    forks: u64,
+    batches: Vec<Batch>,
+    /// Cancels that hold for calls to come.
+    cancelled: Vec<(AgentPath, Option<u64>)>,
+}
+
+struct Batch {
+    op: BatchOp,
+    is_open: bool,
+    epoch: Option<Epoch>,
+    calls: Vec<Recorded>,
+}
+
+struct Recorded {
+    call: Call,
+    is_cancelled: bool,
+    attempts: Vec<(PastAttempt, Instant)>,
+    end: Option<PastEnd>,
+    question: Option<(RequestId, Option<(CallDigest, Answer)>)>,
+    reconciled: u32,
+    key_result: Option<Result<ToolOutput, CallError>>,
+}
+
+impl Recorded {
+    fn of(call: &Call) -> Self {
+        Self {
+            call: call.clone(),
+            is_cancelled: false,
+            attempts: Vec::new(),
+            end: None,
+            question: None,
+            reconciled: 0,
+            key_result: None,
+        }
+    }
+}
+
+/// Whether `agent` is `above` or one of its sub-agents.
+fn is_under(agent: &AgentPath, above: &AgentPath) -> bool {
+    agent == above || agent.as_str().strip_prefix(above.as_str()).is_some_and(|rest| rest.starts_with('/'))
+}
+
+impl World {
+    pub(super) fn of<'a>(ops: impl Iterator<Item = &'a Op>) -> Self {
+        let mut world = Self::default();
+        ops.for_each(|op| world.add(op));
+        world
+    }
+
+    fn named(&mut self, session: &SessionId) -> &mut Named {
+        self.sessions.entry(session.clone()).or_default()
+    }
+
+    fn call(&mut self, place: &Place) -> &mut Recorded {
+        let batch = self.named(&place.session).batch(place.batch);
+        &mut batch.calls[place.index as usize]
+    }
+
+    fn add(&mut self, op: &Op) {
+        match op {
+            Op::Engine(epoch) => self.epoch = Some(*epoch),
+            Op::Session { session, is_named } => self.named(session).is_named = *is_named,
+            Op::Fork { session, agent, is_named } => {
+                let named = self.named(session);
+                match agent.name().parse() {
+                    Ok(number) if !is_named => named.forks = named.forks.max(number),
+                    _ => named.named_agents.push(agent.clone()),
+                }
+            }
+            Op::Batch(op) => {
+                let epoch = self.epoch;
+                let calls = op.calls.iter().map(Recorded::of).collect();
+                let batch = Batch { op: BatchOp::clone(op), is_open: op.is_open, epoch, calls };
+                self.named(&op.session).batches.push(batch);
+            }
+            Op::Pushed { session, batch, calls } => {
+                self.named(session).batch(*batch).calls.extend(calls.iter().map(Recorded::of));
+            }
+            Op::Closed { session, batch } => self.named(session).batch(*batch).is_open = false,
+            Op::Question { call, request } => {
+                let call = self.call(call);
+                let answer = call.question.take().filter(|(id, _)| id == request).and_then(|(_, it)| it);
+                call.question = Some((*request, answer));
+            }
+            Op::Answer { call, request, digest, answer } => {
+                self.call(call).question = Some((*request, Some((*digest, answer.clone()))));
+            }
+            Op::Attempt { call, attempt, until } => {
+                self.call(call).attempts.push((PastAttempt::clone(attempt), *until));
+            }
+            Op::AttemptEnded { call, status, is_retried } => {
+                let call = self.call(call);
+                let last = call.attempts.last_mut();
+                match (status, is_retried, last) {
+                    (Err(error), true, Some((last, _))) => last.retried_after = Some(error.clone()),
+                    _ => call.key_result = Some(status.clone()),
+                }
+            }
+            Op::Ended { call, end } => self.call(call).end = Some(PastEnd::clone(end)),
+            Op::Cancelled { session, agent, what } => self.named(session).cancel(agent, what),
+            Op::Verdict { call } => self.call(call).reconciled += 1,
+            Op::Resumed { session, agent, turn, ended } => {
+                let epoch = self.epoch;
+                for (place, end) in ended {
+                    self.call(place).end = Some(end.clone());
+                }
+                self.named(session).resumed(agent, *turn, epoch);
+            }
+        }
+    }
+
+    pub(super) fn past(&self, session: &SessionId) -> Past {
+        let Some(named) = self.sessions.get(session) else { return Past::default() };
+        let open: Vec<_> = self.open_turns();
+        Past {
+            is_known: true,
+            turns: named.batches.iter().map(|batch| batch.op.turn).max().unwrap_or(0),
+            batches: named.batches.iter().map(|batch| batch.op.batch).max().unwrap_or(0),
+            forks: named.forks,
+            keys: named.keys(),
+            open_turns: open.iter().filter(|turn| turn.session == *session).count() as u64,
+            interrupted: named.interrupted(),
+        }
+    }
+
+    pub(super) fn open_turns(&self) -> Vec<OpenTurn> {
+        let mut turns: Vec<OpenTurn> = Vec::new();
+        for (session, named) in &self.sessions {
+            for batch in named.batches.iter().filter(|batch| batch.op.parent.is_none()) {
+                let (agent, turn) = (&batch.op.agent, batch.op.turn);
+                let is_this_life = self.epoch.is_some() && batch.epoch == self.epoch;
+                let open_calls = batch.calls.iter().filter(|call| call.end.is_none()).count() as u64;
+                if is_this_life || (open_calls == 0 && !batch.is_open) || named.is_cancelled(agent, turn) {
+                    continue;
+                }
+                let request = batch.op.request.clone();
+                match turns.iter_mut().find(|it| it.session == *session && it.turn == turn) {
+                    Some(known) => {
+                        known.open_calls += open_calls;
+                        known.requests.extend(request);
+                    }
+                    None => turns.push(OpenTurn {
+                        session: session.clone(),
+                        is_named: named.is_named,
+                        agent: agent.clone(),
+                        turn,
+                        requests: request.into_iter().collect(),
+                        open_calls,
+                    }),
+                }
+            }
+        }
+        turns
+    }
+
+    pub(super) fn turn(&self, session: &SessionId, turn: u64) -> Option<PastTurn> {
+        let named = self.sessions.get(session)?;
+        let roots = || {
+            let all = named.batches.iter();
+            all.filter(|batch| batch.op.turn == turn && batch.op.parent.is_none())
+        };
+        let first = roots().next()?;
+        let epoch = roots().map(|batch| batch.epoch).find(|epoch| *epoch == self.epoch).or(Some(first.epoch));
+        let batches = roots().map(|batch| PastBatch {
+            batch: batch.op.batch,
+            request: batch.op.request.clone(),
+            is_sequential: batch.op.is_sequential,
+            calls: (0u32..)
+                .zip(&batch.calls)
+                .map(|(index, call)| named.past_call(batch, index, call))
+                .collect(),
+        });
+        Some(PastTurn {
+            agent: first.op.agent.clone(),
+            turn,
+            epoch: epoch.flatten(),
+            batches: batches.collect(),
+        })
+    }
+}
+
+impl Named {
+    fn batch(&mut self, number: u64) -> &mut Batch {
+        let found = self.batches.iter_mut().find(|batch| batch.op.batch == number);
+        found.expect("a record comes after that of its batch")
+    }
+
+    fn cancel(&mut self, agent: &AgentPath, what: &CancelOp) {
+        match what {
+            CancelOp::Session => self.cancelled.push((agent.clone(), None)),
+            CancelOp::Turn(turn) => self.cancelled.push((agent.clone(), Some(*turn))),
+            CancelOp::InFlight | CancelOp::Batch(_) | CancelOp::Calls { .. } | CancelOp::Call { .. } => {}
+        }
+        for batch in self.batches.iter_mut().filter(|batch| is_under(&batch.op.agent, agent)) {
+            let (number, turn) = (batch.op.batch, batch.op.turn);
+            for (index, call) in (0u32..).zip(&mut batch.calls).filter(|(_, call)| call.end.is_none()) {
+                call.is_cancelled |= match what {
+                    CancelOp::Session | CancelOp::InFlight => true,
+                    CancelOp::Turn(it) => *it == turn,
+                    CancelOp::Batch(it) => *it == number,
+                    CancelOp::Calls { turn: of, id } => {
+                        of.is_none_or(|of| of == turn) && call.call.id.as_str() == id
+                    }
+                    CancelOp::Call { batch, index: at } => *batch == number && *at == index,
+                };
+            }
+        }
+    }
+
+    fn is_cancelled(&self, agent: &AgentPath, turn: u64) -> bool {
+        self.cancelled.iter().any(|(above, of)| of.is_none_or(|of| of == turn) && is_under(agent, above))
+    }
+
+    /// A turn is taken up: what its handlers had dispatched, and what agents under it had left open that nobody has named,
+    /// has ended.
+    fn resumed(&mut self, agent: &AgentPath, turn: u64, epoch: Option<Epoch>) {
+        let named_agents = self.named_agents.clone();
+        for batch in &mut self.batches {
+            let is_own = batch.op.turn == turn && batch.op.agent == *agent;
+            let is_nested = batch.op.turn == turn && batch.op.parent.is_some();
+            let of_unnamed = batch.op.agent != *agent
+                && is_under(&batch.op.agent, agent)
+                && !named_agents.iter().any(|named| is_under(&batch.op.agent, named));
+            if !(is_own || is_nested || of_unnamed) {
+                continue;
+            }
+            (batch.epoch, batch.is_open) = (epoch, false);
+            if batch.op.parent.is_some() || of_unnamed {
+                batch.calls.iter_mut().filter(|call| call.end.is_none()).for_each(|call| call.interrupt());
+            }
+        }
+    }
+
+    fn past_call(&self, batch: &Batch, index: u32, call: &Recorded) -> PastCall {
+        let now = Instant::now();
+        let place = Place { session: batch.op.session.clone(), batch: batch.op.batch, index };
+        let timed = |(attempt, until): &(PastAttempt, Instant)| PastAttempt {
+            time_left: until.saturating_duration_since(now),
+            ..attempt.clone()
+        };
+        PastCall {
+            call: call.call.clone(),
+            is_cancelled: call.is_cancelled || self.is_cancelled(&batch.op.agent, batch.op.turn),
+            is_unsure: false,
+            has_dispatched: self.batches.iter().any(|batch| batch.op.parent.as_ref() == Some(&place)),
+            attempts: call.attempts.iter().map(timed).collect(),
+            end: call.end.clone().map(Box::new),
+            question: call.question.clone().map(|(request, answer)| PastQuestion { request, answer }),
+            reconciled: call.reconciled,
+        }
+    }
+
+    fn interrupted(&self) -> u64 {
+        let all = self.batches.iter().flat_map(|batch| &batch.calls);
+        let is_lost = |call: &&Recorded| {
+            let last = call.attempts.last().map(|(last, _)| last);
+            call.end.is_none() && last.is_some_and(|last| !last.side_effects.is_read_only())
+        };
+        all.filter(is_lost).count() as u64
+    }
+
+    fn keys(&self) -> Vec<PastKey> {
+        let mut keys: BTreeMap<(Arc<str>, Arc<str>), PastKey> = BTreeMap::new();
+        for call in self.batches.iter().flat_map(|batch| &batch.calls) {
+            let Some((last, _)) = call.attempts.last() else { continue };
+            let Some(key) = &last.key else { continue };
+            let ended = call.end.as_ref().map(|end| (end.status.clone(), end.attempts, end.sandbox));
+            let result =
+                call.key_result.clone().map(|status| (status, last.attempt, Sandbox::Host)).or(ended);
+            let state = match result {
+                Some((status, attempts, sandbox)) => PastKeyState::Ended { status, attempts, sandbox },
+                None => PastKeyState::Open,
+            };
+            let known = PastKey {
+                tool: call.call.name.clone(),
+                key: key.clone(),
+                arguments: call.call.arguments.to_value(),
+                version: last.version.clone(),
+                is_repeatable: last.is_repeatable,
+                state,
+            };
+            keys.insert((call.call.name.clone(), key.clone()), known);
+        }
+        keys.into_values().collect()
+    }
+}
+
+impl Recorded {
+    fn interrupt(&mut self) {
+        let attempts = self.attempts.last().map_or(0, |(last, _)| last.attempt);
+        let error = CallError::new(ErrorKind::Interrupted, "its caller was interrupted");
+        self.end = Some(PastEnd {
+            status: Err(error),
+            attempts,
+            dedupe: Dedupe::Fresh,
+            routing: Routing::ShortCircuit,
+            sandbox: Sandbox::Host,
+            cancel_requested: false,
+            queued: std::time::Duration::ZERO,
+            ran: std::time::Duration::ZERO,
+        });
+    }
+}

@@ -1,0 +1,84 @@
+//! JR-9: questions and answers in the next life of an engine.
+
+use super::resume_in;
+use parking_lot::Mutex;
+use std::{sync::Arc, time::Duration};
+use toolyard::{
+    Answer, ApprovalRequest, Approver, Confirmations, ErrorKind, OnInterrupted, ToolSpec, async_trait,
+};
+use toolyard_tests::{Ledger, Yard, call, kinds, scripted, yard};
+
+/// Answers after a second, and notes which requests it was asked.
+#[derive(Clone, Default)]
+struct Slow(Arc<Mutex<Vec<String>>>);
+
+#[async_trait]
+impl Approver for Slow {
+    async fn ask(&self, request: &ApprovalRequest) -> Answer {
+        self.0.lock().push(format!("{} {}", request.id(), request.call_id()));
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        Answer::allow("ada")
+    }
+}
+
+async fn asks(ledger: &Ledger, approver: &Slow, version: &str) -> Yard {
+    yard(|builder, log| {
+        let mut spec = ToolSpec::write("sends");
+        spec.version = version.to_owned();
+        builder
+            .recorder(ledger.clone())
+            .tool(scripted(spec, log))
+            .confirmations(Confirmations::default())
+            .approver(approver.clone())
+            .on_interrupted(OnInterrupted::Continue)
+    })
+    .await
+}
+
+/// What is left after so many milliseconds of a call that is asked about for a second and takes another.
+async fn left(ms: u64, approver: &Slow) -> Ledger {
+    let ledger = Ledger::default();
+    let yard = asks(&ledger, approver, "1").await;
+    let session = yard.engine.session("s");
+    tokio::spawn(async move {
+        session.dispatch(vec![call("a", "sends", 1000, "ok"), call("b", "sends", 1000, "ok")]).await
+    });
+    tokio::time::sleep(Duration::from_millis(ms)).await;
+    ledger.crashed()
+}
+
+/// A question that was open is asked again, under its name.
+#[tokio::test(start_paused = true)]
+async fn an_open_question_is_asked_again() {
+    let (before, after) = (Slow::default(), Slow::default());
+    let left = left(500, &before).await;
+    let yard = asks(&left, &after, "1").await;
+    let outcomes = resume_in(&yard.engine.session("s"), 1).await;
+    assert_eq!(kinds(&outcomes), [None, None]);
+    assert_eq!(*after.0.lock(), *before.0.lock());
+    yard.events.check();
+}
+
+/// An answer that was given holds, if what would run is what it is about; a call that was approved and running is not
+/// started again.
+#[tokio::test(start_paused = true)]
+async fn an_answer_holds_for_what_it_is_about() {
+    let (before, after) = (Slow::default(), Slow::default());
+    let left = left(1500, &before).await;
+    let yard = asks(&left, &after, "1").await;
+    let outcomes = resume_in(&yard.engine.session("s"), 1).await;
+    assert_eq!(kinds(&outcomes), [Some(ErrorKind::Interrupted), None]);
+    assert_eq!(*after.0.lock(), Vec::<String>::new(), "both were approved before");
+    assert_eq!(yard.log.started(), ["b"]);
+}
+
+/// SM-7: after a change of the tool it is asked again.
+#[tokio::test(start_paused = true)]
+async fn an_answer_about_another_version_does_not_hold() {
+    let (before, after) = (Slow::default(), Slow::default());
+    let left = left(1500, &before).await;
+    let yard = asks(&left, &after, "2").await;
+    let outcomes = resume_in(&yard.engine.session("s"), 1).await;
+    assert_eq!(kinds(&outcomes), [Some(ErrorKind::Interrupted), None]);
+    assert_eq!(*after.0.lock(), before.0.lock()[1..], "the second call is asked about again");
+}

@@ -1,0 +1,51 @@
+//! ID-9, JR-10: idempotency keys in the next life of an engine.
+
+use super::{crashed_after, life, resume};
+use std::time::Duration;
+use toolyard::{Dedupe, ErrorKind};
+use toolyard_tests::{Ledger, call, keyed, kinds};
+
+/// JR-10: a named session knows its keys, with the results of what has ended; other arguments do not fit.
+#[tokio::test(start_paused = true)]
+async fn keys_outlive_their_engine() {
+    let ledger = Ledger::default();
+    let first = life(&ledger).await;
+    let outcome = first.engine.session("s").call(keyed("k", call("a", "serial", 10, "ok"))).await;
+    assert!(outcome.success());
+    let second = life(&ledger.crashed()).await;
+    let session = second.engine.session("s");
+    let again = session.call(keyed("k", call("b", "serial", 10, "ok"))).await;
+    assert_eq!((again.to_text(), again.dedupe), ("a".to_owned(), Dedupe::Replayed));
+    let other = session.call(keyed("k", call("c", "serial", 11, "ok"))).await;
+    assert_eq!(kinds(&[other]), [Some(ErrorKind::KeyMismatch)]);
+    tokio::time::sleep(Duration::from_secs(61)).await;
+    let late = session.call(keyed("k", call("d", "serial", 10, "ok"))).await;
+    assert_eq!(kinds(&[late]), [Some(ErrorKind::AlreadyExecuted)]);
+    let elsewhere = second.engine.session("t").call(keyed("k", call("e", "serial", 10, "ok"))).await;
+    assert!(elsewhere.success(), "keys are those of a session");
+    assert_eq!(second.log.started(), ["e"]);
+}
+
+/// ID-9: a key under which something was running is not run again, before its turn is taken up and after.
+#[tokio::test(start_paused = true)]
+async fn a_key_that_was_in_flight_is_interrupted() {
+    let left = crashed_after(5, vec![keyed("k", call("a", "serial", 10, "ok"))]).await;
+    let yard = life(&left).await;
+    let session = yard.engine.session("s");
+    let same = || keyed("k", call("b", "serial", 10, "ok"));
+    assert_eq!(kinds(&[session.call(same()).await]), [Some(ErrorKind::Interrupted)]);
+    assert_eq!(kinds(&resume(&yard.engine).await), [Some(ErrorKind::Interrupted)]);
+    assert_eq!(kinds(&[session.call(same()).await]), [Some(ErrorKind::Interrupted)]);
+    assert_eq!(yard.log.started(), Vec::<String>::new());
+}
+
+/// ID-9, JR-5: a call that may be repeated runs again under its key.
+#[tokio::test(start_paused = true)]
+async fn a_repeatable_call_runs_again_under_its_key() {
+    let left = crashed_after(5, vec![keyed("k", call("a", "idem", 10, "ok"))]).await;
+    let yard = life(&left).await;
+    assert_eq!(kinds(&resume(&yard.engine).await), [None]);
+    let again = yard.engine.session("s").call(keyed("k", call("b", "idem", 10, "ok"))).await;
+    assert_eq!((again.to_text(), again.dedupe), ("a".to_owned(), Dedupe::Replayed));
+    assert_eq!(yard.log.started(), ["a"]);
+}
