@@ -1,21 +1,34 @@
 //! Removing what has ended, by age and by size (JR-13).
 
+//!
+//! ```text
+//!   the next turns, read beside the writer ─► begin ─► still nothing of them open? ─► remove ─► commit ─► pause
+//!     ▲ once through those that were there at the start                                                   │
+//!     └───────────────────────────────────────────────────────────────────────────────────────────────────┘
+//! ```
+
+mod turns;
+
 use crate::{
     error::JournalError,
-    schema::{PLACES, check, pragma},
+    schema::{check, pragma},
     stamp::millis,
     writer::connect,
 };
-use rusqlite::{Connection, TransactionBehavior, params};
+use rusqlite::{Connection, TransactionBehavior};
 use std::{
-    collections::BTreeSet,
     path::Path,
-    time::{Duration, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
+use turns::Scan;
 
-/// How many turns are removed in one transaction, and how many pages are given back.
-const STEP: i64 = 20;
+/// How many sessions are removed in one transaction, and how many pages are given back.
+const SESSIONS: i64 = 1000;
 const PAGES: i64 = 1000;
+/// The shortest pause after a transaction: longer than SQLite's first waits for a file that is busy.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How long a transaction waits for a writer that is busy.
+const BUSY_WAIT: Duration = Duration::from_secs(10);
 
 /// What is kept of what has ended. What is open is always kept.
 ///
@@ -56,36 +69,28 @@ pub struct Pruned {
     pub bytes: u64,
 }
 
-/// Removes what has ended and is not to be kept, the oldest first, in small steps, and gives the room back. A
-/// writer waits for each of them, and while one follows the other it may not get its turn for long (JR-12): prune while
-/// little is written. A turn goes as a whole and only when all of it has ended, with what its calls' handlers have
-/// dispatched; an epoch and its sessions when nothing is left of them, except the newest.
+/// Removes what has ended and is not to be kept, the oldest first, in small steps, and gives the room back. After each step
+/// it pauses for as long as the step took, and for at least 20 ms, so that a writer goes on beside it. Blocks this thread.
+///
+/// It goes once through the turns that had begun when it was called, so that it ends beside a writer that is as fast: what
+/// comes meanwhile is for the next time, also if it takes more than [`Keep::at_most`].
+///
+/// A turn goes as a whole and only when all of it has ended, with what its calls' handlers have
+/// dispatched; an epoch and its sessions when nothing is left of them, except the newest. While the newest epoch is not
+/// closed, the newest turn of each of its agents is kept, because another batch of it may come.
 ///
 /// A key whose call is removed is not known any more after a restart: keep what may be sent again.
 ///
 /// # Errors
-/// [`JournalError`] if the file is none of a journal, or cannot be written, also because a writer keeps it busy.
+/// [`JournalError`] if the file is none of a journal, or cannot be written, also because a writer keeps it busy for 10 s.
 pub fn prune(path: impl AsRef<Path>, keep: Keep) -> Result<Pruned, JournalError> {
     let path = path.as_ref();
     let failed = || JournalError::sqlite(path, "pruning the journal");
     let mut db = connect(path)?;
     check(&db, path)?;
+    db.busy_timeout(BUSY_WAIT).map_err(failed())?;
     db.execute_batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL").map_err(failed())?;
-    let before = keep.newer_than.map(|age| SystemTime::now().checked_sub(age).map_or(0, millis));
-    let mut pruned = Pruned::default();
-    loop {
-        let is_large = match keep.at_most {
-            Some(most) => used(&db).map_err(failed())? > most,
-            None => false,
-        };
-        let before = if is_large { Some(i64::MAX) } else { before };
-        let Some(before) = before else { break };
-        let removed = step(&mut db, before).map_err(failed())?;
-        if removed == 0 {
-            break;
-        }
-        pruned.batches += removed;
-    }
+    let mut pruned = Pruned { batches: remove_turns(&mut db, keep).map_err(failed())?, bytes: 0 };
     remove_empty(&mut db).map_err(failed())?;
     give_back(&db).map_err(failed())?;
     pruned.bytes = used(&db).map_err(failed())?;
@@ -98,70 +103,71 @@ fn used(db: &Connection) -> rusqlite::Result<u64> {
     Ok(pages.unsigned_abs() * pragma(db, "page_size")?.unsigned_abs())
 }
 
-/// Removes the batches of some turns that began before this time. How many.
-fn step(db: &mut Connection, before: i64) -> rusqlite::Result<u64> {
-    let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // What is kept: batches of which something is open, those whose handlers have dispatched them, what their handlers have
-    // dispatched, and all that is of the same turn as one of these.
-    let ended = format!(
-        "WITH RECURSIVE kept(id) AS (
-             SELECT batch FROM call_rows WHERE ended_ms IS NULL UNION SELECT id FROM batch_rows WHERE calls IS NULL
-             UNION SELECT b.parent / {PLACES} FROM kept JOIN batch_rows b ON b.id = kept.id WHERE b.parent IS NOT NULL
-             UNION SELECT n.id FROM kept JOIN batch_rows n
-                 ON n.parent BETWEEN kept.id * {PLACES} AND (kept.id + 1) * {PLACES} - 1
-             UNION SELECT o.id FROM kept JOIN batch_rows b ON b.id = kept.id
-                 JOIN batch_rows o ON o.session = b.session AND o.turn = b.turn)
-         SELECT session, turn FROM batch_rows WHERE arrived_ms < ?1 AND id NOT IN kept ORDER BY id LIMIT {STEP}"
-    );
-    let turns: BTreeSet<(i64, i64)> = tx
-        .prepare(&ended)?
-        .query_map([before], |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect::<Result<_, _>>()?;
+/// Does something that keeps the file busy, and leaves it to others afterwards.
+#[expect(clippy::disallowed_methods, reason = "pruning blocks its thread, and a disk takes real time")]
+fn step<T>(act: impl FnOnce() -> T) -> T {
+    let began = Instant::now();
+    let done = act();
+    std::thread::sleep(pause_after(began.elapsed()));
+    done
+}
+
+fn pause_after(step: Duration) -> Duration {
+    step.max(PAUSE)
+}
+
+/// Removes turns. How many batches they had.
+fn remove_turns(db: &mut Connection, keep: Keep) -> rusqlite::Result<u64> {
+    let by_age = keep.newer_than.map(|age| SystemTime::now().checked_sub(age).map_or(0, millis));
+    let mut scan = Scan::begin(db)?;
     let mut removed = 0;
-    for (session, turn) in turns {
-        let batches = "SELECT id FROM batch_rows WHERE session = ?1 AND turn = ?2";
-        for table in ["attempt_rows", "question_rows", "answer_rows", "verdict_rows"] {
-            let sql = format!(
-                "DELETE FROM {table} WHERE call IN (SELECT id FROM call_rows WHERE batch IN ({batches}))"
-            );
-            tx.prepare_cached(&sql)?.execute(params![session, turn])?;
+    loop {
+        let is_large = match keep.at_most {
+            Some(most) => used(db)? > most,
+            None => false,
+        };
+        let Some(before) = (if is_large { Some(i64::MAX) } else { by_age }) else { break };
+        let Some(turns) = scan.next(db, before)? else { break };
+        if !turns.is_empty() {
+            removed += step(|| turns::remove(db, &turns))?;
         }
-        let calls = format!("DELETE FROM call_rows WHERE batch IN ({batches})");
-        tx.prepare_cached(&calls)?.execute(params![session, turn])?;
-        tx.prepare_cached("DELETE FROM cancel_rows WHERE session = ?1 AND turn = ?2")?
-            .execute(params![session, turn])?;
-        let gone = "DELETE FROM batch_rows WHERE session = ?1 AND turn = ?2";
-        removed += tx.prepare_cached(gone)?.execute(params![session, turn])? as u64;
     }
-    tx.commit()?;
     Ok(removed)
 }
 
 /// Removes the sessions and epochs of which nothing is left, but for those of the newest.
 fn remove_empty(db: &mut Connection) -> rusqlite::Result<()> {
-    let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let empty = "SELECT s.id FROM session_rows s WHERE s.epoch < (SELECT max(id) FROM epoch_rows)
-                 AND NOT EXISTS (SELECT 1 FROM batch_rows b WHERE b.session = s.id)";
-    for table in ["fork_rows", "cancel_rows"] {
-        tx.execute(&format!("DELETE FROM {table} WHERE session IN ({empty})"), [])?;
-    }
-    tx.execute(&format!("DELETE FROM session_rows WHERE id IN ({empty})"), [])?;
-    tx.execute(
+    while step(|| remove_sessions(db))? > 0 {}
+    db.execute(
         "DELETE FROM epoch_rows WHERE id < (SELECT max(id) FROM epoch_rows)
          AND NOT EXISTS (SELECT 1 FROM session_rows s WHERE s.epoch = epoch_rows.id)",
         [],
     )?;
-    tx.commit()
+    Ok(())
+}
+
+/// Removes some sessions of which nothing is left. How many.
+fn remove_sessions(db: &mut Connection) -> rusqlite::Result<usize> {
+    let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let empty = "SELECT s.id FROM session_rows s WHERE s.epoch < (SELECT max(id) FROM epoch_rows)
+                 AND NOT EXISTS (SELECT 1 FROM batch_rows b WHERE b.session = s.id) LIMIT ?1";
+    let sessions: Vec<i64> =
+        tx.prepare(empty)?.query_map([SESSIONS], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    for session in &sessions {
+        for (table, column) in [("fork_rows", "session"), ("cancel_rows", "session"), ("session_rows", "id")]
+        {
+            tx.prepare_cached(&format!("DELETE FROM {table} WHERE {column} = ?1"))?.execute([session])?;
+        }
+    }
+    tx.commit()?;
+    Ok(sessions.len())
 }
 
 /// Gives the room of removed rows back, some pages at a time.
 fn give_back(db: &Connection) -> rusqlite::Result<()> {
     let mut free = pragma(db, "freelist_count")?;
     while free > 0 {
-        // Each row that the statement gives is a page.
-        let mut vacuum = db.prepare(&format!("PRAGMA incremental_vacuum({PAGES})"))?;
-        let mut rows = vacuum.query([])?;
-        while rows.next()?.is_some() {}
+        step(|| vacuum(db))?;
         let left = pragma(db, "freelist_count")?;
         if left >= free {
             break;
@@ -169,4 +175,24 @@ fn give_back(db: &Connection) -> rusqlite::Result<()> {
         free = left;
     }
     Ok(())
+}
+
+fn vacuum(db: &Connection) -> rusqlite::Result<()> {
+    // Each row that the statement gives is a page.
+    let mut vacuum = db.prepare(&format!("PRAGMA incremental_vacuum({PAGES})"))?;
+    let mut rows = vacuum.query([])?;
+    while rows.next()?.is_some() {}
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// JR-13: a writer has the file at least as long as a step had it.
+    #[test]
+    fn a_step_leaves_as_much_time_as_it_took() {
+        assert_eq!(pause_after(Duration::from_secs(2)), Duration::from_secs(2));
+        assert_eq!(pause_after(Duration::ZERO), PAUSE);
+    }
 }

@@ -141,7 +141,7 @@ pub(crate) fn prepare(db: &mut Connection, path: &Path, durability: Durability) 
     if is_new { create(db).map_err(failed()) } else { Ok(()) }
 }
 
-fn create(db: &mut Connection) -> rusqlite::Result<()> {
+pub(crate) fn create(db: &mut Connection) -> rusqlite::Result<()> {
     let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     tx.execute_batch(TABLES)?;
     tx.execute("INSERT INTO meta VALUES ('schema_version', ?1)", [VERSION.to_string()])?;

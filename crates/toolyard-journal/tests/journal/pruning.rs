@@ -3,7 +3,7 @@
 use crate::scene::{Scene, engine};
 use std::time::Duration;
 use toolyard::{Call, Drain, Durable, Recorder};
-use toolyard_journal::{Keep, prune, verify};
+use toolyard_journal::{Durability, Journal, Keep, Settings, prune, verify};
 
 /// JR-13: by age, what has ended goes, and what is open stays; the room is given back.
 #[tokio::test]
@@ -61,5 +61,36 @@ async fn the_oldest_go_first() {
     assert!(pruned.batches > 0 && pruned.batches < 100 && pruned.bytes <= before.bytes / 2, "{pruned:?}");
     let reader = scene.reader();
     assert!(reader.turn("demo", 1).unwrap().is_none() && reader.turn("demo", 100).unwrap().is_some());
+    assert_eq!(verify(scene.path()).unwrap().findings, []);
+}
+
+/// JR-13: beside a writer that writes as much as it likes it ends, and what the writer writes is durable.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_goes_on_beside_it() {
+    const BEFORE: u64 = 100;
+    let scene = Scene::new();
+    let journal = Journal::open(scene.path(), Settings::default().durability(Durability::Process)).unwrap();
+    let engine = engine(&journal).build().await.unwrap();
+    let session = engine.session("demo");
+    for number in 0..BEFORE {
+        session.call(Call::new(format!("call_{number}"), "save", "{}")).await;
+    }
+    let path = scene.path();
+    // Nothing is small enough: it removes whatever it may.
+    let prunes = std::thread::spawn(move || prune(path, Keep::default().at_most(0)));
+    let mut number = BEFORE;
+    while !prunes.is_finished() {
+        let outcome = session.call(Call::new(format!("call_{number}"), "save", "{}")).await;
+        assert!(outcome.status.is_ok() && outcome.recorded);
+        number += 1;
+        assert!(number < 20_000, "it does not end");
+    }
+    let batches = prunes.join().unwrap().unwrap().batches;
+    assert!((BEFORE..=number).contains(&batches), "{batches} of {number}");
+    assert!(scene.reader().turn("demo", 1).unwrap().is_none());
+    assert!(number == BEFORE || scene.reader().turn("demo", number).unwrap().is_some());
+    engine.shutdown(Drain::default()).await;
+    journal.close().unwrap();
+    assert_eq!(journal.status().lost, 0);
     assert_eq!(verify(scene.path()).unwrap().findings, []);
 }
