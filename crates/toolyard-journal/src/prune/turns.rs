@@ -62,7 +62,8 @@ fn removable(
 }
 
 /// Whether this turn stays: something of it is open, or of what belongs to it: the calls whose handlers have dispatched it,
-/// what its handlers have dispatched, and the turns of these.
+/// what its handlers have dispatched, and the turns of these. Or it, or one of these, is the newest turn of an agent of an
+/// epoch that goes on: another batch of it may come. What handlers have dispatched is over with their call.
 fn is_kept(tx: &Transaction<'_>, (session, turn): TurnId) -> rusqlite::Result<bool> {
     let kept = format!(
         "WITH RECURSIVE part(id) AS (
@@ -73,7 +74,12 @@ fn is_kept(tx: &Transaction<'_>, (session, turn): TurnId) -> rusqlite::Result<bo
              UNION SELECT o.id FROM part JOIN batch_rows b ON b.id = part.id
                  JOIN batch_rows o ON o.session = b.session AND o.turn = b.turn)
          SELECT EXISTS (SELECT 1 FROM part JOIN batch_rows b ON b.id = part.id WHERE b.calls IS NULL
-             OR EXISTS (SELECT 1 FROM call_rows c WHERE c.batch = b.id AND c.ended_ms IS NULL))"
+             OR EXISTS (SELECT 1 FROM call_rows c WHERE c.batch = b.id AND c.ended_ms IS NULL)
+             OR (b.parent IS NULL
+                 AND EXISTS (SELECT 1 FROM session_rows s JOIN epoch_rows e ON e.id = s.epoch
+                     WHERE s.id = b.session AND e.ended_ms IS NULL AND e.id = (SELECT max(id) FROM epoch_rows))
+                 AND NOT EXISTS (SELECT 1 FROM batch_rows l WHERE l.session = b.session AND l.turn > b.turn
+                     AND l.agent = b.agent AND l.parent IS NULL)))"
     );
     tx.prepare_cached(&kept)?.query_row(params![session, turn], |row| row.get(0))
 }
@@ -153,5 +159,24 @@ mod tests {
         let turns = scan.next(&mut db, 1).expect("the tables are there").expect("there are some");
         assert_eq!(turns.len(), 3);
         assert_eq!(scan.next(&mut db, 1).expect("the tables are there"), None);
+    }
+
+    /// JR-13: the newest turn of an agent stays while its epoch goes on, with what its calls have dispatched.
+    #[test]
+    fn the_newest_turn_of_a_live_agent_stays() {
+        let mut db = three_turns();
+        let mut chosen = |change: &str| {
+            db.execute_batch(change).expect("the tables are there");
+            let mut scan = Scan::begin(&db).expect("the tables are there");
+            scan.next(&mut db, 1).expect("the tables are there").expect("there are some")
+        };
+        let goes_on = "UPDATE epoch_rows SET ended_ms = NULL";
+        assert_eq!(chosen(goes_on), BTreeSet::from([(1, 1), (1, 2)]));
+        // Another agent has begun no turn of its own since.
+        assert_eq!(chosen("UPDATE batch_rows SET parent = NULL WHERE id = 2"), BTreeSet::from([(1, 1)]));
+        let of_the_newest = format!("UPDATE batch_rows SET parent = 3 * {PLACES} WHERE id = 2");
+        assert_eq!(chosen(&of_the_newest), BTreeSet::from([(1, 1)]));
+        let another = "INSERT INTO epoch_rows (id, pid, durability, started_ms) VALUES (2, 1, 'full', 2)";
+        assert_eq!(chosen(another), BTreeSet::from([(1, 1), (1, 2), (1, 3)]));
     }
 }
