@@ -4,6 +4,8 @@
 //!   give ─► waits ─ somebody waits for one of them, or the linger is over ─► the writer takes all ─► durable
 //!     │ full, stopped: an error at once
 //! ```
+//!
+//! Records that nobody needs, those of plain reads, have half of the room: they never keep out one that somebody waits for.
 
 use crate::op::Op;
 use futures::{channel::oneshot, future::ready};
@@ -47,8 +49,8 @@ pub struct JournalStatus {
     pub waiting: usize,
     /// About how many bytes those of them have that no writer has taken up.
     pub waiting_bytes: usize,
-    /// Records for which nobody waited and which are not in the file: the queue was full, or what they belong to is not
-    /// there. They are of calls that only read, which run again when their turn is resumed.
+    /// Records for which nobody waited and which are not in the file: their half of the queue was full, or what they
+    /// belong to is not there. They are of calls that only read, which run again when their turn is resumed.
     pub lost: u64,
 }
 
@@ -68,6 +70,8 @@ pub(crate) struct Job {
     pub(crate) op: Option<Op>,
     pub(crate) waiter: Option<Waiter>,
     pub(crate) faulty: Faulty,
+    /// Whether nobody needs it: nothing waits for it, and it may be left out.
+    pub(crate) is_spare: bool,
     /// What it counts in the bound.
     pub(crate) bytes: usize,
 }
@@ -94,9 +98,34 @@ pub(crate) enum Faulty {
     Awaited,
 }
 
+/// How much waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Held {
+    records: usize,
+    bytes: usize,
+}
+
+impl Held {
+    fn of<'a>(jobs: impl Iterator<Item = &'a Job>) -> Self {
+        jobs.fold(Self::default(), |held, job| held.with(job.bytes))
+    }
+
+    /// With one more, of this many bytes.
+    fn with(self, bytes: usize) -> Self {
+        Self { records: self.records + 1, bytes: self.bytes.saturating_add(bytes) }
+    }
+
+    /// Whether there is no room for one more in this much; a single one may have more bytes.
+    fn fills(self, max: Self, bytes: usize) -> bool {
+        self.records >= max.records || (self.records > 0 && self.with(bytes).bytes > max.bytes)
+    }
+}
+
 struct Waiting {
     jobs: Vec<Job>,
-    bytes: usize,
+    /// How much of them somebody needs, and how much is spare.
+    needed: Held,
+    spare: Held,
     /// The number of the next job, and of the first that the writer has not taken.
     next: u64,
     first: u64,
@@ -111,20 +140,32 @@ struct Waiting {
     lost: u64,
 }
 
+impl Waiting {
+    fn bytes(&self) -> usize {
+        self.needed.bytes.saturating_add(self.spare.bytes)
+    }
+
+    /// Counts anew how much waits.
+    fn count(&mut self) {
+        self.needed = Held::of(self.jobs.iter().filter(|job| !job.is_spare));
+        self.spare = Held::of(self.jobs.iter().filter(|job| job.is_spare));
+    }
+}
+
 /// The queue between those who give records and the writer.
 pub(crate) struct Queue {
     waiting: Mutex<Waiting>,
     /// The writer has something to do.
     woken: Condvar,
-    records_max: usize,
-    bytes_max: usize,
+    max: Held,
 }
 
 impl Queue {
     pub(crate) fn new(records_max: usize, bytes_max: usize) -> Self {
         let waiting = Waiting {
             jobs: Vec::new(),
-            bytes: 0,
+            needed: Held::default(),
+            spare: Held::default(),
             next: 0,
             first: 0,
             taken: 0,
@@ -135,41 +176,46 @@ impl Queue {
             records: 0,
             lost: 0,
         };
-        Self { waiting: Mutex::new(waiting), woken: Condvar::new(), records_max, bytes_max }
+        Self {
+            waiting: Mutex::new(waiting),
+            woken: Condvar::new(),
+            max: Held { records: records_max, bytes: bytes_max },
+        }
     }
 
-    /// Gives a record that nothing waits for.
+    /// Gives a record that nobody needs.
     pub(crate) fn give(&self, op: Op, bytes: usize) {
         let mut waiting = self.waiting.lock();
-        if self.refuses(&waiting, bytes).is_some() {
+        if self.refuses(&waiting, bytes, true).is_some() {
             waiting.lost += 1;
             return;
         }
-        self.add(&mut waiting, Job { op: Some(op), waiter: None, faulty: Faulty::Kept, bytes });
+        let job = Job { op: Some(op), waiter: None, faulty: Faulty::Kept, is_spare: true, bytes };
+        self.add(&mut waiting, job);
     }
 
     /// Gives a record that somebody waits for; or none, to wait for those before it.
     pub(crate) fn wait_for(self: &Arc<Self>, op: Option<Op>, bytes: usize, faulty: Faulty) -> Durable {
         let mut waiting = self.waiting.lock();
-        if let Some(refused) = self.refuses(&waiting, bytes) {
+        if let Some(refused) = self.refuses(&waiting, bytes, false) {
             return failed(refused);
         }
         if let (JournalState::Failing(why), Faulty::Refused | Faulty::Kept) = (&waiting.state, faulty) {
             let error = RecordError::new(why.as_str());
             if faulty == Faulty::Kept {
-                self.add(&mut waiting, Job { op, waiter: None, faulty, bytes });
+                self.add(&mut waiting, Job { op, waiter: None, faulty, is_spare: false, bytes });
             }
             return failed(error);
         }
         let (waiter, done) = oneshot::channel();
         let number = waiting.next;
-        self.add(&mut waiting, Job { op, waiter: Some(waiter), faulty, bytes });
+        self.add(&mut waiting, Job { op, waiter: Some(waiter), faulty, is_spare: false, bytes });
         drop(waiting);
         Durable::when(Given { queue: Arc::clone(self), number, done, is_hurried: false })
     }
 
     /// Why nothing can be added, if so.
-    fn refuses(&self, waiting: &Waiting, bytes: usize) -> Option<RecordError> {
+    fn refuses(&self, waiting: &Waiting, bytes: usize, is_spare: bool) -> Option<RecordError> {
         match &waiting.state {
             JournalState::Stopped(why) => return Some(RecordError::new(why.as_str())),
             JournalState::Closed => return Some(RecordError::new("the journal is closed")),
@@ -178,18 +224,28 @@ impl Queue {
         if waiting.is_closing {
             return Some(RecordError::new("the journal is closed"));
         }
-        let (records, held) = (waiting.jobs.len(), waiting.bytes);
-        let is_full =
-            records >= self.records_max || (records > 0 && held.saturating_add(bytes) > self.bytes_max);
+        let Waiting { needed, spare, .. } = waiting;
+        let half = Held { records: self.max.records.div_ceil(2), bytes: self.max.bytes / 2 };
+        let is_full = match is_spare {
+            true => spare.fills(half, bytes) || waiting.jobs.len() >= self.max.records,
+            // What is spare takes no more than its half, even if a single one of it is larger.
+            false => needed.fills(self.left_by(Held { bytes: spare.bytes.min(half.bytes), ..*spare }), bytes),
+        };
         is_full.then(|| {
+            let (records, held) = (waiting.jobs.len(), waiting.bytes());
             RecordError::new(format!(
                 "the journal's queue is full ({records} records with {held} bytes wait): its disk is too slow, or full"
             ))
         })
     }
 
+    fn left_by(&self, held: Held) -> Held {
+        Held { records: self.max.records - held.records, bytes: self.max.bytes - held.bytes }
+    }
+
     fn add(&self, waiting: &mut Waiting, job: Job) {
-        waiting.bytes += job.bytes;
+        let held = if job.is_spare { &mut waiting.spare } else { &mut waiting.needed };
+        *held = held.with(job.bytes);
         waiting.jobs.push(job);
         waiting.next += 1;
         // Later ones find the writer awake, or lingering for all.
@@ -224,7 +280,8 @@ impl Queue {
             }
         }
         let jobs = take(&mut waiting.jobs);
-        (waiting.is_urgent, waiting.bytes, waiting.taken) = (false, 0, jobs.len());
+        (waiting.is_urgent, waiting.taken) = (false, jobs.len());
+        waiting.count();
         waiting.first = waiting.next;
         (!jobs.is_empty()).then_some(jobs)
     }
@@ -248,7 +305,7 @@ impl Queue {
         waiting.state = JournalState::Failing(error.to_string());
         waiting.taken = group.len();
         waiting.jobs.retain_mut(|job| job.stays(&mut told));
-        waiting.bytes = waiting.jobs.iter().map(|job| job.bytes).sum();
+        waiting.count();
         drop(waiting);
         tell(told, error);
     }
@@ -258,8 +315,10 @@ impl Queue {
         let jobs = {
             let mut waiting = self.waiting.lock();
             waiting.state = state;
-            (waiting.taken, waiting.bytes) = (0, 0);
-            take(&mut waiting.jobs)
+            waiting.taken = 0;
+            let jobs = take(&mut waiting.jobs);
+            waiting.count();
+            jobs
         };
         tell(jobs.into_iter().filter_map(|job| job.waiter), &RecordError::new(why));
     }
@@ -284,7 +343,7 @@ impl Queue {
             commits: waiting.commits,
             records: waiting.records,
             waiting: waiting.jobs.len() + waiting.taken,
-            waiting_bytes: waiting.bytes,
+            waiting_bytes: waiting.bytes(),
             lost: waiting.lost,
         }
     }
@@ -319,3 +378,6 @@ impl Future for Given {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -90,7 +90,8 @@ impl Settings {
     }
 
     /// How many records may wait for the writer (65 536 by default), and how many bytes of them (64 MiB). One that finds
-    /// the queue full fails; a record that is larger than the bound goes when nothing else waits.
+    /// the queue full fails. Those that nobody waits for, of calls that only read, have half of both, and are left out if that
+    /// is full (JR-3). A record that is larger than the bound goes when none of its kind waits.
     pub fn queue_max(mut self, records: usize, bytes: usize) -> Self {
         (self.queue_records_max, self.queue_bytes_max) = (records, bytes);
         self
