@@ -1,5 +1,9 @@
 //! What each record does to the tables, within the transaction of its group.
 
+mod ids;
+
+pub(crate) use ids::Ids;
+
 use crate::{
     epoch::EpochId,
     op::{AnswerOp, AttemptOp, BatchOp, CancelOp, EndOp, Op, Place, QuestionOp, whole},
@@ -7,7 +11,6 @@ use crate::{
 };
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::json;
-use std::collections::HashMap;
 use toolyard::{Call, SessionId, TimeoutScope};
 
 /// Why a record is not applied.
@@ -25,38 +28,6 @@ impl From<rusqlite::Error> for Fault {
 }
 
 type Done = Result<(), Fault>;
-
-/// How many rows are remembered, at most.
-const REMEMBERED: usize = 4096;
-
-/// The rows of sessions and batches that were used last, so that not every record looks for them.
-#[derive(Default)]
-pub(crate) struct Ids {
-    sessions: HashMap<SessionId, i64>,
-    batches: HashMap<(SessionId, u64), i64>,
-}
-
-impl Ids {
-    /// Forgets all: a transaction has made rows and was rolled back.
-    pub(crate) fn clear(&mut self) {
-        self.sessions.clear();
-        self.batches.clear();
-    }
-
-    fn keep_session(&mut self, session: &SessionId, row: i64) {
-        if self.sessions.len() >= REMEMBERED {
-            self.sessions.clear();
-        }
-        self.sessions.insert(session.clone(), row);
-    }
-
-    fn keep_batch(&mut self, session: &SessionId, batch: u64, row: i64) {
-        if self.batches.len() >= REMEMBERED {
-            self.batches.clear();
-        }
-        self.batches.insert((session.clone(), batch), row);
-    }
-}
 
 /// Applies a record of this epoch at this time.
 pub(crate) fn apply(db: &Connection, epoch: EpochId, ids: &mut Ids, op: &Op, now: i64) -> Done {
@@ -88,11 +59,12 @@ pub(crate) fn apply(db: &Connection, epoch: EpochId, ids: &mut Ids, op: &Op, now
         Op::Answer(answer) => to.answer(answer),
         Op::Attempt(attempt) => to.attempt(attempt),
         Op::AttemptEnded { call, attempt, status, is_retried } => {
-            let row = to.call_row(call)?;
-            to.change(
-                "UPDATE attempt_rows SET ended_ms = ?3, status = ?4, is_retried = ?5 WHERE call = ?1 AND number = ?2",
-                params![row, attempt, now, status.text, is_retried],
-            )
+            let sql =
+                "UPDATE attempt_rows SET ended_ms = ?4, status = ?5, is_retried = ?6 WHERE call = ?1 AND number = ?3
+                 AND EXISTS (SELECT 1 FROM call_rows c WHERE c.id = ?1 AND c.call_id = ?2)";
+            to.on_call(call, |to, row| {
+                to.count(sql, params![row, call.call_id.as_str(), attempt, now, status.text, is_retried])
+            })
         }
         Op::Ended(end) => to.ended(end),
         Op::Cancelled { session, agent, what } => to.cancelled(session, agent.as_str(), what),
@@ -119,13 +91,26 @@ impl Tables<'_> {
         Ok(())
     }
 
-    /// Changes a row, which must be there.
-    fn change(&self, sql: &str, values: impl rusqlite::Params) -> Done {
-        match self.db.prepare_cached(sql)?.execute(values)? {
-            0 => Err(Fault::Refused(
+    /// How many rows that changes.
+    fn count(&self, sql: &str, values: impl rusqlite::Params) -> rusqlite::Result<usize> {
+        self.db.prepare_cached(sql)?.execute(values)
+    }
+
+    /// Changes something of a call, which must be there. The change compares the call's id with the row: a session that was
+    /// opened again under its name, while the last one's calls went on, has batches of the same numbers.
+    fn on_call(&mut self, call: &Place, change: impl Fn(&Self, i64) -> rusqlite::Result<usize>) -> Done {
+        let latest = self.latest_row(call)?;
+        if let Some(row) = latest
+            && change(self, row)? > 0
+        {
+            return Ok(());
+        }
+        match self.exact_row(call)? {
+            Some(row) if latest != Some(row) && change(self, row)? > 0 => Ok(()),
+            Some(_) => Err(Fault::Refused(
                 "what the record completes is not in the journal, or is complete".to_owned(),
             )),
-            _ => Ok(()),
+            None => Err(missing(call)),
         }
     }
 
@@ -134,14 +119,14 @@ impl Tables<'_> {
             "INSERT INTO session_rows (epoch, name, is_named, terms, opened_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
             params![self.epoch.0, session.as_str(), is_named, terms, self.now],
         )?;
-        self.ids.keep_session(session, self.db.last_insert_rowid());
+        self.ids.open_session(session, self.db.last_insert_rowid());
         Ok(())
     }
 
     /// The row of a session of this epoch: of several of its name the last.
     fn session_row(&mut self, session: &SessionId) -> Result<i64, Fault> {
-        if let Some(row) = self.ids.sessions.get(session) {
-            return Ok(*row);
+        if let Some(row) = self.ids.session(session) {
+            return Ok(row);
         }
         let sql = "SELECT id FROM session_rows WHERE name = ?1 AND epoch = ?2 ORDER BY id DESC LIMIT 1";
         let found = self.db.prepare_cached(sql)?;
@@ -149,7 +134,7 @@ impl Tables<'_> {
             { found }.query_row(params![session.as_str(), self.epoch.0], |row| row.get(0)).optional()?;
         let row =
             row.ok_or_else(|| Fault::Refused(format!("the session {session} is not in the journal")))?;
-        self.ids.keep_session(session, row);
+        self.ids.open_session(session, row);
         Ok(row)
     }
 
@@ -175,29 +160,61 @@ impl Tables<'_> {
             ],
         )?;
         let row = self.db.last_insert_rowid();
-        self.ids.keep_batch(&batch.session, batch.batch, row);
+        self.ids.keep_batch(&batch.session, session, batch.batch, row);
         self.calls(row, 0, &batch.calls)
     }
 
     /// The row of a batch of this epoch: of several of its number, in sessions of one name, the last.
     fn batch_row(&mut self, session: &SessionId, batch: u64) -> Result<i64, Fault> {
-        if let Some(row) = self.ids.batches.get(&(session.clone(), batch)) {
-            return Ok(*row);
+        let row = self.latest_batch(session, batch)?;
+        row.ok_or_else(|| {
+            Fault::Refused(format!("batch {batch} of the session {session} is not in the journal"))
+        })
+    }
+
+    fn latest_batch(&mut self, session: &SessionId, batch: u64) -> Result<Option<i64>, Fault> {
+        if let Some(row) = self.ids.batch(session, batch) {
+            return Ok(Some(row));
         }
-        let sql = "SELECT b.id FROM batch_rows b JOIN session_rows s ON s.id = b.session
+        let sql = "SELECT b.id, b.session FROM batch_rows b JOIN session_rows s ON s.id = b.session
                    WHERE s.name = ?1 AND s.epoch = ?2 AND b.number = ?3 ORDER BY b.id DESC LIMIT 1";
         let mut found = self.db.prepare_cached(sql)?;
         let values = params![session.as_str(), self.epoch.0, whole(batch)];
-        let row = found.query_row(values, |row| row.get(0)).optional()?;
-        let row = row.ok_or_else(|| {
-            Fault::Refused(format!("batch {batch} of the session {session} is not in the journal"))
-        })?;
-        self.ids.keep_batch(session, batch, row);
-        Ok(row)
+        let found: Option<(i64, i64)> =
+            found.query_row(values, |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+        if let Some((row, of)) = found {
+            self.ids.keep_batch(session, of, batch, row);
+        }
+        Ok(found.map(|(row, _)| row))
     }
 
-    fn call_row(&mut self, call: &Place) -> Result<i64, Fault> {
-        row_of(self.batch_row(&call.session, call.batch)?, call.index)
+    /// Where the row of a call is, if it is of the session that was opened last under its name. Whether that row has this
+    /// call is for whoever uses it to ask.
+    fn latest_row(&mut self, call: &Place) -> Result<Option<i64>, Fault> {
+        self.latest_batch(&call.session, call.batch)?.map(|batch| row_of(batch, call.index)).transpose()
+    }
+
+    /// The row of exactly this call of this epoch.
+    fn exact_row(&self, call: &Place) -> Result<Option<i64>, Fault> {
+        let sql = "SELECT c.id FROM session_rows s JOIN batch_rows b ON b.session = s.id JOIN call_rows c ON c.batch = b.id
+                   WHERE s.name = ?1 AND s.epoch = ?2 AND b.number = ?3 AND c.place = ?4 AND c.call_id = ?5
+                   AND b.turn = ?6 AND b.agent = ?7 ORDER BY c.id DESC LIMIT 1";
+        let Place { session, batch, index, agent, turn, call_id } = call;
+        let values = params![
+            session.as_str(),
+            self.epoch.0,
+            whole(*batch),
+            index,
+            call_id.as_str(),
+            whole(*turn),
+            agent.as_str()
+        ];
+        Ok(self.db.prepare_cached(sql)?.query_row(values, |row| row.get(0)).optional()?)
+    }
+
+    /// The row of a call of this epoch.
+    fn call_row(&self, call: &Place) -> Result<i64, Fault> {
+        self.exact_row(call)?.ok_or_else(|| missing(call))
     }
 
     /// The row of a call that an earlier epoch has left open.
@@ -248,38 +265,43 @@ impl Tables<'_> {
     }
 
     fn question(&mut self, question: &QuestionOp) -> Done {
-        let row = self.call_row(&question.call)?;
-        let QuestionOp { request, digest, arguments, shares, expires_ms, .. } = question;
-        self.run(
-            "INSERT OR REPLACE INTO question_rows (call, request, digest, arguments, shares, expires_ms, asked_ms)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-            params![row, request, digest, arguments, shares, expires_ms, self.now],
-        )
+        let QuestionOp { call, request, digest, arguments, shares, expires_ms } = question;
+        let sql = "INSERT OR REPLACE INTO question_rows
+             (call, request, digest, arguments, shares, expires_ms, asked_ms)
+             SELECT id, ?3, ?4, ?5, ?6, ?7, ?8 FROM call_rows WHERE id = ?1 AND call_id = ?2";
+        self.on_call(call, |to, row| {
+            let id = call.call_id.as_str();
+            to.count(sql, params![row, id, request, digest, arguments, shares, expires_ms, to.now])
+        })
     }
 
     fn answer(&mut self, answer: &AnswerOp) -> Done {
-        let row = self.call_row(&answer.call)?;
-        let AnswerOp { request, digest, decision, who, reason, edited, settled_by, .. } = answer;
+        let AnswerOp { call, request, digest, decision, who, reason, edited, settled_by } = answer;
         let is_text = edited.as_ref().map(|edited| matches!(edited, toolyard::Arguments::Text(_)));
         let edited = edited.as_ref().map(toolyard::Arguments::text);
-        self.run(
-            "INSERT OR REPLACE INTO answer_rows
+        let sql = "INSERT OR REPLACE INTO answer_rows
              (call, request, digest, decision, who, reason, edited, edited_is_text, settled_by, answered_ms)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-            params![row, request, digest, decision, who, reason, edited, is_text, settled_by, self.now],
-        )
+             SELECT id, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11 FROM call_rows WHERE id = ?1 AND call_id = ?2";
+        self.on_call(call, |to, row| {
+            let id = call.call_id.as_str();
+            let values =
+                params![row, id, request, digest, decision, who, reason, edited, is_text, settled_by, to.now];
+            to.count(sql, values)
+        })
     }
 
     /// The arguments are left out if they are those that the call came with.
     fn attempt(&mut self, attempt: &AttemptOp) -> Done {
-        let row = self.call_row(&attempt.call)?;
-        let AttemptOp { version, side_effects, arguments, approval, digest, timeout_ms, facts, .. } = attempt;
-        self.run(
-            "INSERT INTO attempt_rows
+        let AttemptOp { call, version, side_effects, arguments, approval, digest, timeout_ms, facts, .. } =
+            attempt;
+        let sql = "INSERT INTO attempt_rows
              (call, number, version, side_effects, arguments, approval, digest, timeout_ms, facts, started_ms)
-             VALUES (?1, ?2, ?3, ?4, nullif(?5, (SELECT arguments FROM call_rows WHERE id = ?1)), ?6, ?7, ?8, ?9, ?10)",
-            params![
+             SELECT id, ?3, ?4, ?5, nullif(?6, arguments), ?7, ?8, ?9, ?10, ?11 FROM call_rows
+             WHERE id = ?1 AND call_id = ?2";
+        self.on_call(call, |to, row| {
+            let values = params![
                 row,
+                call.call_id.as_str(),
                 attempt.attempt,
                 version,
                 side_effects,
@@ -288,28 +310,31 @@ impl Tables<'_> {
                 digest,
                 timeout_ms,
                 facts,
-                self.now
-            ],
-        )
+                to.now
+            ];
+            to.count(sql, values)
+        })
     }
 
     fn ended(&mut self, end: &EndOp) -> Done {
-        let row = self.call_row(&end.call)?;
-        self.change(
-            "UPDATE call_rows SET ended_ms = ?2, status = ?3, code = ?4, ending = ?5, dedupe = ?6, attempts = ?7,
-             sandbox = ?8, was_waited_for = ?9 WHERE id = ?1 AND ended_ms IS NULL",
-            params![
+        let code = end.status.code.map(|code| crate::op::word(&code));
+        let sql = "UPDATE call_rows SET ended_ms = ?3, status = ?4, code = ?5, ending = ?6, dedupe = ?7, attempts = ?8,
+             sandbox = ?9, was_waited_for = ?10 WHERE id = ?1 AND call_id = ?2 AND ended_ms IS NULL";
+        self.on_call(&end.call, |to, row| {
+            let values = params![
                 row,
-                self.now,
+                end.call.call_id.as_str(),
+                to.now,
                 end.status.text,
-                end.status.code.map(|code| crate::op::word(&code)),
+                code,
                 end.ending,
                 end.dedupe,
                 end.attempts,
                 end.sandbox,
                 end.was_waited_for,
-            ],
-        )
+            ];
+            to.count(sql, values)
+        })
     }
 
     fn cancelled(&mut self, session: &SessionId, agent: &str, what: &CancelOp) -> Done {
@@ -329,6 +354,13 @@ impl Tables<'_> {
             params![row, agent, what, turn, batch, place, call_id, self.now],
         )
     }
+}
+
+fn missing(call: &Place) -> Fault {
+    let Place { session, batch, call_id, .. } = call;
+    Fault::Refused(format!(
+        "the call {call_id} of batch {batch} of the session {session} is not in the journal"
+    ))
 }
 
 /// The number of a call's row.
@@ -358,3 +390,6 @@ fn more(call: &Call) -> Option<String> {
     };
     (!is_plain).then(|| more().to_string())
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+use super::*;
+use crate::{op::Status, schema};
+use toolyard::AgentPath;
+
+/// Tables, and a writer's memory of them.
+struct Book {
+    db: Connection,
+    ids: Ids,
+    now: i64,
+}
+
+impl Book {
+    fn new() -> Self {
+        let mut db = Connection::open_in_memory().expect("it takes no file");
+        schema::create(&mut db).expect("it is new");
+        let epoch = "INSERT INTO epoch_rows (id, pid, durability, started_ms) VALUES (1, 1, 'full', 0)";
+        db.execute(epoch, []).expect("the tables are there");
+        Self { db, ids: Ids::default(), now: 0 }
+    }
+
+    fn apply(&mut self, op: &Op) -> Result<(), String> {
+        self.now += 1;
+        apply(&self.db, EpochId(1), &mut self.ids, op, self.now).map_err(|fault| match fault {
+            Fault::Refused(why) => why,
+            Fault::Sql(error) => panic!("{error}"),
+        })
+    }
+
+    fn open_session(&mut self, name: &str) {
+        let op = Op::Session { session: name.into(), is_named: true, terms: "{}".to_owned() };
+        self.apply(&op).expect("a session can always be opened");
+    }
+
+    /// A batch of root with calls of these ids.
+    fn batch(&mut self, turn: u64, batch: u64, calls: &[&str]) {
+        let calls = calls.iter().map(|id| Call::new(*id, "save", "{}")).collect();
+        let op = BatchOp {
+            session: "demo".into(),
+            agent: AgentPath::root(),
+            turn,
+            batch,
+            request: None,
+            parent: None,
+            calls,
+            is_open: false,
+            is_sequential: false,
+        };
+        self.apply(&Op::Batch(Box::new(op))).expect("its session is there");
+    }
+
+    fn ids_of(&self, what: &str) -> Vec<String> {
+        let sql = format!("SELECT call_id || '@' || batch FROM call_rows WHERE {what} ORDER BY id");
+        let mut found = self.db.prepare(&sql).expect("the tables are there");
+        let rows = found.query_map([], |row| row.get(0)).expect("the tables are there");
+        rows.collect::<Result<_, _>>().expect("they are texts")
+    }
+}
+
+fn place(turn: u64, batch: u64, index: u32, id: &str) -> Place {
+    let (session, agent) = (SessionId::from("demo"), AgentPath::root());
+    Place { session, batch, index, agent, turn, call_id: id.into() }
+}
+
+fn end(call: Place) -> Op {
+    Op::Ended(Box::new(EndOp {
+        call,
+        status: Status { text: "{}".to_owned(), code: None },
+        dedupe: "fresh".to_owned(),
+        attempts: 1,
+        sandbox: "none".to_owned(),
+        ending: "{}".to_owned(),
+        was_waited_for: true,
+    }))
+}
+
+fn attempt(call: Place) -> Op {
+    Op::Attempt(Box::new(AttemptOp {
+        call,
+        attempt: 1,
+        version: "1".to_owned(),
+        side_effects: "write",
+        arguments: "{}".to_owned(),
+        approval: None,
+        digest: None,
+        timeout_ms: 1,
+        facts: "{}".to_owned(),
+    }))
+}
+
+/// JR-1: records of a session that was opened again go with its own batches, and those of the last one's calls with
+/// theirs, although the numbers are the same.
+#[test]
+fn a_session_that_is_opened_again_has_its_own_batches() {
+    let mut book = Book::new();
+    book.open_session("demo");
+    book.batch(1, 1, &["call_a", "call_b"]);
+    book.batch(2, 2, &["call_c"]);
+    book.open_session("demo");
+    book.apply(&attempt(place(1, 1, 0, "call_a"))).expect("the last session has it");
+    book.batch(1, 1, &["call_x", "call_y"]);
+    for (batch, index, id) in [(1, 0, "call_x"), (1, 0, "call_a"), (2, 0, "call_c")] {
+        book.apply(&end(place(batch, batch, index, id))).expect("one of them has it");
+    }
+    assert_eq!(book.ids_of("ended_ms IS NOT NULL"), ["call_a@1", "call_c@2", "call_x@3"]);
+    assert_eq!(book.ids_of("id IN (SELECT call FROM attempt_rows)"), ["call_a@1"]);
+    book.batch(2, 2, &["call_z"]);
+    book.apply(&end(place(2, 2, 0, "call_z"))).expect("the new session has it");
+    assert_eq!(book.ids_of("ended_ms IS NULL"), ["call_b@1", "call_y@3"]);
+}
+
+/// JR-1: a record whose call is not at its place is refused, and changes nothing; so is a second end.
+#[test]
+fn a_record_of_another_call_is_refused() {
+    let mut book = Book::new();
+    book.open_session("demo");
+    book.batch(1, 1, &["call_a"]);
+    let other = || place(1, 1, 0, "call_b");
+    for op in [attempt(other()), end(other()), end(place(1, 1, 1, "call_a")), end(place(1, 9, 0, "call_a"))] {
+        let refused = book.apply(&op).expect_err("no call is there");
+        assert!(refused.contains("is not in the journal"), "{refused}");
+    }
+    assert_eq!(book.ids_of("ended_ms IS NOT NULL OR id IN (SELECT call FROM attempt_rows)"), [""; 0]);
+    book.apply(&end(place(1, 1, 0, "call_a"))).expect("it is there");
+    book.apply(&end(place(1, 1, 0, "call_a"))).expect_err("it has ended");
+}
