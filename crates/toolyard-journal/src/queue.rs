@@ -26,7 +26,7 @@ use toolyard::{Durable, RecordError};
 pub enum JournalState {
     /// It is written.
     Writing,
-    /// The disk is full, or somebody else keeps the file busy. What is known is tried again; calls that change something are
+    /// The disk is full, a quota is used up, or somebody else keeps the file busy. What is known is tried again; calls that change something are
     /// not started (JR-12).
     Failing(String),
     /// It is not written any more in this process: a sync has failed, a newer epoch has begun, or the file is damaged.
