@@ -4,6 +4,7 @@ use crate::{
     epoch,
     error::JournalError,
     file,
+    identity::Files,
     lock::Lock,
     queue::{JournalStatus, Queue},
     schema,
@@ -89,7 +90,9 @@ impl Journal {
         db.busy_timeout(BUSY_WAIT).map_err(failed())?;
         let queue = Arc::new(Queue::new(settings.queue_records_max, settings.queue_bytes_max));
         let is_clean = Arc::new(AtomicBool::new(false));
-        let writer = Writer { db, path: path.to_owned(), epoch, settings, queue: Arc::clone(&queue), lock };
+        let files = Files::of(path)?;
+        let writer =
+            Writer { db, path: path.to_owned(), epoch, settings, queue: Arc::clone(&queue), files, lock };
         let closes_cleanly = Arc::clone(&is_clean);
         let thread = Builder::new()
             .name("journal".to_owned())

@@ -31,6 +31,8 @@ mod error;
 #[cfg(feature = "sqlite")]
 mod file;
 #[cfg(feature = "sqlite")]
+mod identity;
+#[cfg(feature = "sqlite")]
 mod journal;
 #[cfg(feature = "sqlite")]
 mod lock;

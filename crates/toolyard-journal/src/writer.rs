@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   take all ─► begin ─► still the newest epoch? ─► apply each ─► commit ─► tell those who wait
-//!                 │ disk full, busy: again, with pauses             │ any other failure: never again
+//!                 │ disk full, busy: again, with pauses        │ any other failure, or the file is gone: never again
 //! ```
 
 mod failure;
@@ -11,6 +11,7 @@ use crate::{
     apply::{Fault, Ids, apply},
     epoch::{self, EpochId},
     error::JournalError,
+    identity::Files,
     lock::Lock,
     queue::{Job, JournalState, Queue, tell},
     settings::Settings,
@@ -41,6 +42,8 @@ pub(crate) struct Writer {
     pub(crate) epoch: EpochId,
     pub(crate) settings: Settings,
     pub(crate) queue: Arc<Queue>,
+    /// The files that the connection has open.
+    pub(crate) files: Files,
     /// Held until the connection is closed.
     pub(crate) lock: Lock,
 }
@@ -144,7 +147,11 @@ impl Writer {
             });
         }
         tx.commit()?;
-        Ok(applied)
+        // After the commit, so that whoever is told that a record is durable has it in the file of this name.
+        match self.files.gone() {
+            Some(file) => Err(Failure::Final(moved(&self.path, file))),
+            None => Ok(applied),
+        }
     }
 
     fn tell(&self, jobs: Vec<Job>, applied: Vec<Applied>) {
@@ -162,6 +169,15 @@ impl Writer {
             }
         }
     }
+}
+
+fn moved(journal: &Path, file: &Path) -> RecordError {
+    let (journal, file) = (journal.display(), file.display());
+    RecordError::new(format!(
+        "the journal {journal} is not written any more: {file} was removed, renamed or replaced while it was open; stop \
+         this program, put the file back if it has another name now ({journal} and {journal}-wal belong together), and \
+         start again; if it is gone, so is what was recorded, and another name begins a new journal"
+    ))
 }
 
 /// Lets no record wait for a writer that has panicked.

@@ -21,7 +21,8 @@ fn started(
     db.busy_timeout(BUSY_WAIT).expect("it can be changed");
     db.execute_batch(change).expect("it can be changed");
     let queue = Arc::new(Queue::new(1000, 1 << 20));
-    let writer = Writer { db, path, epoch, settings, queue: Arc::clone(&queue), lock };
+    let files = Files::of(&path).expect("they are there");
+    let writer = Writer { db, path, epoch, settings, queue: Arc::clone(&queue), files, lock };
     (directory, queue, std::thread::spawn(move || writer.run(|| true)))
 }
 

@@ -5,6 +5,8 @@
 mod bounds;
 mod crash;
 mod damage;
+#[cfg(unix)]
+mod moved;
 mod opening;
 mod pruning;
 mod questions;
