@@ -6,7 +6,7 @@ use crate::{
     file,
     identity::Files,
     lock::Lock,
-    queue::{JournalStatus, Queue},
+    queue::{JournalState, JournalStatus, Queue},
     schema,
     settings::Settings,
     writer::{BUSY_WAIT, Writer, connect},
@@ -120,7 +120,7 @@ impl Journal {
     }
 
     /// Writes what was given, ends the epoch cleanly, and lets go of the file. What is given afterwards fails. Closing it
-    /// again does nothing.
+    /// again, also while it is being closed, waits until it is closed, and says again if not all was written.
     ///
     /// Waits, on this thread, for the writer, if the disk is full or the file busy for [`Settings::retry_for`]: call it when
     /// the engine was shut down, and from a thread that may wait.
@@ -131,11 +131,13 @@ impl Journal {
     pub fn close(&self) -> Result<(), JournalError> {
         self.inner.is_clean.store(true, Ordering::Release);
         self.inner.queue.close();
-        let thread = self.inner.thread.lock().take();
-        match thread.map(JoinHandle::join) {
-            None => Ok(()),
-            Some(Ok(written)) => written,
-            Some(Err(_)) => Err(JournalError::Stopped("the journal's writer has panicked".to_owned())),
+        // Held until the writer has ended, so that nobody takes a journal that is being closed for a closed one.
+        let mut thread = self.inner.thread.lock();
+        match (thread.take().map(JoinHandle::join), self.status().state) {
+            (Some(Ok(written)), _) => written,
+            (Some(Err(_)), _) => Err(JournalError::Stopped("the journal's writer has panicked".to_owned())),
+            (None, JournalState::Stopped(why)) => Err(JournalError::Stopped(why)),
+            (None, _) => Ok(()),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The bounds of the queue (JR-2, JR-12), and one engine for each journal.
 
 use crate::scene::{Scene, engine};
+use std::time::Duration;
 use toolyard::{Call, Durable, Recorder};
-use toolyard_journal::{Journal, JournalState, Settings};
+use toolyard_journal::{Journal, JournalError, JournalState, Settings};
 
 /// JR-2: a record that finds the queue full fails at once, and says why; what is waiting is written all the same.
 #[tokio::test]
@@ -75,4 +76,26 @@ async fn closing_waits_for_a_busy_file() {
     closed.join().unwrap().unwrap();
     assert_eq!((journal.status().lost, journal.status().state), (0, JournalState::Closed));
     assert!(matches!(scene.turn(1).batches[0].calls[0].state, toolyard_journal::CallState::Ended(_)));
+}
+
+/// JR-12: whoever closes a journal that somebody else is closing waits for it too, and learns that not all is written.
+#[tokio::test]
+async fn closing_it_twice_at_once_waits_twice() {
+    let scene = Scene::new();
+    let settings = Settings::default().retry_for(Duration::from_millis(200));
+    let journal = Journal::open(scene.path(), settings).unwrap();
+    let engine = engine(&journal).build().await.unwrap();
+    let held = scene.sql();
+    held.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert!(engine.session("demo").call(Call::new("call_1", "look", "{}")).await.status.is_ok());
+    let closers = [(); 3].map(|()| {
+        let closes = journal.clone();
+        std::thread::spawn(move || closes.close())
+    });
+    for closed in closers {
+        let told = closed.join().unwrap();
+        assert!(matches!(told, Err(JournalError::Stopped(_))), "{told:?}");
+    }
+    drop(held);
+    assert!(matches!(journal.close(), Err(JournalError::Stopped(_))));
 }
