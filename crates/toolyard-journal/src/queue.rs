@@ -29,7 +29,8 @@ pub enum JournalState {
     /// The disk is full, a quota is used up, or somebody else keeps the file busy. What is known is tried again; calls that change something are
     /// not started (JR-12).
     Failing(String),
-    /// It is not written any more in this process: a sync has failed, a newer epoch has begun, or the file is damaged.
+    /// It is not written any more in this process: a sync has failed, a newer epoch has begun, or the file is damaged or was
+    /// taken away. Records whose waiters were told that they have failed may be found in it after a restart (JR-12).
     Stopped(String),
     /// It was closed.
     Closed,
