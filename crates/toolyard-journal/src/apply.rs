@@ -1,12 +1,13 @@
 //! What each record does to the tables, within the transaction of its group.
 
+mod cancel;
 mod ids;
 
 pub(crate) use ids::Ids;
 
 use crate::{
     epoch::EpochId,
-    op::{AnswerOp, AttemptOp, BatchOp, CancelOp, EndOp, Op, Place, QuestionOp, whole},
+    op::{AnswerOp, AttemptOp, BatchOp, EndOp, Op, Place, QuestionOp, whole},
     schema::PLACES,
 };
 use rusqlite::{Connection, OptionalExtension, params};
@@ -116,7 +117,8 @@ impl Tables<'_> {
 
     fn session(&mut self, session: &SessionId, is_named: bool, terms: &str) -> Done {
         self.run(
-            "INSERT INTO session_rows (epoch, name, is_named, terms, opened_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
+            "INSERT INTO session_rows (epoch, name, is_named, terms, opened_ms, after_batch)
+             VALUES (?1, ?2, ?3, ?4, ?5, (SELECT coalesce(max(id), 0) FROM batch_rows))",
             params![self.epoch.0, session.as_str(), is_named, terms, self.now],
         )?;
         self.ids.open_session(session, self.db.last_insert_rowid());
@@ -335,24 +337,6 @@ impl Tables<'_> {
             ];
             to.count(sql, values)
         })
-    }
-
-    fn cancelled(&mut self, session: &SessionId, agent: &str, what: &CancelOp) -> Done {
-        let row = self.session_row(session)?;
-        let (what, turn, batch, place, call_id) = match what {
-            CancelOp::Session => ("session", None, None, None, None),
-            CancelOp::InFlight => ("in_flight", None, None, None, None),
-            CancelOp::Turn(turn) => ("turn", Some(*turn), None, None, None),
-            CancelOp::Batch(batch) => ("batch", None, Some(*batch), None, None),
-            CancelOp::Calls { turn, id } => ("calls", *turn, None, None, Some(id)),
-            CancelOp::Call { turn, batch, index } => ("call", Some(*turn), Some(*batch), Some(*index), None),
-        };
-        let (turn, batch) = (turn.map(whole), batch.map(whole));
-        self.run(
-            "INSERT INTO cancel_rows (session, agent, what, turn, batch, place, call_id, given_ms)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-            params![row, agent, what, turn, batch, place, call_id, self.now],
-        )
     }
 }
 

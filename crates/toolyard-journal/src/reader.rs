@@ -9,7 +9,11 @@ pub use rows::{
     OpenTurn, QuestionRow, SessionRow, Turn, Verdict,
 };
 
-use crate::{error::JournalError, op::whole, schema};
+use crate::{
+    error::JournalError,
+    op::whole,
+    schema::{self, REACHES},
+};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use std::{
     fmt,
@@ -120,7 +124,8 @@ impl Reader {
     /// # Errors
     /// As for [`epochs`](Self::epochs).
     pub fn open_turns(&self) -> Result<Vec<OpenTurn>, JournalError> {
-        let sql = "
+        let sql = format!(
+            "
             WITH open AS (SELECT batch AS id FROM call_rows WHERE ended_ms IS NULL
                           UNION SELECT id FROM batch_rows WHERE calls IS NULL)
             SELECT s.epoch, s.name, b.agent, b.turn, (SELECT count(*) FROM call_rows c JOIN batch_rows o ON o.id = c.batch
@@ -128,9 +133,10 @@ impl Reader {
             FROM open JOIN batch_rows b ON b.id = open.id JOIN session_rows s ON s.id = b.session
             WHERE NOT EXISTS (SELECT 1 FROM cancel_rows k WHERE k.session = b.session
                 AND (k.what = 'session' OR (k.what = 'turn' AND k.turn = b.turn))
-                AND (k.agent = b.agent OR substr(b.agent, 1, length(k.agent) + 1) = k.agent || '/'))
-            GROUP BY b.session, b.turn, b.agent HAVING count(*) > count(b.parent) ORDER BY min(b.id)";
-        self.rows(sql, [], |row, at| {
+                AND {REACHES})
+            GROUP BY b.session, b.turn, b.agent HAVING count(*) > count(b.parent) ORDER BY min(b.id)"
+        );
+        self.rows(&sql, [], |row, at| {
             Ok(OpenTurn {
                 epoch: row.get(0)?,
                 session: row.get::<_, String>(1)?.into(),

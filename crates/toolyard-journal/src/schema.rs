@@ -6,7 +6,8 @@
 //!           fork  cancel           └─── its end is in its own row
 //! ```
 //!
-//! A call is one row, made with its batch or push and completed by its end; an attempt is another (JR-2).
+//! A call is one row, made with its batch or push and completed by its end; an attempt is another (JR-2). A session knows
+//! the last batch before it (`after_batch`): its own have higher numbers.
 
 use crate::{error::JournalError, settings::Durability};
 use rusqlite::Connection;
@@ -27,7 +28,7 @@ pub(crate) const PLACES: i64 = 1 << 24;
 /// |---|---|---|
 /// | `sessions` | a session that was opened | `epoch`, `session`, `is_named`, `terms` (JSON), `opened_ms` |
 /// | `turns` | a turn of an agent | `epoch`, `session`, `agent`, `turn`, `batches`, `calls`, `open_calls`, `is_open`, `began_ms` |
-/// | `calls` | a call | `epoch`, `session`, `agent`, `turn`, `batch`, `place`, `call_id`, `tool`, `arguments` (as sent), `key`, `state` (`not_started`, `attempted`, `ended`), `status` (JSON of the result), `code` (null if it succeeded), `dedupe`, `attempts`, `sandbox`, `arrived_ms`, `ended_ms` |
+/// | `calls` | a call | `epoch`, `session`, `agent`, `turn`, `batch`, `place`, `call_id`, `tool`, `arguments` (as sent), `key`, `state` (`not_started`, `attempted`, `ended`), `is_cancelled`, `status` (JSON of the result), `code` (null if it succeeded), `dedupe`, `attempts`, `sandbox`, `arrived_ms`, `ended_ms` |
 /// | `attempts` | a start of a handler | `epoch`, `session`, `turn`, `batch`, `place`, `call_id`, `tool`, `attempt`, `version`, `side_effects`, `arguments` (as run), `approval`, `digest`, `timeout_ms`, `started_ms`, `ended_ms`, `status` (JSON; null for the last one of a call) |
 /// | `questions` | a question about a call | `epoch`, `session`, `turn`, `batch`, `place`, `call_id`, `tool`, `request`, `digest`, `arguments`, `shares`, `asked_ms`, `decision`, `who`, `reason`, `edited`, `answered_ms` |
 pub const VIEWS: [&str; 5] = ["sessions", "turns", "calls", "attempts", "questions"];
@@ -40,7 +41,7 @@ CREATE TABLE epoch_rows (
 ) STRICT;
 CREATE TABLE session_rows (
     id INTEGER PRIMARY KEY, epoch INTEGER NOT NULL REFERENCES epoch_rows, name TEXT NOT NULL, is_named INTEGER NOT NULL,
-    terms TEXT NOT NULL, opened_ms INTEGER NOT NULL
+    terms TEXT NOT NULL, opened_ms INTEGER NOT NULL, after_batch INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX session_names ON session_rows (name, epoch);
 CREATE INDEX session_epochs ON session_rows (epoch);
@@ -63,7 +64,7 @@ CREATE TABLE call_rows (
     id INTEGER PRIMARY KEY, batch INTEGER NOT NULL REFERENCES batch_rows, place INTEGER NOT NULL, call_id TEXT NOT NULL,
     tool TEXT NOT NULL, arguments TEXT NOT NULL, is_text INTEGER NOT NULL, key TEXT, more TEXT,
     arrived_ms INTEGER NOT NULL, ended_ms INTEGER, status TEXT, code TEXT, ending TEXT, dedupe TEXT, attempts INTEGER,
-    sandbox TEXT, was_waited_for INTEGER
+    sandbox TEXT, was_waited_for INTEGER, cancelled_ms INTEGER
 ) STRICT;
 CREATE INDEX call_batches ON call_rows (batch);
 CREATE INDEX call_open ON call_rows (id) WHERE ended_ms IS NULL;
@@ -93,11 +94,6 @@ CREATE TABLE cancel_rows (
 CREATE INDEX cancel_sessions ON cancel_rows (session, turn);
 
 CREATE VIEW sessions AS SELECT epoch, name AS session, is_named, terms, opened_ms FROM session_rows;
-CREATE VIEW calls AS SELECT s.epoch, s.name AS session, b.agent, b.turn, b.number AS batch, c.place, c.call_id, c.tool,
-    c.arguments, c.key, CASE WHEN c.ended_ms IS NOT NULL THEN 'ended'
-        WHEN EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id) THEN 'attempted' ELSE 'not_started' END AS state,
-    c.status, c.code, c.dedupe, c.attempts, c.sandbox, c.arrived_ms, c.ended_ms
-    FROM call_rows c JOIN batch_rows b ON b.id = c.batch JOIN session_rows s ON s.id = b.session;
 CREATE VIEW turns AS SELECT s.epoch, s.name AS session, b.agent, b.turn, count(DISTINCT b.id) AS batches,
     count(c.id) AS calls, count(c.id) - count(c.ended_ms) AS open_calls,
     max(b.calls IS NULL OR (c.id IS NOT NULL AND c.ended_ms IS NULL)) AS is_open, min(b.arrived_ms) AS began_ms
@@ -113,6 +109,31 @@ CREATE VIEW questions AS SELECT s.epoch, s.name AS session, b.turn, b.number AS 
     FROM question_rows q JOIN call_rows c ON c.id = q.call JOIN batch_rows b ON b.id = c.batch
     JOIN session_rows s ON s.id = b.session LEFT JOIN answer_rows n ON n.call = q.call AND n.request = q.request;
 ";
+
+/// Whether a cancel reaches an agent: it is the agent's own, or that of one it descends from.
+pub(crate) const REACHES: &str =
+    "(k.agent = b.agent OR substr(b.agent, 1, length(k.agent) + 1) = k.agent || '/')";
+
+/// Whether a call was cancelled: it was open when a cancel came, or it is one of those that a cancel holds for in future.
+pub(crate) fn is_cancelled() -> String {
+    format!(
+        "(c.cancelled_ms IS NOT NULL OR EXISTS (SELECT 1 FROM cancel_rows k WHERE k.session = b.session
+            AND (k.what = 'session' OR (k.what = 'turn' AND k.turn = b.turn) OR (k.what = 'batch' AND k.batch = b.number))
+            AND {REACHES} AND (c.ended_ms IS NULL OR k.given_ms <= c.arrived_ms)))"
+    )
+}
+
+/// The view of calls.
+fn calls() -> String {
+    format!(
+        "CREATE VIEW calls AS SELECT s.epoch, s.name AS session, b.agent, b.turn, b.number AS batch, c.place, c.call_id,
+        c.tool, c.arguments, c.key, CASE WHEN c.ended_ms IS NOT NULL THEN 'ended'
+            WHEN EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id) THEN 'attempted' ELSE 'not_started' END AS state,
+        {} AS is_cancelled, c.status, c.code, c.dedupe, c.attempts, c.sandbox, c.arrived_ms, c.ended_ms
+        FROM call_rows c JOIN batch_rows b ON b.id = c.batch JOIN session_rows s ON s.id = b.session",
+        is_cancelled()
+    )
+}
 
 /// Sets a connection up for the writer, and makes the tables if the file is new.
 pub(crate) fn prepare(db: &mut Connection, path: &Path, durability: Durability) -> Result<(), JournalError> {
@@ -144,6 +165,7 @@ pub(crate) fn prepare(db: &mut Connection, path: &Path, durability: Durability) 
 pub(crate) fn create(db: &mut Connection) -> rusqlite::Result<()> {
     let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     tx.execute_batch(TABLES)?;
+    tx.execute_batch(&calls())?;
     tx.execute("INSERT INTO meta VALUES ('schema_version', ?1)", [VERSION.to_string()])?;
     tx.pragma_update(None, "application_id", APPLICATION)?;
     tx.pragma_update(None, "user_version", VERSION)?;

@@ -1,5 +1,8 @@
 use super::*;
-use crate::{op::Status, schema};
+use crate::{
+    op::{CancelOp, Status},
+    schema,
+};
 use toolyard::AgentPath;
 
 /// Tables, and a writer's memory of them.
@@ -33,10 +36,14 @@ impl Book {
 
     /// A batch of root with calls of these ids.
     fn batch(&mut self, turn: u64, batch: u64, calls: &[&str]) {
+        self.batch_of("root", turn, batch, calls);
+    }
+
+    fn batch_of(&mut self, agent: &str, turn: u64, batch: u64, calls: &[&str]) {
         let calls = calls.iter().map(|id| Call::new(*id, "save", "{}")).collect();
         let op = BatchOp {
             session: "demo".into(),
-            agent: AgentPath::root(),
+            agent: AgentPath::from(agent),
             turn,
             batch,
             request: None,
@@ -48,9 +55,23 @@ impl Book {
         self.apply(&Op::Batch(Box::new(op))).expect("its session is there");
     }
 
+    fn cancel(&mut self, agent: &str, what: CancelOp) {
+        let op = Op::Cancelled { session: "demo".into(), agent: AgentPath::from(agent), what };
+        self.apply(&op).expect("its session is there");
+    }
+
+    /// The calls that the view says are cancelled.
+    fn cancelled(&self) -> Vec<String> {
+        self.texts("SELECT call_id FROM calls WHERE is_cancelled ORDER BY call_id")
+    }
+
     fn ids_of(&self, what: &str) -> Vec<String> {
         let sql = format!("SELECT call_id || '@' || batch FROM call_rows WHERE {what} ORDER BY id");
-        let mut found = self.db.prepare(&sql).expect("the tables are there");
+        self.texts(&sql)
+    }
+
+    fn texts(&self, sql: &str) -> Vec<String> {
+        let mut found = self.db.prepare(sql).expect("the tables are there");
         let rows = found.query_map([], |row| row.get(0)).expect("the tables are there");
         rows.collect::<Result<_, _>>().expect("they are texts")
     }
@@ -122,4 +143,54 @@ fn a_record_of_another_call_is_refused() {
     assert_eq!(book.ids_of("ended_ms IS NOT NULL OR id IN (SELECT call FROM attempt_rows)"), [""; 0]);
     book.apply(&end(place(1, 1, 0, "call_a"))).expect("it is there");
     book.apply(&end(place(1, 1, 0, "call_a"))).expect_err("it has ended");
+}
+
+/// Batches 1 to 4 of four agents, two calls each, of which the second of the root's has ended.
+fn four_agents() -> Book {
+    let mut book = Book::new();
+    book.open_session("demo");
+    book.batch_of("root", 1, 1, &["r1", "r2"]);
+    book.batch_of("root/1", 2, 2, &["s1", "s2"]);
+    book.batch_of("root/1/a", 3, 3, &["t1", "t2"]);
+    book.batch_of("root/12", 4, 4, &["u1", "r1"]);
+    book.apply(&end(place(1, 1, 1, "r2"))).expect("it is there");
+    book
+}
+
+/// JR-1: a cancel of what is in flight is of the open calls that came before it, of the agent and of its descendants, and
+/// of no others; so is one that names an id, a place or a batch.
+#[test]
+fn a_cancel_marks_the_open_calls_that_it_reaches() {
+    let reached = |agent: &str, what: CancelOp| {
+        let mut book = four_agents();
+        book.cancel(agent, what);
+        book.batch_of("root/1/a", 5, 5, &["later"]);
+        book.cancelled()
+    };
+    assert_eq!(reached("root", CancelOp::InFlight), ["r1", "r1", "s1", "s2", "t1", "t2", "u1"]);
+    assert_eq!(reached("root/1", CancelOp::InFlight), ["s1", "s2", "t1", "t2"]);
+    assert_eq!(reached("root", CancelOp::Calls { turn: None, id: "r1".to_owned() }), ["r1", "r1"]);
+    assert_eq!(reached("root", CancelOp::Calls { turn: Some(4), id: "r1".to_owned() }), ["r1"]);
+    assert_eq!(reached("root/1", CancelOp::Calls { turn: None, id: "r1".to_owned() }), [""; 0]);
+    assert_eq!(reached("root/1", CancelOp::Call { turn: 2, batch: 2, index: 1 }), ["s2"]);
+    assert_eq!(reached("root/12", CancelOp::Batch(4)), ["r1", "u1"]);
+    // These hold for what comes later too.
+    assert_eq!(reached("root/1", CancelOp::Session), ["later", "s1", "s2", "t1", "t2"]);
+    assert_eq!(reached("root", CancelOp::Turn(5)), ["later"]);
+    assert_eq!(reached("root", CancelOp::Turn(1)), ["r1"]);
+}
+
+/// JR-1: what had ended when it was cancelled is not cancelled, and what was cancelled and ends still was.
+#[test]
+fn an_end_and_a_cancel_keep_their_order() {
+    let mut book = four_agents();
+    book.cancel("root", CancelOp::Session);
+    book.apply(&end(place(1, 1, 0, "r1"))).expect("it is there");
+    assert_eq!(book.cancelled(), ["r1", "r1", "s1", "s2", "t1", "t2", "u1"]);
+    // The calls of another session of the same name are its own.
+    book.open_session("demo");
+    book.batch_of("root", 1, 1, &["x1"]);
+    book.cancel("root", CancelOp::InFlight);
+    book.batch_of("root", 2, 2, &["x2"]);
+    assert_eq!(book.cancelled(), ["r1", "r1", "s1", "s2", "t1", "t2", "u1", "x1"]);
 }

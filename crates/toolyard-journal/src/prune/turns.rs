@@ -123,7 +123,7 @@ mod tests {
         schema::create(&mut db).expect("it is new");
         let rows = format!(
             "INSERT INTO epoch_rows (id, pid, durability, started_ms, ended_ms) VALUES (1, 1, 'full', 0, 1);
-             INSERT INTO session_rows VALUES (1, 1, 'demo', 1, '{{}}', 0);
+             INSERT INTO session_rows VALUES (1, 1, 'demo', 1, '{{}}', 0, 0);
              INSERT INTO batch_rows VALUES (1, 1, 'root', 1, 1, NULL, NULL, 0, 0, 0),
                  (2, 1, 'root/a', 2, 2, NULL, {PLACES}, 0, 0, 0), (3, 1, 'root', 3, 3, NULL, NULL, 0, 0, 0)"
         );

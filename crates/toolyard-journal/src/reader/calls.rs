@@ -4,7 +4,12 @@ use super::{
     AnswerRow, AttemptRow, AttemptRowEnd, BatchRow, CallRow, CallState, EndRow, QuestionRow, Reader, Verdict,
     values::{At, Fault, agent, number, time_of, value, word},
 };
-use crate::{error::JournalError, op::whole, schema::PLACES, stamp::time};
+use crate::{
+    error::JournalError,
+    op::whole,
+    schema::{PLACES, is_cancelled},
+    stamp::time,
+};
 use rusqlite::Row;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -43,14 +48,19 @@ impl Reader {
     }
 
     fn calls(&self, batch: i64) -> Result<Vec<CallRow>, JournalError> {
-        let sql = "SELECT c.id, c.place, c.call_id, c.tool, c.arguments, c.is_text, c.key, c.more, c.ended_ms, c.status,
-                   c.code, c.ending, c.dedupe, c.attempts, c.sandbox, v.found, v.output
-                   FROM call_rows c LEFT JOIN verdict_rows v ON v.call = c.id WHERE c.batch = ?1 ORDER BY c.id";
-        let ended_and_rest = self.rows(sql, [batch], |row, at| {
+        let sql = format!(
+            "SELECT c.id, c.place, c.call_id, c.tool, c.arguments, c.is_text, c.key, c.more, c.ended_ms, c.status, c.code,
+             c.ending, c.dedupe, c.attempts, c.sandbox, v.found, v.output, {}
+             FROM call_rows c JOIN batch_rows b ON b.id = c.batch LEFT JOIN verdict_rows v ON v.call = c.id
+             WHERE c.batch = ?1 ORDER BY c.id",
+            is_cancelled()
+        );
+        let ended_and_rest = self.rows(&sql, [batch], |row, at| {
             let call = CallRow {
                 place: number(row, 1, at)?,
                 call: call(row, at)?,
                 state: CallState::NotStarted,
+                is_cancelled: row.get(17)?,
                 questions: Vec::new(),
                 verdict: verdict(row, at)?,
             };

@@ -149,6 +149,9 @@ pub struct CallRow {
     pub call: Call,
     /// How far it has come.
     pub state: CallState,
+    /// Whether a cancel has reached it: it was open when one came that was for it, or its session, its turn or its batch was
+    /// cancelled before. What its handler has dispatched ends with it, and need not be cancelled itself.
+    pub is_cancelled: bool,
     /// The questions about it, each with its answer.
     pub questions: Vec<QuestionRow>,
     /// What was found out about it by a later epoch.

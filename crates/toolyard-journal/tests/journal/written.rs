@@ -6,6 +6,7 @@ use std::sync::{
     Arc, Mutex,
     atomic::{AtomicUsize, Ordering},
 };
+use tokio::sync::Notify;
 use toolyard::{
     Batch, Call, Dedupe, Drain, ErrorKind, ForkPolicy, ToolContext, ToolError, ToolSpec, tool_fn,
 };
@@ -132,4 +133,39 @@ async fn a_call_is_two_rows_and_its_views_can_be_read() {
         .query_row("SELECT count(*) FROM calls WHERE state = 'ended' AND code IS NULL", [], |row| row.get(0))
         .unwrap();
     assert_eq!(states, 10);
+}
+
+/// JR-1: which calls a cancel of all in flight has reached is in the file, and that a later one was not.
+#[tokio::test]
+async fn what_a_cancel_has_reached_is_kept() {
+    let scene = Scene::new();
+    let journal = scene.open();
+    let (entered, leaves) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (enters, left) = (Arc::clone(&entered), Arc::clone(&leaves));
+    let hold = tool_fn(ToolSpec::write("hold"), move |(): (), _: ToolContext| {
+        let (enters, left) = (Arc::clone(&enters), Arc::clone(&left));
+        async move {
+            enters.notify_one();
+            left.notified().await;
+            Ok("held")
+        }
+    });
+    let engine = engine(&journal).tool(hold).build().await.unwrap();
+    let session = engine.session("demo");
+    let held = session.call(Call::new("call_1", "hold", "{}"));
+    let beside = async {
+        entered.notified().await;
+        assert_eq!(session.cancel_calls(), 1);
+        session.recorded().await.unwrap();
+        assert!(session.call(Call::new("call_2", "look", "{}")).await.status.is_ok());
+        session.recorded().await.unwrap();
+        let first = scene.turn(1).batches[0].calls[0].clone();
+        assert!(first.is_cancelled && matches!(first.state, CallState::Attempted { .. }), "{first:?}");
+        assert!(!scene.turn(2).batches[0].calls[0].is_cancelled);
+        leaves.notify_one();
+    };
+    futures::join!(held, beside);
+    let sql = "SELECT group_concat(call_id) FROM calls WHERE is_cancelled";
+    let cancelled: String = scene.sql().query_row(sql, [], |row| row.get(0)).unwrap();
+    assert_eq!(cancelled, "call_1");
 }
