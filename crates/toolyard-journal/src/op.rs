@@ -240,7 +240,8 @@ pub(crate) enum CancelOp {
     Call { turn: u64, batch: u64, index: u32 },
 }
 
-/// The settings of a session, as JSON. Budgets and confirmations are left out: they are the program's own.
+/// The settings of a session, as JSON. Confirmations are left out: they have no form of text, and the program
+/// sets them again.
 pub(crate) fn terms(terms: &SessionTerms) -> String {
     let capabilities = terms.capabilities.as_ref().map(|of| {
         let fs = of.fs_grants().map(|grants| {
@@ -257,6 +258,7 @@ pub(crate) fn terms(terms: &SessionTerms) -> String {
         "max_in_flight": terms.max_in_flight,
         "tree_max_in_flight": terms.tree_max_in_flight,
         "weight": terms.weight,
+        "budgets": terms.budgets,
         "shares_concurrent": terms.shares_concurrent,
     });
     terms.to_string()

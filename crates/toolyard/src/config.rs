@@ -1,5 +1,6 @@
 //! The engine's settings, as valid values.
 
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use toolyard_core::{AgentPath, Batch, Budget, SideEffects, ToolSettings, ToolSpec};
 
@@ -180,8 +181,12 @@ impl Default for Drain {
 /// ```
 /// use toolyard::{Budget, Budgets};
 /// let budgets = Budgets::default().turn(Budget::calls(20)).tree(Budget::calls(500).with_cost(10_000));
+/// let text = r#"{"turn":{"calls":20},"session":{},"tree":{"calls":500,"cost":10000}}"#;
+/// assert_eq!(serde_json::to_string(&budgets)?, text);
+/// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Budgets {
     pub(crate) turn: Budget,
     pub(crate) session: Budget,

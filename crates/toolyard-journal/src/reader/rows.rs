@@ -42,7 +42,8 @@ pub struct SessionRow {
     pub session: SessionId,
     /// Whether somebody has named it (SM-8).
     pub is_named: bool,
-    /// Its settings, without budgets and confirmations.
+    /// Its settings, without confirmations, which the program sets again. Its budgets are the limits that were set
+    /// ([`Budgets`](toolyard::Budgets)), not what is left of them.
     pub terms: Value,
     /// When.
     pub opened: SystemTime,

@@ -8,7 +8,8 @@ use std::sync::{
 };
 use tokio::sync::Notify;
 use toolyard::{
-    Batch, Call, Dedupe, Drain, ErrorKind, ForkPolicy, ToolContext, ToolError, ToolSpec, tool_fn,
+    Batch, Budget, Budgets, Call, Dedupe, Drain, ErrorKind, ForkPolicy, SessionOptions, ToolContext,
+    ToolError, ToolSpec, tool_fn,
 };
 use toolyard_journal::{CallRow, CallState, CancelRow, Reader, VIEWS};
 
@@ -168,4 +169,21 @@ async fn what_a_cancel_has_reached_is_kept() {
     let sql = "SELECT group_concat(call_id) FROM calls WHERE is_cancelled";
     let cancelled: String = scene.sql().query_row(sql, [], |row| row.get(0)).unwrap();
     assert_eq!(cancelled, "call_1");
+}
+
+/// JR-1: the settings of a session are kept, its budgets among them, so that whoever goes on with it knows its limits.
+#[tokio::test]
+async fn budgets_are_kept() {
+    let scene = Scene::new();
+    let engine = engine(&scene.open()).build().await.unwrap();
+    let budgets = Budgets::default().turn(Budget::calls(20)).tree(Budget::calls(500).with_cost(10_000));
+    let session = engine.session_with("demo", SessionOptions::default().budgets(budgets));
+    engine.session("other").recorded().await.unwrap();
+    session.recorded().await.unwrap();
+    let sessions = scene.reader().sessions().unwrap();
+    let of = |name: &str| {
+        let row = sessions.iter().find(|row| row.session.as_str() == name).unwrap();
+        serde_json::from_value::<Option<Budgets>>(row.terms["budgets"].clone()).unwrap()
+    };
+    assert_eq!((of("demo"), of("other")), (Some(budgets), None));
 }
