@@ -2,7 +2,7 @@
 
 use crate::scene::{Scene, engine};
 use std::time::Duration;
-use toolyard::{Call, Drain, Durable, Recorder};
+use toolyard::{Batch, Call, Drain, Durable, Recorder};
 use toolyard_journal::{Durability, Journal, Keep, Settings, prune, verify};
 
 /// JR-13: by age, what has ended goes, and what is open stays; the room is given back.
@@ -105,9 +105,9 @@ async fn a_turn_between_two_batches_stays() {
     session.call(Call::new("call_0", "save", "{}")).await;
     let turn = session.turn();
     let number = turn.number();
-    turn.dispatch(vec![Call::new("call_1", "save", "{}")]).await;
+    turn.dispatch(Batch::new(vec![Call::new("call_1", "save", "{}")])).await;
     assert_eq!(prune(scene.path(), Keep::default().at_most(0)).unwrap().batches, 1);
-    turn.dispatch(vec![Call::new("call_2", "save", "{}")]).await;
+    turn.dispatch(Batch::new(vec![Call::new("call_2", "save", "{}")])).await;
     let kept = |scene: &Scene| scene.reader().turn("demo", number).unwrap().map(|turn| turn.batches.len());
     assert_eq!(kept(&scene), Some(2));
     drop(turn);

@@ -8,8 +8,8 @@ use std::sync::{
 };
 use tokio::sync::Notify;
 use toolyard::{
-    Batch, Budget, Budgets, Call, Dedupe, Drain, ErrorKind, ForkPolicy, SessionOptions, ToolContext,
-    ToolError, ToolSpec, tool_fn,
+    Batch, Budget, Budgets, Call, Dedupe, Drain, Durable, ErrorKind, ForkPolicy, Recorder, SessionOptions,
+    ToolContext, ToolError, ToolSpec, tool_fn,
 };
 use toolyard_journal::{CallRow, CallState, CancelRow, Reader, VIEWS};
 
@@ -159,13 +159,14 @@ async fn what_a_cancel_has_reached_is_kept() {
         assert_eq!(session.cancel_calls(), 1);
         session.recorded().await.unwrap();
         assert!(session.call(Call::new("call_2", "look", "{}")).await.status.is_ok());
-        session.recorded().await.unwrap();
+        let Durable::When(given) = journal.flush() else { panic!("a flush is waited for") };
+        given.await.unwrap();
         let first = scene.turn(1).batches[0].calls[0].clone();
         assert!(first.is_cancelled && matches!(first.state, CallState::Attempted { .. }), "{first:?}");
         assert!(!scene.turn(2).batches[0].calls[0].is_cancelled);
         leaves.notify_one();
     };
-    futures::join!(held, beside);
+    tokio::join!(held, beside);
     let sql = "SELECT group_concat(call_id) FROM calls WHERE is_cancelled";
     let cancelled: String = scene.sql().query_row(sql, [], |row| row.get(0)).unwrap();
     assert_eq!(cancelled, "call_1");
