@@ -8,6 +8,7 @@
 
 mod data;
 mod ledger;
+mod left;
 mod listening;
 mod log;
 mod scripted;
@@ -15,6 +16,7 @@ pub mod sim;
 
 pub use data::data_file;
 pub use ledger::Ledger;
+pub use left::{check_resumed, known_calls, mixed_calls};
 pub use listening::listen;
 pub use log::Log;
 pub use scripted::{Number, Yard, call, keyed, kinds, scripted, shape, tries, yard};

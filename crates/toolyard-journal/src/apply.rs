@@ -2,6 +2,7 @@
 
 mod cancel;
 mod ids;
+mod resumed;
 
 pub(crate) use ids::Ids;
 
@@ -69,10 +70,13 @@ pub(crate) fn apply(db: &Connection, epoch: EpochId, ids: &mut Ids, op: &Op, now
         }
         Op::Ended(end) => to.ended(end),
         Op::Cancelled { session, agent, what } => to.cancelled(session, agent.as_str(), what),
+        Op::Resumed(resumed) => to.resumed(resumed),
         Op::Verdict { call, found, output } => {
             let row = to.earlier_call_row(call)?;
             to.run(
-                "INSERT OR REPLACE INTO verdict_rows (call, epoch, found, output, found_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
+                "INSERT INTO verdict_rows (call, epoch, found, output, found_ms, asked) VALUES (?1, ?2, ?3, ?4, ?5, 1)
+                 ON CONFLICT (call) DO UPDATE SET epoch = excluded.epoch, found = excluded.found,
+                     output = excluded.output, found_ms = excluded.found_ms, asked = asked + 1",
                 params![row, to.epoch.0, found, output, now],
             )
         }
@@ -294,11 +298,10 @@ impl Tables<'_> {
 
     /// The arguments are left out if they are those that the call came with.
     fn attempt(&mut self, attempt: &AttemptOp) -> Done {
-        let AttemptOp { call, version, side_effects, arguments, approval, digest, timeout_ms, facts, .. } =
-            attempt;
+        let AttemptOp { call, version, side_effects, arguments, key, approval, digest, .. } = attempt;
         let sql = "INSERT INTO attempt_rows
-             (call, number, version, side_effects, arguments, approval, digest, timeout_ms, facts, started_ms)
-             SELECT id, ?3, ?4, ?5, nullif(?6, arguments), ?7, ?8, ?9, ?10, ?11 FROM call_rows
+             (call, number, version, side_effects, arguments, key, approval, digest, timeout_ms, facts, started_ms)
+             SELECT id, ?3, ?4, ?5, nullif(?6, arguments), ?7, ?8, ?9, ?10, ?11, ?12 FROM call_rows
              WHERE id = ?1 AND call_id = ?2";
         self.on_call(call, |to, row| {
             let values = params![
@@ -308,10 +311,11 @@ impl Tables<'_> {
                 version,
                 side_effects,
                 arguments,
+                key,
                 approval,
                 digest,
-                timeout_ms,
-                facts,
+                attempt.timeout_ms,
+                attempt.facts,
                 to.now
             ];
             to.count(sql, values)

@@ -34,7 +34,7 @@ pub(crate) fn end(db: &Connection, epoch: EpochId) -> rusqlite::Result<()> {
 }
 
 /// Which start of the machine this is, where the system says so.
-fn boot_id() -> Option<String> {
+pub(crate) fn boot_id() -> Option<String> {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(text.trim().to_owned()).filter(|id| !id.is_empty())
 }

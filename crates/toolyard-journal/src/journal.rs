@@ -6,6 +6,7 @@ use crate::{
     file,
     identity::Files,
     lock::Lock,
+    past::Lookup,
     queue::{JournalState, JournalStatus, Queue},
     schema,
     settings::Settings,
@@ -58,6 +59,7 @@ pub struct Journal {
 
 pub(crate) struct Inner {
     pub(crate) queue: Arc<Queue>,
+    pub(crate) lookup: Lookup,
     path: PathBuf,
     /// The engine whose recorder this is.
     pub(crate) engine: OnceLock<Epoch>,
@@ -100,6 +102,7 @@ impl Journal {
             .map_err(JournalError::io(path, "starting the writer's thread"))?;
         let inner = Inner {
             queue,
+            lookup: Lookup::default(),
             path: path.to_owned(),
             engine: OnceLock::new(),
             is_shared: AtomicBool::new(false),
@@ -130,6 +133,7 @@ impl Journal {
     /// closed.
     pub fn close(&self) -> Result<(), JournalError> {
         self.inner.is_clean.store(true, Ordering::Release);
+        self.inner.lookup.close();
         self.inner.queue.close();
         // Held until the writer has ended, so that nobody takes a journal that is being closed for a closed one.
         let mut thread = self.inner.thread.lock();
@@ -144,6 +148,7 @@ impl Journal {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        self.lookup.close();
         self.queue.close();
     }
 }

@@ -39,6 +39,8 @@ mod lock;
 #[cfg(feature = "sqlite")]
 mod op;
 #[cfg(feature = "sqlite")]
+mod past;
+#[cfg(feature = "sqlite")]
 mod prune;
 #[cfg(feature = "sqlite")]
 mod queue;

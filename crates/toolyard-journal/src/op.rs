@@ -5,9 +5,10 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::time::Duration;
 use toolyard::{
     AgentPath, AttemptEnd, AttemptRecord, Call, CallError, CallId, CallPlace, EndRecord, ErrorKind,
-    QuestionRecord, SessionId, SessionTerms, ToolOutput,
+    QuestionRecord, ResumeRecord, Routing, SessionId, SessionTerms, ToolOutput,
 };
 
 /// The place of a call.
@@ -98,6 +99,7 @@ pub(crate) enum Op {
         agent: AgentPath,
         what: CancelOp,
     },
+    Resumed(Box<ResumeOp>),
     Verdict {
         call: Place,
         found: &'static str,
@@ -164,6 +166,7 @@ pub(crate) struct AttemptOp {
     pub(crate) approval: Option<String>,
     pub(crate) digest: Option<String>,
     pub(crate) timeout_ms: i64,
+    pub(crate) key: Option<String>,
     pub(crate) facts: String,
 }
 
@@ -173,7 +176,6 @@ impl From<&AttemptRecord<'_>> for AttemptOp {
         let facts = json!({
             "is_repeatable": tool.is_repeatable(),
             "is_recursive": tool.recursive,
-            "key": record.key,
             "cost": tool.settings.cost,
             "sandbox": record.confinement.sandbox,
         });
@@ -186,6 +188,7 @@ impl From<&AttemptRecord<'_>> for AttemptOp {
             approval: record.approval.map(|approval| word(&approval)),
             digest: record.digest.map(|digest| digest.to_string()),
             timeout_ms: whole(record.timeout.as_millis()),
+            key: record.key.map(str::to_owned),
             facts: facts.to_string(),
         }
     }
@@ -196,6 +199,24 @@ pub(crate) fn attempt_ended(record: &AttemptEnd<'_>) -> (Op, usize) {
     let (attempt, is_retried, status) = (record.attempt, record.is_retried, Status::of(record.status));
     let bytes = status.text.len();
     (Op::AttemptEnded { call: record.call.into(), attempt, status, is_retried }, bytes)
+}
+
+/// What of an end has no column of its own.
+pub(crate) fn ending(
+    routing: Routing,
+    run: u32,
+    cancel_requested: bool,
+    queued: Duration,
+    ran: Duration,
+) -> String {
+    let ending = json!({
+        "routing": routing,
+        "run": run,
+        "cancel_requested": cancel_requested,
+        "queued_us": whole(queued.as_micros()),
+        "ran_us": whole(ran.as_micros()),
+    });
+    ending.to_string()
 }
 
 #[derive(Debug)]
@@ -211,22 +232,32 @@ pub(crate) struct EndOp {
 
 impl From<&EndRecord<'_>> for EndOp {
     fn from(record: &EndRecord<'_>) -> Self {
-        let ending = json!({
-            "routing": record.routing,
-            "run": record.run,
-            "cancel_requested": record.cancel_requested,
-            "queued_us": whole(record.queued.as_micros()),
-            "ran_us": whole(record.ran.as_micros()),
-        });
+        let ending = ending(record.routing, record.run, record.cancel_requested, record.queued, record.ran);
         Self {
             call: record.call.into(),
             status: Status::of(record.status),
             dedupe: word(&record.dedupe),
             attempts: record.attempts,
             sandbox: word(&record.sandbox),
-            ending: ending.to_string(),
+            ending,
             was_waited_for: record.must_wait(),
         }
+    }
+}
+
+/// A turn that is taken up, with the calls that end with that.
+#[derive(Debug)]
+pub(crate) struct ResumeOp {
+    pub(crate) session: SessionId,
+    pub(crate) agent: AgentPath,
+    pub(crate) turn: u64,
+    pub(crate) ended: Vec<EndOp>,
+}
+
+impl From<&ResumeRecord<'_>> for ResumeOp {
+    fn from(record: &ResumeRecord<'_>) -> Self {
+        let (session, agent) = (record.session.clone(), record.agent.clone());
+        Self { session, agent, turn: record.turn, ended: record.ended.iter().map(EndOp::from).collect() }
     }
 }
 

@@ -58,6 +58,9 @@ pub struct JournalStatus {
 /// Whoever waits for a record.
 pub(crate) type Waiter = oneshot::Sender<Result<(), RecordError>>;
 
+/// How long somebody waits on a thread for one group to be written.
+const READ_WAIT: Duration = Duration::from_secs(10);
+
 /// Tells these that what they wait for has failed.
 pub(crate) fn tell(waiters: impl IntoIterator<Item = Waiter>, error: &RecordError) {
     for waiter in waiters {
@@ -132,6 +135,8 @@ struct Waiting {
     first: u64,
     /// How many jobs the writer has taken and not written.
     taken: usize,
+    /// All jobs before this number are written, or have failed.
+    written: u64,
     /// Whether somebody waits for one of the jobs.
     is_urgent: bool,
     is_closing: bool,
@@ -158,6 +163,8 @@ pub(crate) struct Queue {
     waiting: Mutex<Waiting>,
     /// The writer has something to do.
     woken: Condvar,
+    /// The writer is done with what it had taken.
+    done: Condvar,
     max: Held,
 }
 
@@ -170,6 +177,7 @@ impl Queue {
             next: 0,
             first: 0,
             taken: 0,
+            written: 0,
             is_urgent: false,
             is_closing: false,
             state: JournalState::Writing,
@@ -180,6 +188,7 @@ impl Queue {
         Self {
             waiting: Mutex::new(waiting),
             woken: Condvar::new(),
+            done: Condvar::new(),
             max: Held { records: records_max, bytes: bytes_max },
         }
     }
@@ -264,6 +273,28 @@ impl Queue {
         }
     }
 
+    /// Waits, on this thread, until what was given so far is written, so that it can be read.
+    pub(crate) fn wait_until_written(&self) -> Result<(), RecordError> {
+        let mut waiting = self.waiting.lock();
+        let number = waiting.next;
+        while (waiting.taken > 0 || !waiting.jobs.is_empty()) && waiting.written < number {
+            match &waiting.state {
+                JournalState::Stopped(why) | JournalState::Failing(why) => {
+                    return Err(RecordError::new(why.as_str()));
+                }
+                JournalState::Writing | JournalState::Closed => {}
+            }
+            waiting.is_urgent = true;
+            self.woken.notify_one();
+            if self.done.wait_for(&mut waiting, READ_WAIT).timed_out() {
+                return Err(RecordError::new(
+                    "the journal's disk is too slow: what was given is not written yet",
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// All that waits, once somebody waits for it or it has waited this long; `None` if nothing more will come. The writer
     /// alone calls this.
     pub(crate) fn take(&self, linger: Duration) -> Option<Vec<Job>> {
@@ -293,8 +324,9 @@ impl Queue {
         waiting.commits += 1;
         waiting.records += records as u64;
         waiting.lost += lost as u64;
-        waiting.taken = 0;
+        (waiting.taken, waiting.written) = (0, waiting.first);
         waiting.state = JournalState::Writing;
+        self.done.notify_all();
     }
 
     /// The writer goes on trying with this group. Whoever waits for a record of it, or for one that is queued behind it,
@@ -308,6 +340,7 @@ impl Queue {
         waiting.jobs.retain_mut(|job| job.stays(&mut told));
         waiting.count();
         drop(waiting);
+        self.done.notify_all();
         tell(told, error);
     }
 
@@ -319,6 +352,7 @@ impl Queue {
             waiting.taken = 0;
             let jobs = take(&mut waiting.jobs);
             waiting.count();
+            self.done.notify_all();
             jobs
         };
         tell(jobs.into_iter().filter_map(|job| job.waiter), &RecordError::new(why));

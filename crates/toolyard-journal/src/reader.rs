@@ -2,7 +2,7 @@
 
 mod calls;
 mod rows;
-mod values;
+pub(crate) mod values;
 
 pub use rows::{
     AnswerRow, AttemptRow, AttemptRowEnd, BatchRow, CallRow, CallState, CancelRow, EndRow, EpochRow, ForkRow,
@@ -185,7 +185,7 @@ impl Reader {
     }
 
     /// Everything that is read while this lives is of one moment.
-    fn snapshot(&self) -> Result<rusqlite::Transaction<'_>, JournalError> {
+    pub(crate) fn snapshot(&self) -> Result<rusqlite::Transaction<'_>, JournalError> {
         self.db.unchecked_transaction().map_err(self.failed())
     }
 
@@ -193,7 +193,7 @@ impl Reader {
         JournalError::sqlite(&self.path, "reading the journal")
     }
 
-    fn rows<T>(
+    pub(crate) fn rows<T>(
         &self,
         sql: &str,
         values: impl rusqlite::Params,

@@ -2,15 +2,15 @@
 
 use crate::{
     journal::Journal,
-    op::{self, AnswerOp, AttemptOp, BatchOp, CancelOp, EndOp, Op, QuestionOp, json_of, word},
+    op::{self, AnswerOp, AttemptOp, BatchOp, CancelOp, EndOp, Op, QuestionOp, ResumeOp, json_of, word},
     queue::Faulty,
 };
 use futures::future::ready;
 use std::sync::atomic::Ordering;
 use toolyard::{
     AnswerRecord, AttemptEnd, AttemptRecord, BatchRecord, Call, CancelRecord, Cancelled, CloseRecord,
-    Durable, EndRecord, ForkRecord, PushRecord, QuestionRecord, RecordError, Recorder, Recovered,
-    SessionRecord, VerdictRecord, event::Epoch,
+    Durable, EndRecord, ForkRecord, OpenTurn, Past, PastTurn, PushRecord, QuestionRecord, RecordError,
+    Recorder, Recovered, ResumeRecord, SessionId, SessionRecord, VerdictRecord, event::Epoch,
 };
 
 /// About what a record takes in the queue beside its texts.
@@ -56,7 +56,26 @@ impl Recorder for Journal {
         }
     }
 
+    fn past(&self, session: &SessionId) -> Result<Past, RecordError> {
+        self.past_of(session)
+    }
+
+    fn open_turns(&self) -> Result<Vec<OpenTurn>, RecordError> {
+        self.left_open()
+    }
+
+    fn turn(&self, session: &SessionId, turn: u64) -> Result<Option<PastTurn>, RecordError> {
+        self.turn_of(session, turn)
+    }
+
+    fn resumed(&self, record: &ResumeRecord<'_>) -> Durable {
+        let op = ResumeOp::from(record);
+        let bytes = op.ended.iter().map(|end| RECORD_BYTES + end.status.text.len() + end.ending.len()).sum();
+        self.wait(Op::Resumed(Box::new(op)), bytes, Faulty::Refused)
+    }
+
     fn session(&self, record: &SessionRecord<'_>) -> Durable {
+        self.inner.lookup.opened(record.session);
         let terms = op::terms(record.terms);
         let bytes = terms.len();
         let op = Op::Session { session: record.session.clone(), is_named: record.is_named, terms };

@@ -70,10 +70,11 @@ CREATE INDEX call_batches ON call_rows (batch);
 CREATE INDEX call_open ON call_rows (id) WHERE ended_ms IS NULL;
 CREATE TABLE attempt_rows (
     call INTEGER NOT NULL REFERENCES call_rows, number INTEGER NOT NULL, version TEXT NOT NULL, side_effects TEXT NOT NULL,
-    arguments TEXT, approval TEXT, digest TEXT, timeout_ms INTEGER NOT NULL, facts TEXT NOT NULL,
+    arguments TEXT, key TEXT, approval TEXT, digest TEXT, timeout_ms INTEGER NOT NULL, facts TEXT NOT NULL,
     started_ms INTEGER NOT NULL, ended_ms INTEGER, status TEXT, is_retried INTEGER,
     PRIMARY KEY (call, number)
 ) STRICT;
+CREATE INDEX attempt_keys ON attempt_rows (call) WHERE key IS NOT NULL;
 CREATE TABLE question_rows (
     request TEXT NOT NULL, call INTEGER NOT NULL REFERENCES call_rows, digest TEXT NOT NULL, arguments TEXT NOT NULL,
     shares TEXT, expires_ms INTEGER NOT NULL, asked_ms INTEGER NOT NULL, PRIMARY KEY (call, request)
@@ -85,7 +86,7 @@ CREATE TABLE answer_rows (
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE verdict_rows (
     call INTEGER PRIMARY KEY REFERENCES call_rows, epoch INTEGER NOT NULL, found TEXT NOT NULL, output TEXT,
-    found_ms INTEGER NOT NULL
+    found_ms INTEGER NOT NULL, asked INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE cancel_rows (
     id INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES session_rows, agent TEXT NOT NULL, what TEXT NOT NULL,

@@ -243,7 +243,9 @@ impl Named {
             let is_nested = batch.op.turn == turn && batch.op.parent.is_some();
             let of_unnamed = batch.op.agent != *agent
                 && is_under(&batch.op.agent, agent)
-                && !named_agents.iter().any(|named| is_under(&batch.op.agent, named));
+                && !named_agents.iter().any(|named| {
+                    named != agent && is_under(named, agent) && is_under(&batch.op.agent, named)
+                });
             if !(is_own || is_nested || of_unnamed) {
                 continue;
             }

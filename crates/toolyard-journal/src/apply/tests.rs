@@ -104,6 +104,7 @@ fn attempt(call: Place) -> Op {
         approval: None,
         digest: None,
         timeout_ms: 1,
+        key: None,
         facts: "{}".to_owned(),
     }))
 }

@@ -50,7 +50,7 @@ impl Reader {
     fn calls(&self, batch: i64) -> Result<Vec<CallRow>, JournalError> {
         let sql = format!(
             "SELECT c.id, c.place, c.call_id, c.tool, c.arguments, c.is_text, c.key, c.more, c.ended_ms, c.status, c.code,
-             c.ending, c.dedupe, c.attempts, c.sandbox, v.found, v.output, {}
+             c.ending, c.dedupe, c.attempts, c.sandbox, v.found, v.output, coalesce(v.asked, 0), {}
              FROM call_rows c JOIN batch_rows b ON b.id = c.batch LEFT JOIN verdict_rows v ON v.call = c.id
              WHERE c.batch = ?1 ORDER BY c.id",
             is_cancelled()
@@ -60,9 +60,10 @@ impl Reader {
                 place: number(row, 1, at)?,
                 call: call(row, at)?,
                 state: CallState::NotStarted,
-                is_cancelled: row.get(17)?,
+                is_cancelled: row.get(18)?,
                 questions: Vec::new(),
                 verdict: verdict(row, at)?,
+                asked: number(row, 17, at)?,
             };
             Ok((row.get::<_, i64>(0)?, call, end(row, at)?))
         })?;
@@ -80,7 +81,7 @@ impl Reader {
 
     fn attempts(&self, call: i64, sent: &Arguments) -> Result<Vec<AttemptRow>, JournalError> {
         let sql = "SELECT number, version, side_effects, arguments, approval, digest, timeout_ms, facts, started_ms,
-                   ended_ms, status, is_retried FROM attempt_rows WHERE call = ?1 ORDER BY number";
+                   ended_ms, status, is_retried, key FROM attempt_rows WHERE call = ?1 ORDER BY number";
         self.rows(sql, [call], |row, at| {
             let facts: Facts = value(row, 7, at)?;
             let arguments = match row.get::<_, Option<String>>(3)? {
@@ -93,7 +94,7 @@ impl Reader {
                 side_effects: word(row, 2, at)?,
                 is_repeatable: facts.is_repeatable,
                 is_recursive: facts.is_recursive,
-                key: facts.key,
+                key: row.get::<_, Option<String>>(12)?.map(Into::into),
                 cost: facts.cost,
                 sandbox: facts.sandbox,
                 arguments,
@@ -147,7 +148,6 @@ impl Reader {
 struct Facts {
     is_repeatable: bool,
     is_recursive: bool,
-    key: Option<Arc<str>>,
     cost: Option<u64>,
     sandbox: Sandbox,
 }

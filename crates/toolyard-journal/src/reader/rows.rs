@@ -157,6 +157,8 @@ pub struct CallRow {
     pub questions: Vec<QuestionRow>,
     /// What was found out about it by a later epoch.
     pub verdict: Option<Verdict>,
+    /// How often that was asked.
+    pub asked: u32,
 }
 
 /// How far a call has come.

@@ -10,6 +10,7 @@ mod moved;
 mod opening;
 mod pruning;
 mod questions;
+mod resume;
 mod scene;
 mod waiting;
 mod written;

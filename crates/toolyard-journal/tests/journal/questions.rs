@@ -75,9 +75,9 @@ async fn what_a_drain_suspends_is_open_afterwards() {
     assert_eq!(kept, Some(toolyard_journal::Verdict::Done(output.clone())));
 }
 
-/// JR-1: where two epochs have left calls of equal names open, a verdict that cannot say which is refused.
+/// JR-1, JR-10: two epochs have left calls of equal names open, in turns of their own; a verdict is about one of them.
 #[tokio::test]
-async fn a_verdict_about_two_calls_is_refused() {
+async fn a_verdict_is_about_one_call() {
     let scene = Scene::new();
     for _ in 0..2 {
         let (journal, desk) = (scene.open(), ApprovalDesk::default());
@@ -96,12 +96,17 @@ async fn a_verdict_about_two_calls_is_refused() {
 
     let next = scene.open();
     let (session, agent, call_id) = (SessionId::from("demo"), AgentPath::root(), CallId::from("call_1"));
-    let call = CallPlace::new(&session, &agent, 1, 1, 0, &call_id);
-    let Durable::When(given) = next.verdict(&VerdictRecord { call, found: Recovered::NotDone }) else {
-        panic!("a verdict is waited for")
+    let found_about = |turn, batch| {
+        let call = CallPlace::new(&session, &agent, turn, batch, 0, &call_id);
+        match next.verdict(&VerdictRecord { call, found: Recovered::NotDone }) {
+            Durable::When(given) => given,
+            Durable::Nothing => panic!("a verdict is waited for"),
+        }
     };
-    let refused = given.await.unwrap_err().to_string();
-    assert!(refused.starts_with("more than one earlier epoch"), "{refused}");
+    found_about(1, 1).await.unwrap();
+    found_about(2, 2).await.unwrap();
+    let refused = found_about(2, 1).await.unwrap_err().to_string();
+    assert!(refused.starts_with("no earlier epoch"), "{refused}");
 }
 
 /// A call whose handler's agent has an open call is one open turn, not two.

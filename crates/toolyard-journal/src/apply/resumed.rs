@@ -1,0 +1,104 @@
+//! A turn that an earlier epoch has left open is taken up in this one (JR-8).
+//!
+//! Its batches become those of the session that is open now, so that all that comes finds them by their numbers, and
+//! whatever ends this epoch too leaves one state behind.
+
+use super::{Done, Tables};
+use crate::{
+    op::{ResumeOp, ending, json_of, whole, word},
+    schema::is_cancelled,
+};
+use rusqlite::params;
+use std::time::Duration;
+use toolyard::{CallError, Dedupe, ErrorKind, Routing, Sandbox};
+
+/// The turn's batches that are those of another opening of its session.
+const OF_TURN: &str = "SELECT b.id FROM batch_rows b JOIN session_rows s ON s.id = b.session
+    WHERE s.name = ?1 AND b.turn = ?2 AND s.id != ?3";
+
+impl Tables<'_> {
+    pub(super) fn resumed(&mut self, resumed: &ResumeOp) -> Done {
+        let ResumeOp { session, agent, turn, ended } = resumed;
+        let (row, name, turn) = (self.session_row(session)?, session.as_str(), whole(*turn));
+        // Cancels belong to the session in which they were given.
+        let sql = format!(
+            "UPDATE call_rows SET cancelled_ms = ?4 WHERE id IN (SELECT c.id FROM call_rows c JOIN batch_rows b
+             ON b.id = c.batch WHERE c.ended_ms IS NULL AND c.cancelled_ms IS NULL AND b.id IN ({OF_TURN}) AND {})",
+            is_cancelled()
+        );
+        self.run(&sql, params![name, turn, row, self.now])?;
+        let first = format!("SELECT min(id) - 1 FROM ({OF_TURN})");
+        self.run(
+            &format!("UPDATE session_rows SET after_batch = min(after_batch, coalesce(({first}), after_batch)) WHERE id = ?3"),
+            params![name, turn, row],
+        )?;
+        self.run(
+            &format!("UPDATE batch_rows SET session = ?3 WHERE id IN ({OF_TURN})"),
+            params![name, turn, row],
+        )?;
+        self.run(
+            "UPDATE batch_rows SET calls = (SELECT count(*) FROM call_rows c WHERE c.batch = batch_rows.id)
+             WHERE session = ?1 AND turn = ?2 AND calls IS NULL",
+            params![row, turn],
+        )?;
+        self.interrupt(
+            "b.session = ?1 AND b.turn = ?2 AND b.parent IS NOT NULL",
+            params![row, turn, self.now],
+        )?;
+        for unnamed in self.unnamed_below(name, agent.as_str())? {
+            self.interrupt(
+                "b.session IN (SELECT id FROM session_rows WHERE name = ?1) AND b.agent = ?2",
+                params![name, unnamed, self.now],
+            )?;
+            self.run(
+                "UPDATE batch_rows SET calls = (SELECT count(*) FROM call_rows c WHERE c.batch = batch_rows.id)
+                 WHERE session IN (SELECT id FROM session_rows WHERE name = ?1) AND agent = ?2 AND calls IS NULL",
+                params![name, unnamed],
+            )?;
+        }
+        ended.iter().try_for_each(|end| self.ended(end))
+    }
+
+    /// Ends the open calls of such batches, at the time `?3`.
+    fn interrupt(&self, of: &str, values: impl rusqlite::Params) -> Done {
+        let message = "the call whose handler has dispatched this one was interrupted";
+        let error = CallError::new(ErrorKind::Interrupted, message);
+        let ending = ending(Routing::ShortCircuit, 0, false, Duration::ZERO, Duration::ZERO);
+        let (status, code) = (json_of(&error), word(&error.kind));
+        let (dedupe, sandbox) = (word(&Dedupe::Fresh), word(&Sandbox::Host));
+        // These texts are the program's own, and have no quotes.
+        self.run(
+            &format!(
+                "UPDATE call_rows SET ended_ms = ?3, status = '{status}', code = '{code}', ending = '{ending}',
+                 dedupe = '{dedupe}', sandbox = '{sandbox}', was_waited_for = 0,
+                 attempts = (SELECT count(*) FROM attempt_rows a WHERE a.call = call_rows.id)
+                 WHERE id IN (SELECT c.id FROM call_rows c INDEXED BY call_open JOIN batch_rows b ON b.id = c.batch
+                     WHERE c.ended_ms IS NULL AND {of})"
+            ),
+            values,
+        )
+    }
+
+    /// The agents of other openings below this one that have open turns, and that nobody can find by a name.
+    fn unnamed_below(&self, session: &str, agent: &str) -> rusqlite::Result<Vec<String>> {
+        let below = |sql: &str| -> rusqlite::Result<Vec<String>> {
+            let mut found = self.db.prepare_cached(sql)?;
+            let rows = found.query_map(params![session, agent], |row| row.get(0))?;
+            rows.collect()
+        };
+        let open = below(
+            "SELECT DISTINCT b.agent FROM batch_rows b JOIN session_rows s ON s.id = b.session
+             WHERE s.name = ?1 AND substr(b.agent, 1, length(?2) + 1) = ?2 || '/' AND (b.calls IS NULL OR EXISTS
+                 (SELECT 1 FROM call_rows c WHERE c.batch = b.id AND c.ended_ms IS NULL))
+             AND s.epoch < (SELECT max(id) FROM epoch_rows)",
+        )?;
+        let named = below(
+            "SELECT DISTINCT f.agent FROM fork_rows f JOIN session_rows s ON s.id = f.session
+             WHERE s.name = ?1 AND f.is_named AND substr(f.agent, 1, length(?2) + 1) = ?2 || '/'",
+        )?;
+        let is_under = |agent: &str, above: &str| {
+            agent == above || agent.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'))
+        };
+        Ok(open.into_iter().filter(|agent| !named.iter().any(|named| is_under(agent, named))).collect())
+    }
+}

@@ -1,0 +1,137 @@
+//! What a name has used: its numbers and its keys.
+
+use crate::{
+    error::JournalError,
+    reader::{Reader, values},
+    stamp,
+};
+use rusqlite::{Row, params};
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+use toolyard::{AgentPath, CallError, PastKey, PastKeyState, Sandbox, SessionId, ToolOutput};
+
+/// For how long the results of calls with a key are replayed by another engine (JR-10).
+const KEEP_RESULTS: Duration = Duration::from_secs(24 * 3600);
+
+/// For how long keys are known.
+const KEEP_KEYS: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// How an attempt with a key has ended, as its row has it.
+struct Ended {
+    text: String,
+    is_error: bool,
+    at_ms: i64,
+}
+
+impl Reader {
+    /// The highest numbers of a turn and of a batch under a name; `None` if it was never used.
+    pub(super) fn numbers(&self, session: &SessionId) -> Result<Option<(u64, u64)>, JournalError> {
+        let sql = "SELECT count(DISTINCT s.id), max(b.turn), max(b.number) FROM session_rows s
+                   LEFT JOIN batch_rows b ON b.session = s.id WHERE s.name = ?1";
+        let all = self.rows(sql, [session.as_str()], |row, at| {
+            let (turns, batches): (Option<i64>, Option<i64>) = (row.get(1)?, row.get(2)?);
+            let is_known = row.get::<_, i64>(0)? > 0;
+            Ok((is_known, at.number(turns.unwrap_or(0))?, at.number(batches.unwrap_or(0))?))
+        })?;
+        Ok(all.into_iter().find(|(is_known, ..)| *is_known).map(|(_, turns, batches)| (turns, batches)))
+    }
+
+    /// The agents of a name that nobody has named.
+    pub(super) fn unnamed_agents(&self, session: &SessionId) -> Result<Vec<AgentPath>, JournalError> {
+        let sql = "SELECT f.agent FROM fork_rows f JOIN session_rows s ON s.id = f.session
+                   WHERE s.name = ?1 AND NOT f.is_named";
+        self.rows(sql, [session.as_str()], |row, _| values::agent(row, 0))
+    }
+
+    /// How many of its turns are open, and how many of its calls that change something were running.
+    pub(super) fn left_by(&self, session: &SessionId) -> Result<(u64, u64), JournalError> {
+        let open = self.open_turns()?.into_iter().filter(|turn| turn.session == *session).count();
+        let sql = "SELECT count(*) FROM call_rows c JOIN batch_rows b ON b.id = c.batch
+                   JOIN session_rows s ON s.id = b.session WHERE s.name = ?1 AND c.ended_ms IS NULL
+                   AND EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id AND a.side_effects NOT IN ('pure', 'read'))";
+        let interrupted = self.rows(sql, [session.as_str()], |row, at| values::number(row, 0, at))?;
+        Ok((open as u64, interrupted.into_iter().next().unwrap_or(0)))
+    }
+
+    /// The requests that have brought the batches of a turn, and whether its session is named.
+    pub(super) fn requests(
+        &self,
+        session: &SessionId,
+        turn: u64,
+    ) -> Result<(bool, Vec<Arc<str>>), JournalError> {
+        let sql = "SELECT s.is_named, b.request FROM batch_rows b JOIN session_rows s ON s.id = b.session
+                   WHERE s.name = ?1 AND b.turn = ?2 AND b.parent IS NULL ORDER BY b.id";
+        let all = self.rows(sql, params![session.as_str(), crate::op::whole(turn)], |row, _| {
+            Ok((row.get::<_, bool>(0)?, row.get::<_, Option<String>>(1)?))
+        })?;
+        let is_named = all.iter().any(|(is_named, _)| *is_named);
+        Ok((is_named, all.into_iter().filter_map(|(_, request)| request.map(Into::into)).collect()))
+    }
+
+    /// The keys of a name, each with what came of it last.
+    pub(super) fn keys(&self, session: &SessionId) -> Result<Vec<PastKey>, JournalError> {
+        let now = stamp::millis(SystemTime::now());
+        let sql = "SELECT c.tool, a.key, c.arguments, c.is_text, a.version, json_extract(a.facts, '$.is_repeatable'),
+                   c.ended_ms, c.status, c.code IS NOT NULL, a.ended_ms, a.status, a.is_retried, a.number, c.sandbox,
+                   a.arguments
+                   FROM attempt_rows a JOIN call_rows c ON c.id = a.call JOIN batch_rows b ON b.id = c.batch
+                   JOIN session_rows s ON s.id = b.session
+                   WHERE a.key IS NOT NULL AND s.name = ?1 AND a.started_ms > ?2 ORDER BY a.call, a.number";
+        let oldest = now.saturating_sub(crate::op::whole(KEEP_KEYS.as_millis()));
+        let all = self.rows(sql, params![session.as_str(), oldest], |row, at| key(row, at, now))?;
+        let mut last: HashMap<(Arc<str>, Arc<str>), PastKey> = HashMap::new();
+        for key in all {
+            last.insert((key.tool.clone(), key.key.clone()), key);
+        }
+        Ok(last.into_values().collect())
+    }
+}
+
+fn key(row: &Row<'_>, at: values::At<'_>, now: i64) -> Result<PastKey, values::Fault> {
+    let sent: String = row.get(2)?;
+    let run: Option<String> = row.get(14)?;
+    // What is no JSON has run as something else.
+    let arguments = match (at.json(&sent), run) {
+        (Ok(sent), _) => sent,
+        (Err(_), Some(run)) => at.json(&run)?,
+        (Err(error), None) => return Err(error.into()),
+    };
+    let of_call = row
+        .get::<_, Option<i64>>(6)?
+        .map(|at_ms| Ok::<_, rusqlite::Error>(Ended { at_ms, text: row.get(7)?, is_error: row.get(8)? }));
+    let of_attempt = match row.get::<_, Option<bool>>(11)? {
+        Some(false) => {
+            let text: String = row.get(10)?;
+            let is_error = at.json::<serde_json::Value>(&text)?.get("code").is_some();
+            Some(Ended { at_ms: row.get(9)?, text, is_error })
+        }
+        _ => None,
+    };
+    let attempts = values::number(row, 12, at)?;
+    let sandbox: Option<Sandbox> = row.get::<_, Option<String>>(13)?.map(|it| at.word(&it)).transpose()?;
+    let state = match of_attempt.map(Ok).or(of_call).transpose()? {
+        None => PastKeyState::Open,
+        Some(ended) if now.saturating_sub(ended.at_ms) > crate::op::whole(KEEP_RESULTS.as_millis()) => {
+            PastKeyState::Expired
+        }
+        Some(Ended { text, is_error, .. }) => PastKeyState::Ended {
+            status: match is_error {
+                false => Ok(at.json::<ToolOutput>(&text)?),
+                true => Err(at.json::<CallError>(&text)?),
+            },
+            attempts,
+            sandbox: sandbox.unwrap_or(Sandbox::Host),
+        },
+    };
+    Ok(PastKey {
+        tool: row.get::<_, String>(0)?.into(),
+        key: row.get::<_, String>(1)?.into(),
+        arguments,
+        version: row.get(4)?,
+        is_repeatable: row.get(5)?,
+        state,
+    })
+}

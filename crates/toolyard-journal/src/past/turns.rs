@@ -1,0 +1,122 @@
+//! A turn, as its next engine goes on from it.
+
+use crate::{
+    epoch::boot_id,
+    error::JournalError,
+    reader::{
+        AnswerRow, AttemptRow, BatchRow, CallRow, CallState, EndRow, EpochRow, OpenTurn, QuestionRow, Reader,
+    },
+    settings::Durability,
+};
+use std::time::{Duration, SystemTime};
+use toolyard::{
+    Answer, Decision, PastAttempt, PastBatch, PastCall, PastEnd, PastQuestion, PastTurn, SessionId,
+};
+
+impl Reader {
+    /// What is listed of a turn that is open.
+    pub(super) fn described(&self, open: OpenTurn) -> Result<toolyard::OpenTurn, JournalError> {
+        let OpenTurn { session, agent, turn, open_calls, .. } = open;
+        let (is_named, requests) = self.requests(&session, turn)?;
+        Ok(toolyard::OpenTurn { session, is_named, agent, turn, requests, open_calls })
+    }
+
+    pub(super) fn past_turn(&self, session: &SessionId, turn: u64) -> Result<Option<PastTurn>, JournalError> {
+        let Some(found) = self.turn(session.as_str(), turn)? else { return Ok(None) };
+        let epochs = self.epochs()?;
+        let epoch = epochs.iter().find(|epoch| epoch.epoch == found.epoch);
+        let is_unsure = epoch.is_some_and(lacks_its_end);
+        let (roots, nested): (Vec<_>, Vec<_>) = found.batches.into_iter().partition(|it| it.parent.is_none());
+        let Some(agent) = roots.first().map(|batch| batch.agent.clone()) else { return Ok(None) };
+        let has_dispatched =
+            |batch: u64, place: u32| nested.iter().any(|it| it.parent == Some((batch, place)));
+        let batches = roots.into_iter().map(|batch| past_batch(batch, is_unsure, has_dispatched));
+        let engine = epoch.and_then(|epoch| epoch.engine.as_deref()?.parse().ok());
+        Ok(Some(PastTurn { agent, turn, epoch: engine, batches: batches.collect() }))
+    }
+}
+
+/// Whether the last records of an epoch may be missing: it was not synced, was not closed, and the machine has been started
+/// since (JR-7).
+fn lacks_its_end(epoch: &EpochRow) -> bool {
+    let is_lost = epoch.durability == Durability::Process && epoch.ended.is_none();
+    is_lost && (epoch.boot_id.is_none() || epoch.boot_id != boot_id())
+}
+
+fn past_batch(batch: BatchRow, is_unsure: bool, has_dispatched: impl Fn(u64, u32) -> bool) -> PastBatch {
+    let BatchRow { batch, request, is_sequential, calls, .. } = batch;
+    let calls = calls.into_iter().map(|call| {
+        let has_dispatched = has_dispatched(batch, call.place);
+        PastCall { has_dispatched, ..past_call(call, is_unsure) }
+    });
+    PastBatch { batch, request, is_sequential, calls: calls.collect() }
+}
+
+fn past_call(row: CallRow, is_unsure: bool) -> PastCall {
+    let CallRow { call, state, is_cancelled, questions, asked, .. } = row;
+    let (attempts, end) = match state {
+        CallState::NotStarted => (Vec::new(), None),
+        CallState::Attempted { attempts } => (attempts, None),
+        CallState::Ended(mut end) => (std::mem::take(&mut end.attempts), Some(Box::new(past_end(*end)))),
+    };
+    PastCall {
+        call,
+        is_cancelled,
+        is_unsure,
+        has_dispatched: false,
+        attempts: attempts.into_iter().map(past_attempt).collect(),
+        end,
+        question: questions.into_iter().next_back().map(past_question),
+        reconciled: asked,
+    }
+}
+
+fn past_attempt(row: AttemptRow) -> PastAttempt {
+    let past = SystemTime::now().duration_since(row.started).unwrap_or(Duration::ZERO);
+    PastAttempt {
+        attempt: row.attempt,
+        version: row.version,
+        side_effects: row.side_effects,
+        is_repeatable: row.is_repeatable,
+        is_recursive: row.is_recursive,
+        key: row.key,
+        arguments: row.arguments,
+        time_left: row.timeout.saturating_sub(past),
+        retried_after: row.end.filter(|end| end.is_retried).and_then(|end| end.status.err()),
+    }
+}
+
+fn past_end(row: EndRow) -> PastEnd {
+    PastEnd {
+        status: row.status,
+        attempts: row.started,
+        dedupe: row.dedupe,
+        routing: row.routing,
+        sandbox: row.sandbox,
+        cancel_requested: row.cancel_requested,
+        queued: row.queued,
+        ran: row.ran,
+    }
+}
+
+fn past_question(row: QuestionRow) -> PastQuestion {
+    let answer = row.answer.map(|answer| (answer.digest, past_answer(answer)));
+    PastQuestion { request: row.request, answer }
+}
+
+fn past_answer(row: AnswerRow) -> Answer {
+    let who = row.who.unwrap_or_default();
+    let answer = match (row.decision, row.edited) {
+        (Decision::Allow, None) => Answer::allow(who),
+        (Decision::Allow, Some(edited)) => Answer::edit(who, edited),
+        (Decision::Always, _) => Answer::always(who),
+        (Decision::Deny, _) => Answer::deny(who),
+        (Decision::Never, _) => Answer::never(who),
+        (Decision::Nobody, _) => Answer::nobody(),
+        (Decision::TooLong, _) => Answer::too_long(),
+    };
+    match row.reason {
+        Some(reason) => answer.because(reason),
+        None => answer,
+    }
+}
