@@ -148,7 +148,7 @@ impl Writer {
         }
         tx.commit()?;
         // After the commit, so that whoever is told that a record is durable has it in the file of this name.
-        match self.files.gone() {
+        match self.files.gone(now) {
             Some(file) => Err(Failure::Final(moved(&self.path, file))),
             None => Ok(applied),
         }
