@@ -150,8 +150,11 @@ async fn a_write_that_fails_is_tried_again() {
         }
     };
     assert!(number > 2 && failed.to_string().contains("disk I/O error"), "{failed}");
-    while !matches!(queue.status().state, JournalState::Failing(_)) {
+    let mut state = queue.status().state;
+    while !matches!(state, JournalState::Failing(_)) {
+        assert_eq!(state, JournalState::Writing, "it has stopped for good");
         tokio::task::yield_now().await;
+        state = queue.status().state;
     }
     setrlimit(Resource::Fsize, given_back).expect("the bound was a soft one");
     while queue.status().state != JournalState::Writing || queue.status().waiting > 0 {
