@@ -8,7 +8,7 @@ pub(crate) use ids::Ids;
 
 use crate::{
     epoch::EpochId,
-    op::{AnswerOp, AttemptOp, BatchOp, EndOp, Op, Place, QuestionOp, whole},
+    op::{AnswerOp, AttemptOp, BatchOp, EndOp, Op, OpenBatch, Place, QuestionOp, whole},
     schema::PLACES,
 };
 use rusqlite::{Connection, OptionalExtension, params};
@@ -49,12 +49,12 @@ pub(crate) fn apply(db: &Connection, epoch: EpochId, ids: &mut Ids, op: &Op, now
             )
         }
         Op::Batch(batch) => to.batch(batch),
-        Op::Pushed { session, batch, index, calls } => {
-            let row = to.batch_row(session, *batch)?;
+        Op::Pushed { to: batch, index, calls } => {
+            let row = to.open_batch_row(batch)?;
             to.calls(row, *index, calls)
         }
-        Op::Closed { session, batch, calls } => {
-            let row = to.batch_row(session, *batch)?;
+        Op::Closed { batch, calls } => {
+            let row = to.open_batch_row(batch)?;
             to.run("UPDATE batch_rows SET calls = ?2 WHERE id = ?1", params![row, calls])
         }
         Op::Question(question) => to.question(question),
@@ -170,14 +170,20 @@ impl Tables<'_> {
         self.calls(row, 0, &batch.calls)
     }
 
-    /// The row of a batch of this epoch: of several of its number, in sessions of one name, the last.
-    fn batch_row(&mut self, session: &SessionId, batch: u64) -> Result<i64, Fault> {
-        let row = self.latest_batch(session, batch)?;
+    /// The row of a batch of this epoch whose calls are still coming: of several, in sessions of one name, the last.
+    fn open_batch_row(&self, of: &OpenBatch) -> Result<i64, Fault> {
+        let sql = "SELECT b.id FROM session_rows s JOIN batch_rows b ON b.session = s.id WHERE s.name = ?1 AND s.epoch = ?2
+                   AND b.number = ?3 AND b.turn = ?4 AND b.agent = ?5 AND b.calls IS NULL ORDER BY b.id DESC LIMIT 1";
+        let OpenBatch { session, agent, turn, batch } = of;
+        let values = params![session.as_str(), self.epoch.0, whole(*batch), whole(*turn), agent.as_str()];
+        let row = self.db.prepare_cached(sql)?.query_row(values, |row| row.get(0)).optional()?;
         row.ok_or_else(|| {
-            Fault::Refused(format!("batch {batch} of the session {session} is not in the journal"))
+            let what = "is not in the journal, or has all its calls";
+            Fault::Refused(format!("batch {batch} of the session {session} {what}"))
         })
     }
 
+    /// The row of a batch of this epoch: of several of its number, in sessions of one name, the last.
     fn latest_batch(&mut self, session: &SessionId, batch: u64) -> Result<Option<i64>, Fault> {
         if let Some(row) = self.ids.batch(session, batch) {
             return Ok(Some(row));

@@ -74,14 +74,12 @@ pub(crate) enum Op {
     },
     Batch(Box<BatchOp>),
     Pushed {
-        session: SessionId,
-        batch: u64,
+        to: OpenBatch,
         index: u32,
         calls: Vec<Call>,
     },
     Closed {
-        session: SessionId,
-        batch: u64,
+        batch: OpenBatch,
         calls: u32,
     },
     Question(Box<QuestionOp>),
@@ -105,6 +103,15 @@ pub(crate) enum Op {
         found: &'static str,
         output: Option<String>,
     },
+}
+
+/// A batch whose calls are still coming.
+#[derive(Debug)]
+pub(crate) struct OpenBatch {
+    pub(crate) session: SessionId,
+    pub(crate) agent: AgentPath,
+    pub(crate) turn: u64,
+    pub(crate) batch: u64,
 }
 
 #[derive(Debug)]

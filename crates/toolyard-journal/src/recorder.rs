@@ -2,7 +2,10 @@
 
 use crate::{
     journal::Journal,
-    op::{self, AnswerOp, AttemptOp, BatchOp, CancelOp, EndOp, Op, QuestionOp, ResumeOp, json_of, word},
+    op::{
+        self, AnswerOp, AttemptOp, BatchOp, CancelOp, EndOp, Op, OpenBatch, QuestionOp, ResumeOp, json_of,
+        word,
+    },
     queue::Faulty,
 };
 use futures::future::ready;
@@ -112,14 +115,16 @@ impl Recorder for Journal {
     }
 
     fn pushed(&self, record: &PushRecord<'_>) -> Durable {
-        let (session, calls) = (record.session.clone(), owned(&record.calls));
-        let op = Op::Pushed { session, batch: record.batch, index: record.index, calls };
+        let PushRecord { session, agent, turn, batch, index, ref calls, .. } = *record;
+        let to = OpenBatch { session: session.clone(), agent: agent.clone(), turn, batch };
+        let op = Op::Pushed { to, index, calls: owned(calls) };
         self.wait(op, bytes_of(&record.calls), Faulty::Kept)
     }
 
     fn closed(&self, record: &CloseRecord<'_>) -> Durable {
-        let CloseRecord { session, batch, calls, .. } = *record;
-        self.wait(Op::Closed { session: session.clone(), batch, calls }, 0, Faulty::Kept)
+        let CloseRecord { session, agent, turn, batch, calls, .. } = *record;
+        let batch = OpenBatch { session: session.clone(), agent: agent.clone(), turn, batch };
+        self.wait(Op::Closed { batch, calls }, 0, Faulty::Kept)
     }
 
     fn question(&self, record: &QuestionRecord<'_>) -> Durable {

@@ -60,6 +60,19 @@ impl Ids {
 mod tests {
     use super::*;
 
+    /// A session that is opened again has none of the last one's batches, and those of another one are not taken for its own.
+    #[test]
+    fn a_session_that_is_opened_again_has_no_batches() {
+        let (mut ids, session) = (Ids::default(), SessionId::from("demo"));
+        ids.open_session(&session, 1);
+        ids.keep_batch(&session, 1, 7, 70);
+        assert_eq!((ids.session(&session), ids.batch(&session, 7)), (Some(1), Some(70)));
+        ids.open_session(&session, 2);
+        ids.keep_batch(&session, 1, 8, 80);
+        let batches = [7, 8].map(|batch| ids.batch(&session, batch));
+        assert_eq!((ids.session(&session), batches, ids.batches), (Some(2), [None; 2], 0));
+    }
+
     /// No more is remembered than the bound, however many sessions and batches there are.
     #[test]
     fn it_is_bounded() {

@@ -40,6 +40,10 @@ impl Book {
     }
 
     fn batch_of(&mut self, agent: &str, turn: u64, batch: u64, calls: &[&str]) {
+        self.batch_that(agent, turn, batch, calls, false);
+    }
+
+    fn batch_that(&mut self, agent: &str, turn: u64, batch: u64, calls: &[&str], is_open: bool) {
         let calls = calls.iter().map(|id| Call::new(*id, "save", "{}")).collect();
         let op = BatchOp {
             session: "demo".into(),
@@ -49,7 +53,7 @@ impl Book {
             request: None,
             parent: None,
             calls,
-            is_open: false,
+            is_open,
             is_sequential: false,
         };
         self.apply(&Op::Batch(Box::new(op))).expect("its session is there");
@@ -128,6 +132,31 @@ fn a_session_that_is_opened_again_has_its_own_batches() {
     book.batch(2, 2, &["call_z"]);
     book.apply(&end(place(2, 2, 0, "call_z"))).expect("the new session has it");
     assert_eq!(book.ids_of("ended_ms IS NULL"), ["call_b@1", "call_y@3"]);
+}
+
+/// JR-1: calls that are pushed go with the batch that still takes calls, also if a session of the same name has one of the
+/// same number; and with none that has all its calls.
+#[test]
+fn pushed_calls_go_with_an_open_batch() {
+    let mut book = Book::new();
+    let open = |turn| {
+        let (session, agent) = (SessionId::from("demo"), AgentPath::root());
+        OpenBatch { session, agent, turn, batch: 1 }
+    };
+    let push =
+        |turn, id: &str| Op::Pushed { to: open(turn), index: 0, calls: vec![Call::new(id, "save", "{}")] };
+    book.open_session("demo");
+    book.batch_that("root", 1, 1, &[], true);
+    book.open_session("demo");
+    book.batch_that("root", 2, 1, &["call_b"], false);
+    book.apply(&push(1, "call_a")).expect("it takes calls");
+    assert_eq!(book.ids_of("true"), ["call_a@1", "call_b@2"]);
+    book.apply(&push(2, "call_c")).expect_err("it has all its calls");
+    book.apply(&Op::Closed { batch: open(1), calls: 1 }).expect("it is open");
+    for op in [push(1, "call_d"), Op::Closed { batch: open(1), calls: 2 }, push(3, "call_e")] {
+        let refused = book.apply(&op).expect_err("none of them takes calls");
+        assert!(refused.contains("has all its calls"), "{refused}");
+    }
 }
 
 /// JR-1: a record whose call is not at its place is refused, and changes nothing; so is a second end.
