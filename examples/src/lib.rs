@@ -11,6 +11,8 @@
 //! - `cargo run -p toolyard-examples --example one_program`: one program in every sandbox, and what it reaches there;
 //!   `--features wasm,micro-vm` adds modules and virtual machines.
 //! - `cargo run -p toolyard-examples --example ask_first`: capabilities, a person who is asked, and a change of policy.
+//! - `cargo run -p toolyard-examples --features journal --example crash_and_resume`: a batch whose process kills itself, and
+//!   goes on from its journal.
 //!
 //! This library holds the printing that they share.
 

@@ -21,7 +21,7 @@ use crate::{
     tools::{class, limit},
 };
 use std::{num::NonZeroUsize, time::Duration};
-use toolyard::{Budget, Engine, OnSerialFailure, Sandbox, ToolEntry, wording::Span};
+use toolyard::{Budget, Engine, OnInterrupted, OnSerialFailure, Sandbox, ToolEntry, wording::Span};
 
 /// Validates the configuration and prints the resulting settings.
 pub(crate) async fn check(args: CheckArgs) -> Result<Exit, Error> {
@@ -89,6 +89,10 @@ fn settings(setup: &Setup, sandboxes: &[(&str, String)]) -> Vec<(String, String)
         OnSerialFailure::Continue => "continue",
         OnSerialFailure::SkipRest => "skip_rest",
     };
+    let behind = match config.on_interrupted {
+        OnInterrupted::CancelRest => "cancel_rest",
+        OnInterrupted::Continue => "continue",
+    };
     let mut lines = Vec::new();
     let mut line = |name: &str, value: &str| lines.push((name.to_owned(), value.to_owned()));
     line("configuration", file.as_deref().unwrap_or("none, using the defaults"));
@@ -100,6 +104,7 @@ fn settings(setup: &Setup, sandboxes: &[(&str, String)]) -> Vec<(String, String)
     line("queue timeout", &within(config.queue_timeout));
     line("call deadline", &within(config.call_deadline));
     line("serial failure", then);
+    line("interrupted", behind);
     line("budgets", &budgets(config.budget));
     line("gateway", &gateway(config));
     line("capabilities", &permission::capabilities(&config.policy.capability_texts));

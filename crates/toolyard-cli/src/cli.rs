@@ -3,6 +3,7 @@
 mod about;
 mod bench;
 mod compare;
+mod durable;
 mod init;
 mod mcp;
 mod report;
@@ -15,6 +16,9 @@ mod view;
 pub(crate) use about::{CompletionsArgs, ManArgs, SchemaArgs, SchemaName, Shell};
 pub(crate) use bench::BenchArgs;
 pub(crate) use compare::CompareArgs;
+#[cfg(feature = "journal")]
+pub(crate) use durable::Survives;
+pub(crate) use durable::{JournalArgs, SessionArgs};
 pub(crate) use init::{InitArgs, Language};
 pub(crate) use mcp::{FetchArgs, McpArgs, McpCommand};
 use report::REPORT;
@@ -201,6 +205,10 @@ pub(crate) struct RunArgs {
     /// terminal; otherwise write, execute and network calls are refused
     #[arg(long, value_name = "ANSWER")]
     pub(crate) approve: Option<Approve>,
+    #[command(flatten)]
+    pub(crate) journal: JournalArgs,
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
     #[command(flatten)]
     pub(crate) events: EventsArgs,
     /// The report on stderr: a timeline, one JSON document, or none; or a page in this file, to be opened in a browser

@@ -53,8 +53,8 @@ use std::{
     time::Duration,
 };
 use toolyard::{
-    BreakerPolicy, Confirmations, Limits, OnSerialFailure, PolicyRules, PoolWidths, Priority, Redactor,
-    RetryPolicy, ToolConfig, ToolSpec,
+    BreakerPolicy, Confirmations, Limits, OnInterrupted, OnSerialFailure, PolicyRules, PoolWidths, Priority,
+    Redactor, RetryPolicy, ToolConfig, ToolSpec,
 };
 use toolyard_mcp::{ClientLimits, ServerConfig};
 use toolyard_tools::BUILTIN;
@@ -135,6 +135,8 @@ pub(crate) struct Config {
     pub(crate) call_deadline: Option<Duration>,
     /// What happens to the rest of a batch when a serial call fails.
     pub(crate) on_serial_failure: OnSerialFailure,
+    /// What happens behind a call of which nobody knows what it has done, when its turn goes on.
+    pub(crate) on_interrupted: OnInterrupted,
     /// The retry policy of tools that do not set their own.
     pub(crate) retry: RetryPolicy,
     /// The breaker policy of tools that do not set their own.
@@ -196,6 +198,7 @@ impl Default for Config {
             queue_timeout: None,
             call_deadline: None,
             on_serial_failure: OnSerialFailure::default(),
+            on_interrupted: OnInterrupted::default(),
             retry: RetryPolicy::default(),
             breaker: BreakerPolicy::default(),
             budget: BudgetSettings::default(),
@@ -320,6 +323,8 @@ impl Config {
     fn session(&mut self, mut section: Section<'_>) {
         const ON_SERIAL_FAILURE: &[(&str, OnSerialFailure)] =
             &[("continue", OnSerialFailure::Continue), ("skip_rest", OnSerialFailure::SkipRest)];
+        const ON_INTERRUPTED: &[(&str, OnInterrupted)] =
+            &[("cancel_rest", OnInterrupted::CancelRest), ("continue", OnInterrupted::Continue)];
         self.max_in_flight = section.count("max_in_flight");
         self.tree_max_in_flight = section.count("tree_max_in_flight");
         if let Some((priority, _)) = section.choice("priority", PRIORITIES) {
@@ -329,6 +334,9 @@ impl Config {
         self.call_deadline = section.duration("call_deadline");
         if let Some((then, _)) = section.choice("on_serial_failure", ON_SERIAL_FAILURE) {
             self.on_serial_failure = then;
+        }
+        if let Some((then, _)) = section.choice("on_interrupted", ON_INTERRUPTED) {
+            self.on_interrupted = then;
         }
         section.finish();
     }

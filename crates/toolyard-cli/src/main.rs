@@ -39,6 +39,8 @@ mod hangup;
 mod identity;
 mod init;
 mod input;
+#[cfg_attr(not(feature = "journal"), path = "no_journal_file.rs")]
+mod journal_file;
 mod logging;
 #[cfg_attr(
     not(all(feature = "micro-vm", target_os = "linux", target_arch = "x86_64")),

@@ -121,6 +121,7 @@ impl Setup {
             .pools(self.config.pools)
             .limits(self.config.limits)
             .on_serial_failure(self.config.on_serial_failure)
+            .on_interrupted(self.config.on_interrupted)
             .retry(self.config.retry)
             .breaker(self.config.breaker)
             .budgets(Budgets::from(self.config.budget))

@@ -71,6 +71,21 @@ impl Journal {
         found.map_err(|error| RecordError::new("the journal cannot be read").caused_by(error))
     }
 
+    /// The turn of a session, of whichever agent, that a request with this key has brought
+    /// ([`Batch::of_request`](toolyard::Batch::of_request)): of several the last. Waits, on this thread, until what was given
+    /// is written.
+    ///
+    /// # Errors
+    /// [`JournalError`], if that takes too long, or the file cannot be read.
+    pub fn turn_of_request(&self, session: &SessionId, request: &str) -> Result<Option<u64>, JournalError> {
+        self.inner.queue.wait_until_written().map_err(|error| JournalError::Stopped(error.to_string()))?;
+        let mut reader = self.inner.lookup.reader(self.path())?;
+        match &mut *reader {
+            Some(reader) => reader.turn_of_request(session, request),
+            None => Reader::open(self.path())?.turn_of_request(session, request),
+        }
+    }
+
     pub(crate) fn past_of(&self, session: &SessionId) -> Result<Past, RecordError> {
         match self.inner.lookup.may_be_open(session) {
             true => self.read(|reader| reader.past(session)),

@@ -135,6 +135,7 @@ fn every_key_is_read() {
         queue_timeout = "20s"
         call_deadline = "5m"
         on_serial_failure = "skip_rest"
+        on_interrupted = "continue"
         [builtin]
         enable = ["read_file", "write_file", "patch_file"]
         [tools."write_file"]
@@ -161,6 +162,7 @@ fn every_key_is_read() {
     assert_eq!(config.queue_timeout, Some(Duration::from_secs(20)));
     assert_eq!(config.call_deadline, Some(Duration::from_secs(300)));
     assert_eq!(config.on_serial_failure, OnSerialFailure::SkipRest);
+    assert_eq!(config.on_interrupted, toolyard::OnInterrupted::Continue);
     assert_eq!(config.enabled, ["patch_file", "read_file", "write_file"]);
     let expect = ToolSettings {
         concurrent: Some(true),

@@ -1,7 +1,7 @@
 //! One response: runs its calls, and prints the results as the next request needs them.
 
 use super::{
-    results,
+    durable, results,
     runner::{BatchResult, Runner},
     toolset,
 };
@@ -13,6 +13,14 @@ pub(super) async fn run(runner: &Runner, args: &RunArgs, origin: &Origin, text: 
     let message = decode(text, args.input.from.format()).map_err(|error| origin.error(error))?;
     let message = with_own_names(message, runner.engine.registry());
     remark(runner, origin, &message);
+    if runner.journal.is_open() {
+        if toolset::is_in(&message) {
+            let why = "--journal: calls of a toolset run in pieces, which cannot go on one by one: run them without";
+            return Err(Error::Usage(why.to_owned()));
+        }
+        let result = durable::run(runner, args, text, message.calls()).await?;
+        return answer(runner, args, &message, result).map(|()| Exit::Ok);
+    }
     let session = runner.session("run");
     let result = if toolset::is_in(&message) {
         toolset::run(runner, &session, message.calls(), BatchResult::default()).await

@@ -14,6 +14,7 @@ use crate::{
     error::Error,
     exit::Exit,
     export::Export,
+    journal_file::JournalFile,
     report::{Recorder, Report, Timeline, Turn, Widths},
     setup::{INTERRUPT_GRACE, Setup},
     stand_ins::{EpisodeKey, RecordFile, StandIns},
@@ -27,7 +28,7 @@ use std::{
 use tokio::{task::JoinHandle, time::timeout};
 use toolyard::{
     Batch, Call, CallError, Confirmations, Drain, DrainReport, Engine, EngineBuilder, ErrorKind, OpenBatch,
-    Outcome, Redactor, Routing, Session, SessionOptions, SideEffects,
+    Outcome, Redactor, ResumedTurn, Routing, Session, SessionOptions, SideEffects,
 };
 
 /// How long to wait for the results of abandoned calls. They arrive at once unless something is stuck.
@@ -63,6 +64,8 @@ pub(super) struct Runner {
     shows_messages: bool,
     /// The options of every session.
     options: SessionOptions,
+    /// Where it is recorded what a crash must not lose.
+    pub(super) journal: JournalFile,
 }
 
 /// How far an interrupt has stopped the engine. Every batch that is running hears of the signals; the first one acts.
@@ -81,6 +84,8 @@ pub(super) struct RunIo<'a> {
     pub(super) interrupts: Interrupts,
     /// The terminal to ask on, if any.
     pub(super) terminal: Option<Terminal>,
+    /// Where it is recorded what a crash must not lose.
+    pub(super) journal: JournalFile,
 }
 
 /// The result of a batch.
@@ -111,7 +116,7 @@ impl Runner {
         args: &RunArgs,
         io: RunIo<'_>,
     ) -> Result<Self, Error> {
-        let RunIo { records, interrupts, terminal } = io;
+        let RunIo { records, interrupts, terminal, journal } = io;
         let shows_messages = args.shows_messages();
         let recorder = Recorder::default();
         let live = Live::is_shown(args).then(|| Live::start(setup.config.pools));
@@ -120,7 +125,7 @@ impl Runner {
         if let Some(live) = &live {
             builder = builder.events(live.sink());
         }
-        builder = records.attach(builder);
+        builder = journal.attach(records.attach(builder));
         let confirmations = setup.confirmations();
         let answer = args.approve.and_then(Approve::answer);
         let has_approver = answer.is_some() || terminal.is_some();
@@ -157,12 +162,18 @@ impl Runner {
             exit_zero: args.exit_zero,
             shows_messages,
             options: args.role.session().priority(setup.config.priority),
+            journal,
         })
     }
 
     /// The session of this name.
     pub(super) fn session(&self, id: &str) -> Session {
         self.engine.session_with(id, self.options.clone())
+    }
+
+    /// A session that has no name of its own.
+    pub(super) fn unnamed_session(&self) -> Session {
+        self.engine.open_unnamed(self.options.clone())
     }
 
     /// A new session for an episode. It has the episode's name, with a number behind it while another episode of that name
@@ -184,10 +195,23 @@ impl Runner {
     /// Runs a batch. An interrupt drains the engine: running calls are cancelled with a grace period, and the rest end
     /// as `shutting_down`. A second interrupt waits for nothing (SC-8).
     pub(super) async fn run_batch(&self, session: &Session, calls: &[Call]) -> BatchResult {
+        self.run_request(session, calls, None).await
+    }
+
+    /// The same for a request that the journal knows by this key.
+    pub(super) async fn run_request(
+        &self,
+        session: &Session,
+        calls: &[Call],
+        request: Option<&str>,
+    ) -> BatchResult {
         self.stop_if_interrupted().await;
         let turn = session.turn().without_resend();
         self.stand_ins.turn_begins(session.id(), turn.number());
-        let batch: Batch = calls.iter().map(|call| self.stand_ins.dispatched(call)).collect();
+        let mut batch: Batch = calls.iter().map(|call| self.stand_ins.dispatched(call)).collect();
+        if let Some(request) = request {
+            batch = batch.of_request(request);
+        }
         let sequential = self.sequential;
         let dispatch = async {
             if sequential { turn.dispatch_sequential(batch).await } else { turn.dispatch(batch).await }
@@ -197,6 +221,22 @@ impl Runner {
             None => finished_or_cancelled(session, calls, || turn.finished()),
         };
         self.batch_result(session, turn.number(), calls, outcomes).await
+    }
+
+    /// Goes on with a turn that an earlier run has left, whose only batch has these calls.
+    pub(super) async fn finish_turn(
+        &self,
+        session: &Session,
+        resumed: ResumedTurn,
+        calls: &[Call],
+    ) -> BatchResult {
+        let turn = resumed.turn().number();
+        self.stand_ins.turn_begins(session.id(), turn);
+        let outcomes = match self.until_abandoned(resumed.finish()).await {
+            Some(outcomes) => outcomes.concat(),
+            None => finished_or_cancelled(session, calls, Vec::new),
+        };
+        self.batch_result(session, turn, calls, outcomes).await
     }
 
     /// A call as it is dispatched.

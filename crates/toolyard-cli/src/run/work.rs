@@ -17,9 +17,19 @@ pub(super) enum Work {
     Stream(Lines),
     /// Episodes.
     Episodes(Plan),
+    /// What a session of the journal has left open.
+    Left,
 }
 
 impl Work {
+    /// What a session of the journal has left open.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if an argument is for episodes.
+    pub(super) fn left(args: &RunArgs) -> Result<Self, Error> {
+        without_episodes(args).map(|()| Self::Left)
+    }
+
     /// Checks that the arguments fit the input, and finds out what is left of episodes.
     ///
     /// # Errors
@@ -33,6 +43,15 @@ impl Work {
         let lines = match input {
             Input::Episodes(lines) => lines,
             Input::Response(text) => return without_episodes(args).map(|()| Self::Response(text)),
+            // A call is recorded with its response, so that it is known when that comes again.
+            Input::Stream(lines) if args.journal.journal.is_some() => {
+                without_episodes(args)?;
+                let read = {
+                    let origin = origin.clone();
+                    move || origin.read_all(lines)
+                };
+                return blocking(origin, read).await.map(Self::Response);
+            }
             Input::Stream(lines) => return without_episodes(args).map(|()| Self::Stream(lines)),
         };
         with_episodes(args)?;
@@ -71,7 +90,9 @@ async fn blocking<T: Send + 'static>(
 }
 
 fn with_episodes(args: &RunArgs) -> Result<(), Error> {
-    let why = if args.to.is_some() {
+    let why = if args.journal.journal.is_some() {
+        "--journal is for one response: episodes go on with --continue FILE"
+    } else if args.to.is_some() {
         "--to cannot be used with episodes: every turn has its own line of results"
     } else if args.sequential && args.jobs.get() > 1 {
         "--sequential runs one call at a time, which is one episode at a time: leave out --jobs, or --sequential"

@@ -18,7 +18,7 @@ use crate::{
 use futures::future::join_all;
 use sort::Sorted;
 use std::{fmt, sync::Arc};
-use toolyard_core::{AgentPath, Batch, Outcome};
+use toolyard_core::{AgentPath, Batch, Call, Outcome};
 
 /// Why a turn is not resumed.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -91,6 +91,11 @@ impl ResumedTurn {
     /// For each of its batches the key of the request that has brought it, if it had one.
     pub fn requests(&self) -> impl Iterator<Item = Option<&str>> {
         self.batches.iter().map(|batch| batch.request.as_deref())
+    }
+
+    /// The calls of its batches, in the order in which they came.
+    pub fn calls(&self) -> impl Iterator<Item = &Call> {
+        self.batches.iter().flat_map(|batch| batch.batch.calls())
     }
 
     /// Goes on with the turn. Returns the results of each batch, in the order in which the batches came; each has one result

@@ -25,7 +25,8 @@ async fn runner(interrupts: Interrupts) -> Runner {
         panic!("these are the arguments of a run");
     };
     let builder = setup.engine_with(vec![deaf, polite]);
-    let io = RunIo { records: &Records::default(), interrupts, terminal: None };
+    let journal = JournalFile::default();
+    let io = RunIo { records: &Records::default(), interrupts, terminal: None, journal };
     Runner::build(builder, &setup, &args, io).await.unwrap()
 }
 
