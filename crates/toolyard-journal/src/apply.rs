@@ -1,6 +1,7 @@
 //! What each record does to the tables, within the transaction of its group.
 
 mod cancel;
+mod earlier;
 mod ids;
 mod resumed;
 
@@ -80,6 +81,7 @@ pub(crate) fn apply(db: &Connection, epoch: EpochId, ids: &mut Ids, op: &Op, now
                 params![row, to.epoch.0, found, output, now],
             )
         }
+        Op::Forget { session, key } => to.forget(session, key),
     }
 }
 
@@ -294,12 +296,16 @@ impl Tables<'_> {
         let sql = "INSERT OR REPLACE INTO answer_rows
              (call, request, digest, decision, who, reason, edited, edited_is_text, settled_by, answered_ms)
              SELECT id, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11 FROM call_rows WHERE id = ?1 AND call_id = ?2";
-        self.on_call(call, |to, row| {
+        let put = |to: &Self, row: i64| {
             let id = call.call_id.as_str();
             let values =
                 params![row, id, request, digest, decision, who, reason, edited, is_text, settled_by, to.now];
             to.count(sql, values)
-        })
+        };
+        match self.on_call(call, put) {
+            Err(Fault::Refused(_)) => self.on_asked(answer, put),
+            given => given,
+        }
     }
 
     /// The arguments are left out if they are those that the call came with.

@@ -8,7 +8,7 @@
 //!
 //! [`Journal`] is the [`Recorder`](toolyard::Recorder) that writes it, [`Reader`] reads it, also while it is written and
 //! after a crash; [`verify`] says whether it is whole, [`prune`] removes what has ended. Its tables are the crate's own;
-//! the views `sessions`, `turns`, `calls`, `attempts` and `questions` are for SQL ([`VIEWS`]).
+//! the views `sessions`, `turns`, `calls` and others are for SQL ([`VIEWS`]).
 //!
 //! **What it keeps is kept as it came**: arguments, answers, keys, with every secret in them, because calls have to run
 //! again with exactly these. The file is readable by its owner alone; keep it like the secrets.
@@ -30,6 +30,8 @@ mod epoch;
 mod error;
 #[cfg(feature = "sqlite")]
 mod file;
+#[cfg(feature = "sqlite")]
+mod forget;
 #[cfg(feature = "sqlite")]
 mod identity;
 #[cfg(feature = "sqlite")]
@@ -67,7 +69,7 @@ pub use {
     queue::{JournalState, JournalStatus},
     reader::{
         AnswerRow, AttemptRow, AttemptRowEnd, BatchRow, CallRow, CallState, CancelRow, EndRow, EpochRow,
-        ForkRow, OpenTurn, QuestionRow, Reader, SessionRow, Turn, Verdict,
+        ForkRow, Gap, OpenQuestion, OpenTurn, QuestionRow, Reader, SessionRow, Turn, TurnRow, Verdict, Which,
     },
     schema::VIEWS,
     settings::{Durability, Settings},

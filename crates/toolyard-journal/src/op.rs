@@ -103,6 +103,10 @@ pub(crate) enum Op {
         found: &'static str,
         output: Option<String>,
     },
+    Forget {
+        session: String,
+        key: String,
+    },
 }
 
 /// A batch whose calls are still coming.

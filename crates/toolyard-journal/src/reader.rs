@@ -1,13 +1,18 @@
 //! Reading a journal: beside its writer, and after a crash.
 
 mod calls;
+mod export;
+pub(crate) mod gaps;
 mod rows;
+mod turns;
 pub(crate) mod values;
 
+pub use gaps::Gap;
 pub use rows::{
     AnswerRow, AttemptRow, AttemptRowEnd, BatchRow, CallRow, CallState, CancelRow, EndRow, EpochRow, ForkRow,
     OpenTurn, QuestionRow, SessionRow, Turn, Verdict,
 };
+pub use turns::{OpenQuestion, TurnRow, Which};
 
 use crate::{
     error::JournalError,
@@ -152,11 +157,23 @@ impl Reader {
     /// # Errors
     /// As for [`epochs`](Self::epochs).
     pub fn turn(&self, session: &str, turn: u64) -> Result<Option<Turn>, JournalError> {
+        self.found_turn(None, session, turn)
+    }
+
+    /// The same of the sessions that were opened in this epoch.
+    ///
+    /// # Errors
+    /// As for [`epochs`](Self::epochs).
+    pub fn turn_of(&self, epoch: i64, session: &str, turn: u64) -> Result<Option<Turn>, JournalError> {
+        self.found_turn(Some(epoch), session, turn)
+    }
+
+    fn found_turn(&self, epoch: Option<i64>, session: &str, turn: u64) -> Result<Option<Turn>, JournalError> {
         let _snapshot = self.snapshot()?;
         let sql = "SELECT s.id, s.epoch FROM session_rows s JOIN batch_rows b ON b.session = s.id
-                   WHERE s.name = ?1 AND b.turn = ?2 ORDER BY s.id DESC LIMIT 1";
-        let found =
-            self.db.query_row(sql, params![session, whole(turn)], |row| Ok((row.get(0)?, row.get(1)?)));
+                   WHERE s.name = ?1 AND b.turn = ?2 AND (?3 IS NULL OR s.epoch = ?3) ORDER BY s.id DESC LIMIT 1";
+        let values = params![session, whole(turn), epoch];
+        let found = self.db.query_row(sql, values, |row| Ok((row.get(0)?, row.get(1)?)));
         let Some((id, epoch)) = found.optional().map_err(self.failed())? else { return Ok(None) };
         let (batches, cancels) = (self.batches(id, turn)?, self.cancels(id)?);
         Ok(Some(Turn { epoch, session: session.into(), turn, batches, cancels }))

@@ -21,7 +21,7 @@ const RECORD_BYTES: usize = 256;
 
 impl Journal {
     /// A record that somebody waits for, of this many bytes of text.
-    fn wait(&self, op: Op, bytes: usize, faulty: Faulty) -> Durable {
+    pub(crate) fn wait(&self, op: Op, bytes: usize, faulty: Faulty) -> Durable {
         if self.inner.is_shared.load(Ordering::Relaxed) {
             let what = "two engines have this journal as their recorder; open one for each";
             return Durable::when(ready(Err(RecordError::new(what))));

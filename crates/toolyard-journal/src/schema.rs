@@ -20,6 +20,7 @@ const APPLICATION: i64 = 0x5479_6a72;
 
 /// The number of a call's row is that of its batch times this, and its place: so it is found without an index.
 pub(crate) const PLACES: i64 = 1 << 24;
+const _: () = assert!(PLACES == 16_777_216, "the view `batches` has this number");
 
 /// The views that may be read with any SQLite, while a journal is written and afterwards. Their names and columns stay;
 /// the tables below them may change. Times are milliseconds since 1970; a column is null where there is nothing to say.
@@ -28,10 +29,26 @@ pub(crate) const PLACES: i64 = 1 << 24;
 /// |---|---|---|
 /// | `sessions` | a session that was opened | `epoch`, `session`, `is_named`, `terms` (JSON), `opened_ms` |
 /// | `turns` | a turn of an agent | `epoch`, `session`, `agent`, `turn`, `batches`, `calls`, `open_calls`, `is_open`, `began_ms` |
-/// | `calls` | a call | `epoch`, `session`, `agent`, `turn`, `batch`, `place`, `call_id`, `tool`, `arguments` (as sent), `key`, `state` (`not_started`, `attempted`, `ended`), `is_cancelled`, `status` (JSON of the result), `code` (null if it succeeded), `dedupe`, `attempts`, `sandbox`, `arrived_ms`, `ended_ms` |
+/// | `calls` | a call | `epoch`, `session`, `agent`, `turn`, `batch`, `place`, `call_id`, `tool`, `arguments` (as sent), `key`, `state` (`not_started`, `attempted`, `ended`), `is_cancelled`, `status` (JSON of the result), `code` (null if it succeeded), `dedupe`, `attempts`, `sandbox`, `arrived_ms`, `ended_ms`, `key_released_ms` |
 /// | `attempts` | a start of a handler | `epoch`, `session`, `turn`, `batch`, `place`, `call_id`, `tool`, `attempt`, `version`, `side_effects`, `arguments` (as run), `approval`, `digest`, `timeout_ms`, `started_ms`, `ended_ms`, `status` (JSON; null for the last one of a call) |
 /// | `questions` | a question about a call | `epoch`, `session`, `turn`, `batch`, `place`, `call_id`, `tool`, `request`, `digest`, `arguments`, `shares`, `asked_ms`, `decision`, `who`, `reason`, `edited`, `answered_ms` |
-pub const VIEWS: [&str; 5] = ["sessions", "turns", "calls", "attempts", "questions"];
+/// | `epochs` | an opening of the journal | `epoch`, `engine`, `boot_id`, `pid`, `durability`, `started_ms`, `ended_ms` (null if it is open, or was not closed) |
+/// | `forks` | a sub-agent that was made | `epoch`, `session`, `agent`, `parent`, `is_named`, `terms` (JSON), `made_ms` |
+/// | `batches` | a batch | `epoch`, `session`, `agent`, `turn`, `batch`, `request` (its caller's key), `parent_batch` and `parent_place` (the call whose handler has dispatched it), `is_sequential`, `is_open`, `arrived_ms` |
+/// | `cancels` | a cancel | `epoch`, `session`, `agent`, `what` (`session`, `in_flight`, `turn`, `batch`, `calls`, `call`), `turn`, `batch`, `place`, `call_id`, `given_ms` |
+/// | `verdicts` | what a later epoch has found out about a call | `epoch`, `session`, `turn`, `batch`, `place`, `call_id`, `tool`, `found` (`done`, `not_done`, `unknown`), `output` (JSON), `found_by` (the later epoch), `found_ms` |
+pub const VIEWS: [&str; 10] = [
+    "sessions",
+    "turns",
+    "calls",
+    "attempts",
+    "questions",
+    "epochs",
+    "forks",
+    "batches",
+    "cancels",
+    "verdicts",
+];
 
 const TABLES: &str = "
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -64,7 +81,7 @@ CREATE TABLE call_rows (
     id INTEGER PRIMARY KEY, batch INTEGER NOT NULL REFERENCES batch_rows, place INTEGER NOT NULL, call_id TEXT NOT NULL,
     tool TEXT NOT NULL, arguments TEXT NOT NULL, is_text INTEGER NOT NULL, key TEXT, more TEXT,
     arrived_ms INTEGER NOT NULL, ended_ms INTEGER, status TEXT, code TEXT, ending TEXT, dedupe TEXT, attempts INTEGER,
-    sandbox TEXT, was_waited_for INTEGER, cancelled_ms INTEGER
+    sandbox TEXT, was_waited_for INTEGER, cancelled_ms INTEGER, key_released_ms INTEGER
 ) STRICT;
 CREATE INDEX call_batches ON call_rows (batch);
 CREATE INDEX call_open ON call_rows (id) WHERE ended_ms IS NULL;
@@ -109,6 +126,19 @@ CREATE VIEW questions AS SELECT s.epoch, s.name AS session, b.turn, b.number AS 
     q.request, q.digest, q.arguments, q.shares, q.asked_ms, n.decision, n.who, n.reason, n.edited, n.answered_ms
     FROM question_rows q JOIN call_rows c ON c.id = q.call JOIN batch_rows b ON b.id = c.batch
     JOIN session_rows s ON s.id = b.session LEFT JOIN answer_rows n ON n.call = q.call AND n.request = q.request;
+CREATE VIEW epochs AS SELECT id AS epoch, engine, boot_id, pid, durability, started_ms, ended_ms FROM epoch_rows;
+CREATE VIEW forks AS SELECT s.epoch, s.name AS session, f.agent, f.parent, f.is_named, f.terms, f.made_ms
+    FROM fork_rows f JOIN session_rows s ON s.id = f.session;
+CREATE VIEW batches AS SELECT s.epoch, s.name AS session, b.agent, b.turn, b.number AS batch, b.request,
+    p.number AS parent_batch, b.parent % 16777216 AS parent_place, b.is_sequential, b.calls IS NULL AS is_open,
+    b.arrived_ms FROM batch_rows b JOIN session_rows s ON s.id = b.session
+    LEFT JOIN batch_rows p ON p.id = b.parent / 16777216;
+CREATE VIEW cancels AS SELECT s.epoch, s.name AS session, k.agent, k.what, k.turn, k.batch, k.place, k.call_id, k.given_ms
+    FROM cancel_rows k JOIN session_rows s ON s.id = k.session;
+CREATE VIEW verdicts AS SELECT s.epoch, s.name AS session, b.turn, b.number AS batch, c.place, c.call_id, c.tool, v.found,
+    v.output, v.epoch AS found_by, v.found_ms
+    FROM verdict_rows v JOIN call_rows c ON c.id = v.call JOIN batch_rows b ON b.id = c.batch
+    JOIN session_rows s ON s.id = b.session;
 ";
 
 /// Whether a cancel reaches an agent: it is the agent's own, or that of one it descends from.
@@ -130,8 +160,8 @@ fn calls() -> String {
         "CREATE VIEW calls AS SELECT s.epoch, s.name AS session, b.agent, b.turn, b.number AS batch, c.place, c.call_id,
         c.tool, c.arguments, c.key, CASE WHEN c.ended_ms IS NOT NULL THEN 'ended'
             WHEN EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id) THEN 'attempted' ELSE 'not_started' END AS state,
-        {} AS is_cancelled, c.status, c.code, c.dedupe, c.attempts, c.sandbox, c.arrived_ms, c.ended_ms
-        FROM call_rows c JOIN batch_rows b ON b.id = c.batch JOIN session_rows s ON s.id = b.session",
+        {} AS is_cancelled, c.status, c.code, c.dedupe, c.attempts, c.sandbox, c.arrived_ms, c.ended_ms,
+        c.key_released_ms FROM call_rows c JOIN batch_rows b ON b.id = c.batch JOIN session_rows s ON s.id = b.session",
         is_cancelled()
     )
 }

@@ -79,7 +79,7 @@ impl Reader {
                    a.arguments
                    FROM attempt_rows a JOIN call_rows c ON c.id = a.call JOIN batch_rows b ON b.id = c.batch
                    JOIN session_rows s ON s.id = b.session
-                   WHERE a.key IS NOT NULL AND s.name = ?1 AND a.started_ms > ?2 ORDER BY a.call, a.number";
+                   WHERE a.key IS NOT NULL AND s.name = ?1 AND a.started_ms > ?2 AND c.key_released_ms IS NULL ORDER BY a.call, a.number";
         let oldest = now.saturating_sub(crate::op::whole(KEEP_KEYS.as_millis()));
         let all = self.rows(sql, params![session.as_str(), oldest], |row, at| key(row, at, now))?;
         let mut last: HashMap<(Arc<str>, Arc<str>), PastKey> = HashMap::new();

@@ -4,10 +4,9 @@ use crate::{
     epoch::boot_id,
     error::JournalError,
     reader::{
-        AnswerRow, AttemptRow, BatchRow, CallRow, CallState, EndRow, EpochRow, OpenTurn, QuestionRow, Reader,
-        values::number,
+        AnswerRow, AttemptRow, BatchRow, CallRow, CallState, EndRow, OpenTurn, QuestionRow, Reader,
+        gaps::lacks_its_end, values::number,
     },
-    settings::Durability,
 };
 use rusqlite::params;
 use std::time::{Duration, SystemTime};
@@ -38,7 +37,7 @@ impl Reader {
         let Some(found) = self.turn(session.as_str(), turn)? else { return Ok(None) };
         let epochs = self.epochs()?;
         let epoch = epochs.iter().find(|epoch| epoch.epoch == found.epoch);
-        let is_unsure = epoch.is_some_and(lacks_its_end);
+        let is_unsure = epoch.is_some_and(|epoch| lacks_its_end(epoch, boot_id().as_deref()));
         let (roots, nested): (Vec<_>, Vec<_>) = found.batches.into_iter().partition(|it| it.parent.is_none());
         let Some(agent) = roots.first().map(|batch| batch.agent.clone()) else { return Ok(None) };
         let has_dispatched =
@@ -47,13 +46,6 @@ impl Reader {
         let engine = epoch.and_then(|epoch| epoch.engine.as_deref()?.parse().ok());
         Ok(Some(PastTurn { agent, turn, epoch: engine, batches: batches.collect() }))
     }
-}
-
-/// Whether the last records of an epoch may be missing: it was not synced, was not closed, and the machine has been started
-/// since (JR-7).
-fn lacks_its_end(epoch: &EpochRow) -> bool {
-    let is_lost = epoch.durability == Durability::Process && epoch.ended.is_none();
-    is_lost && (epoch.boot_id.is_none() || epoch.boot_id != boot_id())
 }
 
 fn past_batch(batch: BatchRow, is_unsure: bool, has_dispatched: impl Fn(u64, u32) -> bool) -> PastBatch {

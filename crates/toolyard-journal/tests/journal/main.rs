@@ -8,6 +8,7 @@ mod damage;
 #[cfg(unix)]
 mod moved;
 mod opening;
+mod operators;
 mod pruning;
 mod questions;
 mod resume;

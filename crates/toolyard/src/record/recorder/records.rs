@@ -192,6 +192,28 @@ pub struct AnswerRecord<'a> {
     pub by: SettledBy,
 }
 
+impl<'a> AnswerRecord<'a> {
+    /// The record of an answer, with the fields in their order: for whoever answers a question that another life of the
+    /// engine has recorded.
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard::{Answer, AnswerRecord, CallDigest, CallPlace, RequestId, event::SettledBy};
+    /// fn record<'a>(call: CallPlace<'a>, request: RequestId, digest: CallDigest, yes: &'a Answer) -> AnswerRecord<'a> {
+    ///     AnswerRecord::new(call, request, digest, yes, SettledBy::Approver)
+    /// }
+    /// ```
+    pub fn new(
+        call: CallPlace<'a>,
+        request: RequestId,
+        digest: CallDigest,
+        answer: &'a Answer,
+        by: SettledBy,
+    ) -> Self {
+        Self { call, request, digest, answer, by }
+    }
+}
+
 /// A call that is about to be started.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
