@@ -10,7 +10,7 @@
 mod findings;
 mod json;
 pub(crate) mod lines;
-mod moment;
+pub(crate) mod moment;
 mod open_calls;
 mod places;
 mod story;

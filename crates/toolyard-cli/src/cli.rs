@@ -5,6 +5,7 @@ mod bench;
 mod compare;
 mod durable;
 mod init;
+mod journal;
 mod mcp;
 mod report;
 mod sandbox;
@@ -20,6 +21,12 @@ pub(crate) use compare::CompareArgs;
 pub(crate) use durable::Survives;
 pub(crate) use durable::{JournalArgs, SessionArgs};
 pub(crate) use init::{InitArgs, Language};
+pub(crate) use journal::JournalCommand;
+#[cfg(feature = "journal")]
+pub(crate) use journal::{
+    JournalApproveArgs, JournalExportArgs, JournalForgetArgs, JournalLsArgs, JournalPruneArgs,
+    JournalShowArgs, JournalVerifyArgs,
+};
 pub(crate) use mcp::{FetchArgs, McpArgs, McpCommand};
 use report::REPORT;
 pub(crate) use report::ReportKind;
@@ -137,6 +144,9 @@ pub(crate) enum Command {
     Audit(AuditArgs),
     /// Make a page of an event log, to be opened in a browser
     View(ViewArgs),
+    /// Read a journal, which keeps what a crash must not lose; prune it, and answer its questions
+    #[command(subcommand)]
+    Journal(JournalCommand),
     /// Show two JSON reports of `run` side by side, with what has changed
     Compare(CompareArgs),
     /// Measure this machine: the engine compared with the least work that a correct engine could do

@@ -8,7 +8,8 @@ use crate::{
     error::Error,
     exit::Exit,
     export::Export,
-    fetch, gateway, init, logging, machines, man, plan, run, schema, serve, supervise, token, tools, view,
+    fetch, gateway, init, journal, logging, machines, man, plan, run, schema, serve, supervise, token, tools,
+    view,
 };
 use clap::{
     CommandFactory, Parser,
@@ -68,6 +69,7 @@ async fn perform(command: Command, export: &Export) -> Result<Exit, Error> {
         Command::Compare(args) => compare::compare(&args),
         Command::Audit(args) => audit::audit(&args),
         Command::View(args) => view::view(&args),
+        Command::Journal(command) => journal::journal(command).await,
         Command::Completions(args) => completions::completions(&args),
         Command::Man(args) => man::man(&args),
         Command::Schema(args) => schema::schema(&args),

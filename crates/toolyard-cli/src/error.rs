@@ -1,6 +1,6 @@
 //! Errors that keep the program from its work.
 
-use crate::{config::ConfigErrors, exit::Exit, logging::LOG_ENV};
+use crate::{config::ConfigErrors, exit::Exit, journal, logging::LOG_ENV};
 use std::io;
 use toolyard::BuildError;
 use toolyard_mcp::{STDERR_LOG, StartError};
@@ -48,6 +48,9 @@ pub(crate) enum Error {
     /// A sandbox could not be set up.
     #[error("cannot set up: {0}")]
     SetUp(String),
+    /// A journal cannot be used, or what is asked of it cannot be done.
+    #[error(transparent)]
+    Journal(#[from] journal::Failure),
     /// The engine could not be measured.
     #[error("cannot measure: {0}")]
     Bench(String),
@@ -61,6 +64,7 @@ impl Error {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Input { .. } | Self::Client(_) => Exit::Input,
+            Self::Journal(failure) => failure.exit(),
             Self::ReaderGone => Exit::Ok,
             Self::Fetch(_) | Self::SetUp(_) => Exit::CallFailed,
             Self::Usage(_)

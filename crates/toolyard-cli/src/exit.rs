@@ -17,7 +17,7 @@ pub(crate) enum Exit {
     /// Every call ended with an output.
     Ok = 0,
     /// Some call ended in an error result, or an audited log has errors, or a compared report is worse, or nothing could be
-    /// fetched or set up.
+    /// fetched or set up, or a journal is damaged, or has not what is asked for.
     CallFailed = 1,
     /// Usage, configuration, or a file that could not be written.
     Usage = 2,

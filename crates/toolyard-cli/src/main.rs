@@ -10,6 +10,7 @@
 //!                     ├─ tools  what the configuration offers
 //!                     ├─ sandbox  setup micro-vm: snapshots of virtual machines, before calls need them
 //!                     ├─ view   an event log ─► a page for a browser
+//!                     ├─ journal  what an engine has recorded ─► lists and exports; prune, approve, forget
 //!                     ├─ compare  two reports of runs ─► what has changed
 //!                     ├─ completions, man, schema  what the program says about itself, for shells and editors
 //!                     ├─ audit  an event log ─► its account of every call, and whether it is whole
@@ -39,6 +40,8 @@ mod hangup;
 mod identity;
 mod init;
 mod input;
+#[cfg_attr(not(feature = "journal"), path = "no_journal.rs")]
+mod journal;
 #[cfg_attr(not(feature = "journal"), path = "no_journal_file.rs")]
 mod journal_file;
 mod logging;

@@ -6,14 +6,14 @@ const DAY_MS: u64 = 86_400_000;
 
 /// A day of the Gregorian calendar: `2026-03-01`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Day(u64);
+pub(crate) struct Day(u64);
 
 /// A time of the day: `09:05:00.042`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Time(u64);
+pub(crate) struct Time(u64);
 
 /// Splits milliseconds since 1970 into the day and the time of day.
-pub(super) const fn moment(wall_ms: u64) -> (Day, Time) {
+pub(crate) const fn moment(wall_ms: u64) -> (Day, Time) {
     (Day(wall_ms / DAY_MS), Time(wall_ms % DAY_MS))
 }
 

@@ -81,7 +81,7 @@ fn is_typed(args: &RunArgs) -> bool {
 }
 
 /// The name under which the user's answers are recorded.
-fn user() -> String {
+pub(crate) fn user() -> String {
     let name = ["LOGNAME", "USER"].into_iter().find_map(|name| env::var(name).ok());
     name.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| "terminal".to_owned())
 }

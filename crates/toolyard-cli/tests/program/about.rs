@@ -9,7 +9,7 @@ fn shells_complete_commands_and_options() {
     for (shell, options) in [("bash", "--approve"), ("zsh", "--approve"), ("fish", "-l approve")] {
         let done = toolyard(&["completions", shell], "");
         assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{shell}");
-        for word in ["episodes", "supervise", "completions", "init", options] {
+        for word in ["episodes", "supervise", "completions", "init", "older-than", options] {
             assert!(done.stdout.contains(word), "{shell}: {word}");
         }
     }
@@ -45,7 +45,7 @@ fn the_manual_has_a_page_for_each_command() {
     assert_eq!((done.code, done.stdout.as_str(), done.stderr.as_str()), (Some(0), "", ""));
     let run = fs::read_to_string(place.join("toolyard-run.1")).unwrap();
     assert!(run.contains("\\-\\-max\\-in\\-flight") && run.contains("Exit codes"), "{run}");
-    for name in ["toolyard", "toolyard-init", "toolyard-serve", "toolyard-token-new", "toolyard-schema"] {
+    for name in ["toolyard", "toolyard-init", "toolyard-serve", "toolyard-token-new", "toolyard-journal-ls"] {
         assert!(place.join(format!("{name}.1")).exists(), "{name}");
     }
     let file = place.join("toolyard.1");

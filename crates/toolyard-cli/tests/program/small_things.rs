@@ -161,3 +161,15 @@ fn an_equal_call_does_not_run_again_where_keys_are_derived() {
         done.stderr
     );
 }
+
+/// JR-14: a program that was built without journals says how to get one that has them, and still describes the commands.
+#[cfg(not(feature = "journal"))]
+#[test]
+fn a_program_without_journals_says_so() {
+    let done = toolyard(&["journal", "ls", "agent.journal"], "");
+    assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{done:?}");
+    assert!(done.stderr.contains("build it with the feature 'journal'"), "{}", done.stderr);
+    let help = toolyard(&["journal", "export", "--help"], "");
+    assert_eq!(help.code, Some(0));
+    assert!(help.stdout.contains("--anchor"), "{}", help.stdout);
+}

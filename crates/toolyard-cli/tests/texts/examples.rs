@@ -13,14 +13,15 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-/// Commands that are not run here, by page and block: those that install or name what is not there, and those that start a
-/// server, which `program/serve.rs` does.
-const NOT_RUN: [(&str, &str); 7] = [
+/// Commands that are not run here, by page and block: those that install or name what is not there, those that need a feature
+/// (`tests/journal` runs them), and those that start a server, which `program/serve.rs` does.
+const NOT_RUN: [(&str, &str); 8] = [
     ("docs/guide/agents.md", "toolyard supervise "),
     ("docs/guide/first-steps.md", "cargo add "),
     ("docs/guide/packages.md", "npm install "),
     ("docs/guide/packages.md", "pip install "),
     ("docs/guide/program.md", "cargo install "),
+    ("docs/guide/resilience.md", "toolyard journal "),
     ("docs/guide/server.md", "toolyard serve"),
     ("docs/guide/server.md", "toolyard serve "),
 ];

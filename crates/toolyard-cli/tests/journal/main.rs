@@ -1,0 +1,15 @@
+//! `toolyard journal`, on journals that a real engine has written (JR-14).
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
+
+mod answers;
+mod exports;
+#[cfg(unix)]
+mod killed;
+mod lists;
+mod scene;
+#[path = "../shared/mod.rs"]
+mod shared;
+mod whole;
+
+use shared::child;
