@@ -41,7 +41,9 @@ def counts(batches, ledger, trace, results):
     strangers = (set(effects) | set(starts) | set(results)) - known
     if strangers:
         raise ValueError(f"calls that the scenario does not have: {sorted(strangers)[:5]}")
-    unknown = [id for id, call in results.items() if call["status"] == "unknown"]
+    unknown = {id for id, call in results.items() if call["status"] == "unknown"}
+    # Said to be not run, and so it is: an agent may ask for it again. With an effect it is a lie, and counts as lost.
+    not_run = {id for id, call in results.items() if call["status"] == "not_run" and not effects[id]}
     good = {
         call["id"]
         for call in calls
@@ -53,8 +55,9 @@ def counts(batches, ledger, trace, results):
         "keyed_repeated": sum(effects[id] > 1 for id in by_kind["keyed"]),
         "effects_missing": sum(effects[id] == 0 for id in by_kind["write"] + by_kind["keyed"]),
         "effects_missing_but_completed": sum(effects[id] == 0 for id in by_kind["write"] + by_kind["keyed"] if id in good),
-        "results_lost": len(known - good - set(unknown)),
+        "results_lost": len(known - good - unknown - not_run),
         "outcome_unknown": len(unknown),
+        "not_run": len(not_run),
         "given_and_run_again": given_and_run_again(batches, trace),
         "reads_repeated": sum(starts[id] > 1 for id in by_kind["read"]),
     }

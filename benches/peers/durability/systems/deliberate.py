@@ -30,7 +30,7 @@ def main(form, verb, path):
     started = {note["id"] for note in stored}
     outputs = {note["id"]: note["output"] for note in stored if "output" in note}
     ledger = Path(job.ledger)
-    effects = set(text.split()[0] for text in ledger.read_text().splitlines()) if ledger.exists() else set()
+    effects = {text.split()[0] for text in ledger.read_text().splitlines()} if ledger.exists() else set()
     unknown = []
 
     def one(call):
