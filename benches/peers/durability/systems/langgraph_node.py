@@ -20,9 +20,9 @@ from langgraph.types import Send
 
 from work import Job, perform
 
-# Two steps a batch; the default limit of steps is for loops that do not end. The default concurrency, cores + 4, would leave
-# calls of a batch waiting for each other on a small machine.
-CONFIG = {"configurable": {"thread_id": "session"}, "recursion_limit": 1000, "max_concurrency": 10}
+# Two steps a batch; the default limit of steps is for loops that do not end. Threads for ten calls and for storing results:
+# the default, cores + 4, would leave them waiting for each other on a small machine.
+CONFIG = {"configurable": {"thread_id": "session"}, "recursion_limit": 1000, "max_concurrency": 16}
 
 
 def each_call(state):

@@ -13,8 +13,9 @@ from langgraph.func import entrypoint, task
 
 from work import Job, perform
 
-# The default, cores + 4, would leave calls of a batch waiting for each other on a small machine.
-CONFIG = {"configurable": {"thread_id": "session"}, "max_concurrency": 10}
+# Threads for ten calls, for the entrypoint, and for storing results: all share one pool. The default, cores + 4, would leave
+# them waiting for each other on a small machine.
+CONFIG = {"configurable": {"thread_id": "session"}, "max_concurrency": 16}
 
 
 def program(job, saver):
