@@ -75,7 +75,7 @@ impl OpenCalls {
                 }
                 (None, Dedupe::Fresh) => instruments.record_attempts(&tool, 0, error),
                 (None, Dedupe::Replayed) => instruments.record_replay(&tool),
-                (None, Dedupe::Joined) => {}
+                (None, Dedupe::Joined | Dedupe::Reconciled) => {}
             },
         }
     }

@@ -188,6 +188,7 @@ impl World {
             batch: batch.op.batch,
             request: batch.op.request.clone(),
             is_sequential: batch.op.is_sequential,
+            is_open: batch.is_open,
             calls: (0u32..)
                 .zip(&batch.calls)
                 .map(|(index, call)| named.past_call(batch, index, call))
@@ -272,6 +273,7 @@ impl Named {
             end: call.end.clone().map(Box::new),
             question: call.question.clone().map(|(request, answer)| PastQuestion { request, answer }),
             reconciled: call.reconciled,
+            done: None,
         }
     }
 
@@ -293,7 +295,9 @@ impl Named {
             let result =
                 call.key_result.clone().map(|status| (status, last.attempt, Sandbox::Host)).or(ended);
             let state = match result {
-                Some((status, attempts, sandbox)) => PastKeyState::Ended { status, attempts, sandbox },
+                Some((status, attempts, sandbox)) => {
+                    PastKeyState::Ended { status, attempts, sandbox, no_side_effect: false }
+                }
                 None => PastKeyState::Open,
             };
             let known = PastKey {

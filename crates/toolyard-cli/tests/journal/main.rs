@@ -7,6 +7,8 @@ mod exports;
 #[cfg(unix)]
 mod killed;
 mod lists;
+#[cfg(unix)]
+mod resumed;
 mod scene;
 #[path = "../shared/mod.rs"]
 mod shared;

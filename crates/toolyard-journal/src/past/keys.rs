@@ -124,6 +124,7 @@ fn key(row: &Row<'_>, at: values::At<'_>, now: i64) -> Result<PastKey, values::F
             },
             attempts,
             sandbox: sandbox.unwrap_or(Sandbox::Host),
+            no_side_effect: false,
         },
     };
     Ok(PastKey {

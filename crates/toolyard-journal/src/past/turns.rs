@@ -49,12 +49,12 @@ impl Reader {
 }
 
 fn past_batch(batch: BatchRow, is_unsure: bool, has_dispatched: impl Fn(u64, u32) -> bool) -> PastBatch {
-    let BatchRow { batch, request, is_sequential, calls, .. } = batch;
+    let BatchRow { batch, request, is_sequential, is_open, calls, .. } = batch;
     let calls = calls.into_iter().map(|call| {
         let has_dispatched = has_dispatched(batch, call.place);
         PastCall { has_dispatched, ..past_call(call, is_unsure) }
     });
-    PastBatch { batch, request, is_sequential, calls: calls.collect() }
+    PastBatch { batch, request, is_sequential, is_open, calls: calls.collect() }
 }
 
 fn past_call(row: CallRow, is_unsure: bool) -> PastCall {
@@ -73,6 +73,7 @@ fn past_call(row: CallRow, is_unsure: bool) -> PastCall {
         end,
         question: questions.into_iter().next_back().map(past_question),
         reconciled: asked,
+        done: None,
     }
 }
 

@@ -146,7 +146,7 @@ fn of_past(past: &Past) -> Vec<String> {
     let of_key = |key: &PastKey| {
         let PastKey { tool, key, arguments, version, is_repeatable, state } = key;
         let state = match state {
-            PastKeyState::Ended { status, attempts, sandbox } => {
+            PastKeyState::Ended { status, attempts, sandbox, .. } => {
                 format!("{} {attempts} {sandbox:?}", json(status))
             }
             other => format!("{other:?}"),

@@ -46,12 +46,12 @@ impl SessionCore {
                 let error = interrupted_error(1);
                 Some(kept(&Err(Box::new(error)), 1, Sandbox::Host))
             }
-            PastKeyState::Ended { status, attempts, sandbox } => {
+            PastKeyState::Ended { status, attempts, sandbox, no_side_effect } => {
                 let ended = Ended {
                     error: status.as_ref().err().map(|error| error.kind),
                     started: *attempts > 0,
                     repeatable: key.is_repeatable,
-                    no_side_effect: false,
+                    no_side_effect: *no_side_effect,
                 };
                 if ended.retain() == Retain::Forget {
                     return;

@@ -16,7 +16,7 @@ use toolyard_core::{
 /// What is known of a session's name. The default is that of a name that was never used.
 #[derive(Debug, Clone, Default)]
 pub struct Past {
-    /// Whether a session of this name was opened in an earlier life of the engine.
+    /// Whether a session of this name was opened in an earlier life of the engine, and not only in this one.
     pub is_known: bool,
     /// The highest number of a turn.
     pub turns: u64,
@@ -26,9 +26,9 @@ pub struct Past {
     pub forks: u64,
     /// The idempotency keys under which something has run, each once, with what came of it last.
     pub keys: Vec<PastKey>,
-    /// How many turns are open.
+    /// How many turns earlier lives have left open.
     pub open_turns: u64,
-    /// How many calls that change something were started and have no result.
+    /// How many of their calls that change something were started and have no result.
     pub interrupted: u64,
 }
 
@@ -60,6 +60,8 @@ pub enum PastKeyState {
         attempts: u32,
         /// Where it ran.
         sandbox: Sandbox,
+        /// Whether the handler itself says that its last attempt changed nothing.
+        no_side_effect: bool,
     },
     /// It has ended, and its result is not kept any more.
     Expired,
@@ -106,6 +108,8 @@ pub struct PastBatch {
     pub request: Option<Arc<str>>,
     /// Whether every call has a run of its own.
     pub is_sequential: bool,
+    /// Whether calls were still to come.
+    pub is_open: bool,
     /// Its calls, in their order.
     pub calls: Vec<PastCall>,
 }
@@ -120,7 +124,7 @@ pub struct PastCall {
     /// Whether it may have been started although no attempt is recorded: the records of its end of time are not
     /// certain (JR-7).
     pub is_unsure: bool,
-    /// Whether its handler has dispatched calls.
+    /// Whether its handler has dispatched calls, in its own turn or in another, by itself or through a sub-agent.
     pub has_dispatched: bool,
     /// Its attempts, the first first.
     pub attempts: Vec<PastAttempt>,
@@ -128,8 +132,10 @@ pub struct PastCall {
     pub end: Option<Box<PastEnd>>,
     /// The question about it that was asked last.
     pub question: Option<PastQuestion>,
-    /// How often it was asked in vain what became of it.
+    /// How often its tool was asked what became of it.
     pub reconciled: u32,
+    /// What the tool has said that it had done, if that is recorded.
+    pub done: Option<ToolOutput>,
 }
 
 /// A start of a call's handler.

@@ -34,6 +34,8 @@ struct SortedBatch {
     batch: u64,
     request: Option<Arc<str>>,
     is_sequential: bool,
+    /// Whether calls were still to come: its end is recorded as the turn is taken up.
+    is_open: bool,
     calls: Vec<SortedCall>,
 }
 
@@ -86,12 +88,12 @@ fn left(call: &PastCall, spec: Option<&ToolSpec>) -> Left {
 pub(super) async fn sort(core: &Arc<SessionCore>, past: PastTurn) -> Sorted {
     let PastTurn { turn, batches: all, .. } = past;
     let mut batches = Vec::with_capacity(all.len());
-    for PastBatch { batch, request, is_sequential, calls: past } in all {
+    for PastBatch { batch, request, is_sequential, is_open, calls: past } in all {
         let mut calls = Vec::with_capacity(past.len());
         for (index, call) in (0u32..).zip(past) {
             calls.push(sort_call(core, (turn, batch, index), call).await);
         }
-        batches.push(SortedBatch { batch, request, is_sequential, calls });
+        batches.push(SortedBatch { batch, request, is_sequential, is_open, calls });
     }
     Sorted { turn, batches }
 }
@@ -236,8 +238,11 @@ impl Asked<'_> {
 }
 
 impl Sorted {
-    /// Whether some call has not ended, or ends now.
+    /// Whether some call has not ended, or ends now, or a batch has no end.
     pub(super) fn is_open(&self) -> bool {
+        if self.batches.iter().any(|batch| batch.is_open) {
+            return true;
+        }
         let mut calls = self.batches.iter().flat_map(|batch| &batch.calls);
         calls.any(|call| call.ends.is_some() || !matches!(call.fate, Fate::Ended(_)))
     }
@@ -288,6 +293,7 @@ impl Sorted {
                         status: outcome.status.clone().map_err(|error| *error),
                         attempts: outcome.attempts,
                         sandbox: outcome.sandbox,
+                        no_side_effect: false,
                     },
                 });
             }
@@ -297,7 +303,7 @@ impl Sorted {
     /// The batches, ready to go on.
     pub(super) fn into_batches(self, foundation: &Foundation, then: OnInterrupted) -> Vec<ResumedBatch> {
         let goes_on_behind = then == OnInterrupted::Continue;
-        let resumed = |SortedBatch { batch, request, is_sequential, calls }| {
+        let resumed = |SortedBatch { batch, request, is_sequential, calls, .. }| {
             let (calls, fates): (Vec<_>, _) = calls.into_iter().map(|it| (it.call, it.fate)).unzip();
             let taken_up = TakenUp::new(batch, foundation.clone(), goes_on_behind, fates);
             ResumedBatch { request, is_sequential, batch: Batch::new(calls), taken_up }

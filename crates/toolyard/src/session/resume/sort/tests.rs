@@ -25,6 +25,7 @@ fn past(attempts: Vec<PastAttempt>) -> PastCall {
         end: None,
         question: None,
         reconciled: 0,
+        done: None,
     }
 }
 
