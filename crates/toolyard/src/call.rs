@@ -77,7 +77,9 @@ pub(crate) use holding::{BatchHolds, Holding};
 pub(crate) use in_flight::{CallGone, CallRef};
 pub(crate) use nested::{Entered, Nested};
 pub(crate) use recording::Arrival;
-pub(crate) use refusals::{interrupted_error, predecessor_unknown_error, vanished_error};
+pub(crate) use refusals::{
+    cancelled_before_error, interrupted_error, predecessor_unknown_error, vanished_error,
+};
 pub(crate) use run::{Run, Step, index};
 pub(crate) use session::{NameTaken, SessionCore};
 pub(crate) use slot::{Cleared, Slot};

@@ -1,6 +1,7 @@
 //! JR-5 to JR-11: turns that an engine has left open, taken up by the next one.
 
 mod approvals;
+mod at_the_end;
 mod cuts;
 mod forks;
 mod keys;
@@ -167,4 +168,47 @@ async fn what_was_cancelled_does_not_run() {
     let next = life_with(&left, |builder, _| builder.on_interrupted(goes_on)).await;
     assert_eq!(shape(&resume(&next.engine).await), "a interrupted, b ok, c cancelled");
     assert_eq!(next.log.started(), ["b"]);
+}
+
+/// JR-5: a call that was cancelled while it ran has run, although it could have run again.
+#[tokio::test(start_paused = true)]
+async fn what_was_cancelled_while_it_ran_is_not_said_to_be_not_started() {
+    let ledger = Ledger::default();
+    let yard = life(&ledger).await;
+    let turn = std::sync::Arc::new(yard.engine.session("s").turn());
+    let running = {
+        let turn = turn.clone();
+        tokio::spawn(async move { turn.dispatch(vec![call("i", "idem", 60_000, "ok")]).await })
+    };
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    assert!(turn.cancel_call("i"));
+    let left = ledger.crashed();
+    running.abort();
+    let next = life(&left).await;
+    let outcomes = resume(&next.engine).await;
+    let error = outcomes[0].error().unwrap();
+    assert_eq!((error.kind, error.attempts), (toolyard::ErrorKind::Cancelled, 1));
+    assert_eq!(error.effect, toolyard::Effect::Unknown);
+    assert_eq!(next.log.started(), Vec::<String>::new());
+    next.events.check();
+}
+
+/// JR-8, JR-6: a read whose handler had dispatched something may have changed something: nothing runs behind it.
+#[tokio::test(start_paused = true)]
+async fn a_read_that_has_dispatched_holds_back_what_is_behind_it() {
+    let nests = |builder: EngineBuilder, _: &Log| {
+        let nest = |cx: toolyard::ToolContext| async move {
+            cx.dispatch(toolyard::Batch::new(vec![call("inner", "serial", 1000, "ok")])).await;
+            Ok("nested")
+        };
+        builder.tool(toolyard::tool_fn(ToolSpec::read("nests"), move |(): (), cx| nest(cx)))
+    };
+    let ledger = Ledger::default();
+    let first = life_with(&ledger, nests).await;
+    let session = first.engine.session("s");
+    let calls = vec![Call::new("n", "nests", "{}"), call("w", "serial", 10, "ok")];
+    tokio::spawn(async move { session.dispatch(calls).await });
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let second = life_with(&ledger.crashed(), nests).await;
+    assert_eq!(shape(&resume(&second.engine).await), "n interrupted, w cancelled");
 }

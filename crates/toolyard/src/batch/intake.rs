@@ -19,7 +19,7 @@ use futures::channel::mpsc;
 use smallvec::SmallVec;
 use std::{collections::HashSet, future::poll_fn, sync::Arc, task::Poll};
 use tokio::time::Instant;
-use toolyard_core::{Batch, Call, CallError, CallId, Outcome, Routing, ToolClass};
+use toolyard_core::{Arguments, Batch, Call, CallError, CallId, Outcome, Routing, ToolClass};
 use tracing::Span;
 
 /// In which order the calls of a batch run.
@@ -106,15 +106,24 @@ pub(super) struct StreamPrefix {
     pub(super) ends: Option<mpsc::UnboundedSender<CallRef>>,
 }
 
+/// A batch that has passed the gate.
+struct Opened {
+    batch: Arc<BatchState>,
+    /// The results of calls that have them already.
+    early: Vec<(u32, EarlyResult)>,
+    /// For a recorder, the arguments as they were sent of calls whose layers have changed them.
+    sent: Vec<(u32, Arguments)>,
+}
+
 impl Dispatch<'_> {
     /// Takes a batch through the gate and makes it known to those that may stop it. Its first run has not started
     /// yet.
     pub(super) async fn launch(&self, batch: Batch, earlier: Option<&StreamPrefix>) -> Arc<BatchState> {
         let is_recorded = self.session.engine.recorder.is_some();
         let request = if is_recorded { batch.request().map(Arc::from) } else { None };
-        let (batch, early) = self.open(batch, earlier).await;
+        let Opened { batch, early, sent } = self.open(batch, earlier).await;
         if is_recorded {
-            self.record_arrival(&batch, request, earlier);
+            self.record_arrival(&batch, request, &sent, earlier);
         }
         let mut guard = StopOnDrop::new(&batch);
         announce(&batch, early);
@@ -137,7 +146,13 @@ impl Dispatch<'_> {
     /// Gives the record of a batch.
     #[cold]
     #[inline(never)]
-    fn record_arrival(&self, batch: &BatchState, request: Option<Arc<str>>, earlier: Option<&StreamPrefix>) {
+    fn record_arrival(
+        &self,
+        batch: &BatchState,
+        request: Option<Arc<str>>,
+        sent: &[(u32, Arguments)],
+        earlier: Option<&StreamPrefix>,
+    ) {
         let Some(recorder) = &self.session.engine.recorder else { return };
         let is_sequential = self.order == Order::OneByOne;
         let arrival = match (earlier, self.taken_up()) {
@@ -151,15 +166,11 @@ impl Dispatch<'_> {
                 Arrival::Pushed { open: &earlier.foundation, may_be_resumed: earlier.may_be_resumed }
             }
         };
-        batch.record_arrival(recorder, &arrival);
+        batch.record_arrival(recorder, &arrival, sent);
     }
 
     /// Takes every call through the gate, in call order, and forms the runs.
-    async fn open(
-        &self,
-        batch: Batch,
-        earlier: Option<&StreamPrefix>,
-    ) -> (Arc<BatchState>, Vec<(u32, EarlyResult)>) {
+    async fn open(&self, batch: Batch, earlier: Option<&StreamPrefix>) -> Opened {
         let engine = &self.session.engine;
         let rules = engine.rules.current();
         let checks = BatchChecks::of(&batch, self.depth(), &engine.limits, earlier);
@@ -168,8 +179,8 @@ impl Dispatch<'_> {
         let mut tools = gate::Tools::of(&rules.tools);
         let mut validated_by = None;
         let taken_up = self.taken_up();
-        // What is recorded has passed the layers.
-        let has_layers = engine.registry.has_layers() && taken_up.is_none();
+        let has_layers = engine.registry.has_layers();
+        let (is_recorded, mut sent) = (engine.recorder.is_some(), Vec::new());
         let mut before = taken_up.map(|taken_up| BeforeAll::of(taken_up, batch.len()));
         for (at, mut call) in batch.into_iter().enumerate() {
             if let Some(result) = before.as_mut().and_then(|before| before.result_of(at)) {
@@ -193,6 +204,10 @@ impl Dispatch<'_> {
             let passed = match (passed, layered) {
                 (Ok(_) | Err(NotPassed::Unvalidated(_)), gate::Layered::Refused(error)) => {
                     Err(NotPassed::Early(EarlyResult::Refused(error)))
+                }
+                (passed, gate::Layered::Changed(arguments)) if is_recorded => {
+                    sent.push((index(at), arguments));
+                    passed
                 }
                 (passed, _) => passed,
             };
@@ -240,7 +255,7 @@ impl Dispatch<'_> {
         if let Some(before) = before {
             batch.goes_on_from(before.open.into_boxed_slice());
         }
-        (batch, early)
+        Opened { batch, early, sent }
     }
 
     /// What is known of the batch, if an earlier life of the engine has left it open.
@@ -360,7 +375,10 @@ enum EarlyResult {
     /// A result is kept under its key (ID-6).
     Retained(ToolClass, Arc<Kept<RetainedResult>>),
     /// It has ended in an earlier life of the engine, or when it was taken up.
-    Before(Box<Outcome>),
+    Before {
+        outcome: Box<Outcome>,
+        is_unknown: bool,
+    },
 }
 
 impl EarlyResult {
@@ -369,7 +387,7 @@ impl EarlyResult {
             Self::Refused(_) => Routing::ShortCircuit,
             Self::Answered(class, _) | Self::Retained(class, _) => (*class).into(),
             Self::Replayed(outcome) => outcome.routing,
-            Self::Before(outcome) => outcome.routing,
+            Self::Before { outcome, .. } => outcome.routing,
         }
     }
 }
@@ -400,7 +418,9 @@ impl BeforeAll {
         let (before, result) = match self.fates.next() {
             None => (Before::default(), None),
             Some(Fate::Open(before)) => (before, None),
-            Some(Fate::Ended(outcome)) => (Before::default(), Some(EarlyResult::Before(outcome))),
+            Some(Fate::Ended { outcome, is_unknown }) => {
+                (Before::default(), Some(EarlyResult::Before { outcome, is_unknown }))
+            }
             Some(Fate::Cancelled) => (Before::default(), Some(EarlyResult::Refused(Stop::Cancelled.error()))),
         };
         self.open.push(before);
@@ -411,8 +431,7 @@ impl BeforeAll {
 /// Refuses what would have waited for a call of which nobody knows what became of it (JR-8).
 #[cold]
 fn hold_back(slots: &mut [Slot], runs: &[Run], early: &mut Vec<(u32, EarlyResult)>) {
-    let is_unknown =
-        |result: &EarlyResult| matches!(result, EarlyResult::Before(it) if taken_up::is_unknown(it));
+    let is_unknown = |result: &EarlyResult| matches!(result, EarlyResult::Before { is_unknown: true, .. });
     let Some(unknown) = early.iter().find(|(_, result)| is_unknown(result)).map(|(at, _)| *at as usize)
     else {
         return;
@@ -439,7 +458,7 @@ fn not_run(
             let known = tools.contains_key(&call.name);
             Slot::refused(call, known)
         }
-        EarlyResult::Before(outcome) => {
+        EarlyResult::Before { outcome, .. } => {
             let known = tools.contains_key(&call.name);
             let mut slot = Slot::answered(call, outcome.routing);
             slot.known = known;
@@ -479,7 +498,7 @@ fn announce(batch: &Arc<BatchState>, early: Vec<(u32, EarlyResult)>) {
             Some((_, EarlyResult::Retained(_, retained))) => {
                 call.share(call.slot().life(), Ending::retained(&retained), Step::EndedAndQuiescent)
             }
-            Some((_, EarlyResult::Before(outcome))) => {
+            Some((_, EarlyResult::Before { outcome, .. })) => {
                 call.share(call.slot().life(), Ending::of_outcome(*outcome), Step::EndedAndQuiescent)
             }
         }

@@ -12,7 +12,7 @@ use crate::{
     record::Foundation,
 };
 use parking_lot::Mutex;
-use toolyard_core::{ErrorKind, Outcome, Routing};
+use toolyard_core::Outcome;
 
 /// A batch that is taken up.
 pub(crate) struct TakenUp {
@@ -27,8 +27,8 @@ pub(crate) struct TakenUp {
 
 /// What becomes of a call.
 pub(crate) enum Fate {
-    /// It has this result.
-    Ended(Box<Outcome>),
+    /// It has this result. `is_unknown`: it was running, and may have changed something that nobody knows of.
+    Ended { outcome: Box<Outcome>, is_unknown: bool },
     /// It was cancelled, and is not started.
     Cancelled,
     /// It goes on.
@@ -44,12 +44,6 @@ impl TakenUp {
     pub(super) fn take_fates(&self) -> Vec<Fate> {
         std::mem::take(&mut self.fates.lock())
     }
-}
-
-/// Whether the call of this outcome was interrupted and may have changed something.
-pub(super) fn is_unknown(outcome: &Outcome) -> bool {
-    let is_interrupted = outcome.error().is_some_and(|error| error.kind == ErrorKind::Interrupted);
-    is_interrupted && matches!(outcome.routing, Routing::Serial | Routing::Concurrent)
 }
 
 /// Takes back what the gate let through in the runs behind the call at `unknown`: the places of those calls.

@@ -3,10 +3,7 @@
 //! What happens to one question is in [`question`](super::question).
 
 use crate::{
-    call::{
-        batch::BatchState, in_flight::InFlight, question::Question, ready::EndOnDrop, run::index,
-        taken_up::Recalled,
-    },
+    call::{batch::BatchState, in_flight::InFlight, question::Question, ready::EndOnDrop, run::index},
     gate::{self, ApprovalSubject},
     tasks::Contained,
 };
@@ -70,13 +67,8 @@ impl InFlight<'_> {
         let subject = ApprovalSubject { session, entry, args, turn, call_id, digest, paths: work.paths() };
         let before = self.question_before();
         let request = gate::request(&subject, before.map(|before| before.request));
-        let approver = match before.and_then(|before| before.answer.as_ref()) {
-            None => approver,
-            Some((digest, answer)) => {
-                Contained::new(Arc::new(Recalled::new(*digest, answer, approver)) as Arc<dyn Approver>)
-            }
-        };
-        Question::new(self.owned(), approver, request)
+        let recalled = before.and_then(|before| before.answer.clone());
+        Question::new(self.owned(), approver, request).recalling(recalled)
     }
 
     /// Shows the question. `false` if nobody is to be asked any more.

@@ -194,8 +194,8 @@ impl InFlight<'_> {
 
     /// The exit of a call that waited: it ends, or is suspended.
     fn refused(self, left: Left, error: CallError, verdict: Option<Box<Verdict>>) -> Exit {
-        match error.kind == ErrorKind::ShuttingDown && left.progress.is_none() && self.batch.may_be_resumed()
-        {
+        let is_untried = left.progress.as_ref().is_none_or(|progress| self.is_as_before(progress));
+        match error.kind == ErrorKind::ShuttingDown && is_untried && self.batch.may_be_resumed() {
             true => self.suspended(left.was_asking, error),
             false => self.ended_early(left, error, verdict),
         }

@@ -65,6 +65,46 @@ struct NamedSession {
     numbers: Arc<Numbers>,
     /// Sessions of this name that have not announced their end: the open one, and those that are closing.
     unannounced: usize,
+    /// How many callers read its past, in order to open one.
+    reading: usize,
+    /// How many were opened while somebody has held the name.
+    opened: u64,
+}
+
+impl NamedSession {
+    /// Whether nothing needs the entry any more.
+    fn is_free(&self) -> bool {
+        self.unannounced == 0 && self.reading == 0
+    }
+}
+
+/// Somebody reads the past of a name: meanwhile it is counted how often sessions of that name are opened.
+struct Reading<'a> {
+    engine: &'a EngineCore,
+    id: &'a SessionId,
+}
+
+impl<'a> Reading<'a> {
+    fn of(engine: &'a EngineCore, id: &'a SessionId) -> Self {
+        engine.sessions().open.entry(id.clone()).or_default().reading += 1;
+        Self { engine, id }
+    }
+
+    /// How many were opened so far.
+    fn opened(&self) -> u64 {
+        self.engine.sessions().open.get(self.id).map_or(0, |named| named.opened)
+    }
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        let mut sessions = self.engine.sessions();
+        let Some(named) = sessions.open.get_mut(self.id) else { return };
+        named.reading -= 1;
+        if named.is_free() {
+            sessions.open.remove(self.id);
+        }
+    }
 }
 
 impl EngineCore {
@@ -94,11 +134,7 @@ impl EngineCore {
     ) -> (Arc<SessionCore>, bool) {
         let (core, opened) = match self.open_session(&id) {
             Some(core) => (core, false),
-            None => {
-                let options = options(self);
-                let past = self.past_of(&id, &options);
-                self.open_with(id, options, past)
-            }
+            None => self.open_anew(id, options(self)),
         };
         core.record_opening();
         core.announce(core.recovered());
@@ -110,11 +146,33 @@ impl EngineCore {
         (core, opened)
     }
 
-    /// What earlier lives of the engine have left under this name (JR-10). Nobody has used the name of a session that
-    /// nobody has named.
-    fn past_of(&self, id: &SessionId, options: &PreparedOptions) -> Option<Result<Past, RecordError>> {
-        let recording = self.recorder.as_ref().filter(|recording| recording.outlives_engine())?;
-        options.is_named.then(|| recording.read(|recorder| recorder.past(id)))
+    /// Opens a session that was not open just now, on what its name has done.
+    fn open_anew(self: &Arc<Self>, id: SessionId, mut options: PreparedOptions) -> (Arc<SessionCore>, bool) {
+        let is_recorded = self.recorder.as_ref().is_some_and(|recording| recording.outlives_engine());
+        if !is_recorded || !options.is_named {
+            return match self.open_with(id, options, None) {
+                Ok(opened) => opened,
+                Err(_) => unreachable!("without a past, none is outdated"),
+            };
+        }
+        let reading = Reading::of(self, &id);
+        loop {
+            let opened = reading.opened();
+            let past = self.past_of(&id);
+            match self.open_with(id.clone(), options, Some((opened, past))) {
+                Ok(opened) => return opened,
+                // Another session of this name was opened meanwhile, and is closed: it may have done more.
+                Err(unused) => options = *unused,
+            }
+        }
+    }
+
+    /// What earlier lives of the engine have left under this name (JR-10).
+    fn past_of(&self, id: &SessionId) -> Result<Past, RecordError> {
+        match &self.recorder {
+            Some(recording) => recording.read(|recorder| recorder.past(id)),
+            None => Ok(Past::default()),
+        }
     }
 
     /// A name for a session that nobody has named (SM-8).
@@ -128,38 +186,41 @@ impl EngineCore {
         self.sessions().open.get(id)?.core.upgrade()
     }
 
-    /// Opens a session, unless another caller has just opened it. Returns whether it did.
+    /// Opens a session, unless another caller has just opened it. Returns whether it did; the options, if what was read of
+    /// its past is outdated.
     fn open_with(
         self: &Arc<Self>,
         id: SessionId,
         options: PreparedOptions,
-        past: Option<Result<Past, RecordError>>,
-    ) -> (Arc<SessionCore>, bool) {
+        past: Option<(u64, Result<Past, RecordError>)>,
+    ) -> Result<(Arc<SessionCore>, bool), Box<PreparedOptions>> {
         let mut unused = Some(options); // dropped after the lock is released
         let mut sessions = self.sessions();
         let named = sessions.open.entry(id.clone()).or_default();
         if let Some(core) = named.core.upgrade() {
-            return (core, false);
+            return Ok((core, false));
         }
         let options = unused.take().expect("the options are still there");
+        if past.as_ref().is_some_and(|(opened, _)| *opened != named.opened) {
+            return Err(Box::new(options));
+        }
         let number = self.opened.fetch_add(1, Ordering::Relaxed);
         let core = SessionCore::open(self, number, id, options, named.numbers.clone());
         named.core = Arc::downgrade(&core);
         named.unannounced += 1;
+        named.opened += 1;
         // Under the lock, so that nobody has the session before it knows what it has done.
         match &past {
             None => {}
-            Some(Ok(past)) => core.go_on_from(past),
-            Some(Err(_)) => core.stop(Stop::Unread),
+            Some((_, Ok(past))) => core.go_on_from(past),
+            Some((_, Err(_))) => core.stop(Stop::Unread),
         }
         drop(sessions);
-        if let Some(Err(error)) = past {
-            self.log_unrecorded(
-                "a session takes no calls, because what it has done before cannot be read",
-                &error,
-            );
+        if let Some((_, Err(error))) = past {
+            let what = "a session takes no calls, because what it has done before cannot be read";
+            self.log_unrecorded(what, &error);
         }
-        (core, true)
+        Ok((core, true))
     }
 
     /// A session has announced its end. After the last one of its name, the name is free again and its event numbers
@@ -168,7 +229,7 @@ impl EngineCore {
         let mut sessions = self.sessions();
         let Some(named) = sessions.open.get_mut(session) else { return };
         named.unannounced -= 1;
-        if named.unannounced == 0 {
+        if named.is_free() {
             sessions.open.remove(session);
         }
     }

@@ -56,6 +56,10 @@ pub(crate) struct Question {
     refused: u32,
     /// What a recorder was told that the question is about.
     recorded: Option<CallDigest>,
+    /// The answer that an earlier life of the engine was given, and what it is about (JR-9).
+    recalled: Option<(CallDigest, Answer)>,
+    /// Whether that is what settles the question.
+    is_recalled: bool,
 }
 
 /// The call's part in its question.
@@ -102,9 +106,25 @@ impl Question {
         request: ApprovalRequest,
     ) -> Self {
         let (part, given, edit, refused, recorded) = (Part::Alone, None, None, 0, None);
-        let mut question = Self { call, approver, request, part, given, edit, refused, recorded };
+        let (recalled, is_recalled) = (None, false);
+        let mut question =
+            Self { call, approver, request, part, given, edit, refused, recorded, recalled, is_recalled };
         question.share();
         question
+    }
+
+    /// The same, which an earlier life of the engine was given this answer to.
+    pub(crate) fn recalling(self, recalled: Option<(CallDigest, Answer)>) -> Self {
+        Self { recalled, ..self }
+    }
+
+    /// The answer of before, if it is about what would run now. Asked again because what it changed may not run, its giver
+    /// is not here.
+    fn recall(&mut self) -> Option<Answer> {
+        let digest = *self.request.digest();
+        let (_, answer) = self.recalled.take_if(|(about, _)| *about == digest)?;
+        self.is_recalled = true;
+        Some(answer)
     }
 
     /// The request.
@@ -222,34 +242,43 @@ impl Question {
             if let Err(error) = self.check_and_record().await {
                 return Settled::Refused(error);
             }
+            let recalled = self.recall();
+            let is_recalled = recalled.is_some();
             let mut settled = tokio::select! {
                 biased;
                 with = others.settled() => Settled::With(with),
                 // Before the change of policy: whoever gave an answer learns that it is about something else.
-                answer = self.answer() => answer,
+                answer = self.answer(recalled) => answer,
                 () = changed => continue,
                 () = &mut over => Settled::Expired,
             };
             match settled {
                 Settled::Answered(ref mut answer) => {
-                    let given = self.given();
+                    // Whoever has answered an earlier life of the engine is not told.
+                    let given = (!is_recalled).then(|| self.given());
+                    let tell = |given: Option<Given>, receipt| {
+                        if let Some(given) = given {
+                            given.tell(receipt);
+                        }
+                    };
                     match self.weigh(answer).await {
                         Weighed::Counts => {
-                            self.given = Some(given);
+                            self.given = given;
                             return settled;
                         }
-                        Weighed::Outdated => given.tell(Receipt::Outdated),
+                        Weighed::Outdated => tell(given, Receipt::Outdated),
                         Weighed::Denied(error) => {
-                            given.tell(Receipt::Outdated);
+                            tell(given, Receipt::Outdated);
                             return Settled::Refused(error);
                         }
                         Weighed::Refused(why) => {
-                            given.tell(Receipt::Refused(why.clone()));
+                            tell(given, Receipt::Refused(why.clone()));
                             self.refused += 1;
                             if self.refused >= EDITS_MAX {
                                 return Settled::Refused(Refusal::EditsRefused.error());
                             }
                             self.request = self.request.after(why);
+                            self.is_recalled = false;
                         }
                     }
                 }
@@ -303,7 +332,10 @@ impl Question {
         }
     }
 
-    async fn answer(&self) -> Settled {
+    async fn answer(&self, recalled: Option<Answer>) -> Settled {
+        if let Some(answer) = recalled {
+            return Settled::Answered(answer);
+        }
         let answered = match caught(|| self.approver.ask(&self.request)) {
             Ok(answer) => Caught::new(answer).await,
             Err(panic) => Err(panic),
@@ -352,6 +384,9 @@ impl Question {
 
     /// Whether an answer holds for other calls of the pattern too.
     fn is_remembered(&self, answer: &Answer) -> bool {
+        if self.is_recalled {
+            return false; // what was remembered before does not come back (JR-10)
+        }
         // What was changed holds for this call alone: others were asked about as they are.
         let once = self.edit.is_none() && matches!(self.at().work().consent, Consent::Ask { once: true });
         match answer.decision() {

@@ -19,7 +19,7 @@ use crate::{
 };
 use std::sync::Arc;
 use tokio::time::Instant;
-use toolyard_core::{CallError, ToolOutput};
+use toolyard_core::{Arguments, Call, CallError, ToolOutput};
 
 /// How a batch has arrived.
 pub(crate) enum Arrival<'a> {
@@ -34,10 +34,18 @@ pub(crate) enum Arrival<'a> {
 impl BatchState {
     /// Gives the record of the batch, before anything of it starts.
     #[cold]
-    pub(crate) fn record_arrival(&self, recording: &Recording, arrival: &Arrival<'_>) {
+    pub(crate) fn record_arrival(
+        &self,
+        recording: &Recording,
+        arrival: &Arrival<'_>,
+        sent: &[(u32, Arguments)],
+    ) {
         let session = &self.session;
         let (id, agent, turn, batch) = (&session.id, &session.path, self.turn, self.base.number);
-        let calls = self.slots.iter().map(|slot| &slot.call).collect();
+        // They run again from here, through their layers: what is recorded is what these had to read.
+        let sent: Vec<_> = sent.iter().map(|(at, arguments)| (*at, self.at(*at).sent(arguments))).collect();
+        let mut calls: Vec<&Call> = self.slots.iter().map(|slot| &slot.call).collect();
+        sent.iter().for_each(|(at, call)| calls[*at as usize] = call);
         let foundation = match arrival {
             Arrival::Whole { request, is_sequential, .. } => {
                 let record = BatchRecord {
@@ -62,7 +70,8 @@ impl BatchState {
         };
         let may_be_resumed = match arrival {
             Arrival::Whole { may_be_resumed, .. } | Arrival::Pushed { may_be_resumed, .. } => *may_be_resumed,
-            Arrival::TakenUp { .. } => session.may_be_resumed(),
+            // It had arrived before any drain of this life.
+            Arrival::TakenUp { .. } => session.is_resumed(),
         };
         let _ = self.make_rare().records.set(BatchRecords::on(foundation, may_be_resumed)); // only once
     }
@@ -112,6 +121,13 @@ impl BatchState {
 }
 
 impl<'a> InFlight<'a> {
+    /// The call with the arguments that it was sent with.
+    fn sent(self, arguments: &Arguments) -> Call {
+        let mut call = self.call().clone();
+        call.arguments = arguments.clone();
+        call
+    }
+
     /// Where the call is, as records name it.
     pub(crate) fn call_place(self) -> CallPlace<'a> {
         let (session, base) = (self.session(), &self.batch.base);

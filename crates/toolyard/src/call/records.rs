@@ -108,6 +108,11 @@ impl SessionRecords {
         self.taken_up.lock().insert(turn)
     }
 
+    /// The turn may be taken up after all.
+    pub(super) fn gives_up(&self, turn: u64) {
+        self.taken_up.lock().remove(&turn);
+    }
+
     /// Adds a cancel.
     pub(super) fn add_cancel(&self, pending: Pending) {
         let before = {

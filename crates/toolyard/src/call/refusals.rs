@@ -165,6 +165,14 @@ pub(crate) fn interrupted_error(attempts: u32) -> CallError {
     error.after_attempts(attempts)
 }
 
+/// The error of a call that was cancelled while it ran, and whose end no life of the engine has seen.
+pub(crate) fn cancelled_before_error(attempts: u32) -> CallError {
+    let message = "the call was cancelled, and the engine's process ended before the call did";
+    let mut error = new(ErrorKind::Cancelled, message);
+    error.set_effect(Effect::Unknown);
+    error.after_attempts(attempts)
+}
+
 /// The error of a call that would have waited for one that was interrupted (JR-8).
 pub(crate) fn predecessor_unknown_error() -> CallError {
     let message = "nobody knows what an earlier call of this batch has done, so this one was not started";

@@ -28,6 +28,11 @@ impl SessionCore {
             && self.stopped().is_none()
     }
 
+    /// Whether its callers can resume turns in another life of the engine.
+    pub(crate) fn is_resumed(&self) -> bool {
+        self.records.as_ref().is_some_and(|records| records.is_resumed)
+    }
+
     /// Makes sure that its record is given.
     pub(crate) fn record_opening(&self) {
         if self.records.is_some() {
@@ -38,6 +43,13 @@ impl SessionCore {
     /// Notes that a turn of an earlier life of the engine is taken up. `false` if it was already.
     pub(crate) fn takes_up(&self, turn: u64) -> bool {
         self.records.as_ref().is_some_and(|records| records.takes_up(turn))
+    }
+
+    /// The turn may be taken up after all.
+    pub(crate) fn gives_up(&self, turn: u64) {
+        if let Some(records) = &self.records {
+            records.gives_up(turn);
+        }
     }
 
     fn give_session(&self, records: &SessionRecords) -> Option<Pending> {

@@ -8,14 +8,10 @@ use crate::{
         refusals::interrupted_error,
     },
     record::{Foundation, PastQuestion},
-    tasks::Contained,
     tool::Paid,
 };
-use std::sync::Arc;
 use tokio::time::Instant;
-use toolyard_core::{
-    Answer, ApprovalRequest, Approver, CallDigest, Decision, ErrorKind, EventKind, Receipt, async_trait,
-};
+use toolyard_core::{ErrorKind, EventKind};
 
 impl<'a> InFlight<'a> {
     /// What was done for the call before.
@@ -27,6 +23,12 @@ impl<'a> InFlight<'a> {
     #[cold]
     pub(super) fn question_before(self) -> Option<&'a PastQuestion> {
         self.before()?.question.as_ref()
+    }
+
+    /// Whether an attempt with this progress is still to be made in this life of the engine: all of it is of earlier ones.
+    #[cold]
+    pub(super) fn is_as_before(self, progress: &Progress) -> bool {
+        progress.inherited && self.before().is_some_and(|before| before.attempts == progress.attempts)
     }
 
     /// The bid for the call's first attempt in this life of the engine.
@@ -59,43 +61,5 @@ impl<'a> InFlight<'a> {
             recorded: Foundation::default(),
         };
         Bid { ready_at, progress: Some(Box::new(progress)) }
-    }
-}
-
-/// Gives the answer that an earlier life of the engine was given, if it is about what would run now; asks otherwise.
-pub(super) struct Recalled {
-    pub(super) digest: CallDigest,
-    pub(super) answer: Answer,
-    pub(super) approver: Contained<Arc<dyn Approver>>,
-}
-
-impl Recalled {
-    /// The answer, for this call alone: what was remembered is not (JR-10).
-    pub(super) fn new(digest: CallDigest, answer: &Answer, approver: Contained<Arc<dyn Approver>>) -> Self {
-        let who = answer.who().unwrap_or_default();
-        let mut for_this = match (answer.decision(), answer.arguments()) {
-            (Decision::Allow | Decision::Always, None) => Answer::allow(who),
-            (Decision::Allow | Decision::Always, Some(edited)) => Answer::edit(who, edited.clone()),
-            (Decision::Deny | Decision::Never, _) => Answer::deny(who),
-            (Decision::Nobody, _) => Answer::nobody(),
-            (Decision::TooLong, _) => Answer::too_long(),
-        };
-        if let Some(reason) = answer.reason() {
-            for_this = for_this.because(reason);
-        }
-        Self { digest, answer: for_this, approver }
-    }
-}
-
-#[async_trait]
-impl Approver for Recalled {
-    async fn ask(&self, request: &ApprovalRequest) -> Answer {
-        // Asked again because what was changed may not run: whoever changed it is not here.
-        let still_holds = *request.digest() == self.digest && request.refused().is_none();
-        if still_holds { self.answer.clone() } else { self.approver.ask(request).await }
-    }
-
-    fn receipt(&self, request: &ApprovalRequest, receipt: Receipt) {
-        self.approver.receipt(request, receipt);
     }
 }

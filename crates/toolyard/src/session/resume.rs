@@ -11,7 +11,7 @@ mod sort;
 use super::{Session, Turn};
 use crate::{
     batch::TakenUp,
-    call::SessionCore,
+    call::{SessionCore, Stop},
     config::RECORD_WAIT,
     record::{Foundation, PastTurn, RecordError, Recording, ResumeRecord},
 };
@@ -132,7 +132,8 @@ impl Session {
     /// [`ResumeError`]: nothing of the turn has started.
     ///
     /// # Cancel safety
-    /// If the future is dropped, the turn may count as taken up in this life of the engine; the next one can resume it.
+    /// If the future is dropped, the turn can be resumed again, unless it is recorded by then that it is taken up: then, and
+    /// if a [`ResumedTurn`] is dropped, the next life of the engine can resume it.
     pub async fn resume(&self, turn: u64) -> Result<ResumedTurn, ResumeError> {
         let core = &self.core;
         let recording = core.engine.recorder.as_ref().filter(|recording| recording.outlives_engine());
@@ -144,19 +145,47 @@ impl Session {
         let past = past.map_err(|source| ResumeError::Unreadable { turn, source })?;
         let past = past.ok_or(ResumeError::Unknown { turn })?;
         check(core, &past)?;
-        if !core.takes_up(turn) {
-            return Err(ResumeError::InThisLife { turn });
-        }
+        let claim = Claim::of(core, turn).ok_or(ResumeError::InThisLife { turn })?;
         let sorted = sort::sort(core, past).await;
+        let sorted = sorted.map_err(|source| ResumeError::Unrecorded { turn, source })?;
         let foundation = record(core, recording, turn, &sorted).await?;
+        claim.keep();
         let batches = sorted.into_batches(&foundation, core.engine.on_interrupted);
         Ok(ResumedTurn { turn: Turn::taken_up(core.clone(), turn), batches })
+    }
+}
+
+/// A turn that is being taken up: nobody else does so meanwhile. If it comes to nothing, somebody may try again.
+struct Claim<'a> {
+    session: &'a SessionCore,
+    turn: Option<u64>,
+}
+
+impl<'a> Claim<'a> {
+    fn of(session: &'a SessionCore, turn: u64) -> Option<Self> {
+        session.takes_up(turn).then_some(Self { session, turn: Some(turn) })
+    }
+
+    fn keep(mut self) {
+        self.turn = None;
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        if let Some(turn) = self.turn {
+            self.session.gives_up(turn);
+        }
     }
 }
 
 /// Checks that the turn is one that this agent may take up.
 fn check(core: &SessionCore, past: &PastTurn) -> Result<(), ResumeError> {
     let turn = past.turn;
+    if core.stopped() == Some(Stop::Unread) {
+        let source = RecordError::new("what its session has done before could not be read");
+        return Err(ResumeError::Unreadable { turn, source });
+    }
     if past.agent != core.path {
         return Err(ResumeError::OtherAgent { turn, agent: past.agent.clone() });
     }

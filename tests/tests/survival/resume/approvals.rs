@@ -82,3 +82,35 @@ async fn an_answer_about_another_version_does_not_hold() {
     assert_eq!(kinds(&outcomes), [Some(ErrorKind::Interrupted), None]);
     assert_eq!(*after.0.lock(), before.0.lock()[1..], "the second call is asked about again");
 }
+
+/// JR-10: an answer of before holds for its call alone, also where one answer holds for all calls of a pattern.
+#[tokio::test(start_paused = true)]
+async fn an_answer_of_before_is_not_remembered() {
+    let (before, after) = (Slow::default(), Slow::default());
+    let once = |ledger: &Ledger, approver: &Slow| {
+        let (ledger, approver) = (ledger.clone(), approver.clone());
+        yard(move |builder, log| {
+            let confirmations =
+                Confirmations::default().tool("sends", toolyard::ConfirmationMode::PromptOnce);
+            builder
+                .recorder(ledger)
+                .tool(scripted(ToolSpec::write("sends"), log))
+                .confirmations(confirmations)
+                .approver(approver)
+        })
+    };
+    let ledger = Ledger::default();
+    let first = once(&ledger, &before).await;
+    let session = first.engine.session("s");
+    tokio::spawn(async move {
+        session.dispatch(vec![call("r", "read", 5000, "ok"), call("a", "sends", 1000, "ok")]).await
+    });
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    let second = once(&ledger.crashed(), &after).await;
+    let session = second.engine.session("s");
+    assert_eq!(kinds(&resume_in(&session, 1).await), [None, None]);
+    assert_eq!(*after.0.lock(), Vec::<String>::new(), "it was approved before");
+    let later = session.dispatch(vec![call("b", "sends", 1000, "ok")]).await;
+    assert_eq!(kinds(&later), [None]);
+    assert_eq!(after.0.lock().len(), 1, "the next one is asked about");
+}

@@ -3,19 +3,20 @@
 use super::ResumedBatch;
 use crate::{
     batch::{Fate, TakenUp},
-    call::{Before, SessionCore, interrupted_error},
+    call::{Before, SessionCore, cancelled_before_error, interrupted_error},
     config::{OnInterrupted, RECORD_WAIT},
     record::{
         CallPlace, EndRecord, Foundation, PastAttempt, PastBatch, PastCall, PastEnd, PastKey, PastKeyState,
-        PastTurn, Recovered, VerdictRecord,
+        PastTurn, RecordError, Recovered, VerdictRecord,
     },
     tasks::{Caught, caught},
     tool::ToolEntry,
 };
+use futures::stream::{self, StreamExt, TryStreamExt};
 use std::{sync::Arc, time::Duration};
 use toolyard_core::{
-    Batch, Call, ContextParts, Dedupe, Outcome, Reconciled, Routing, Sandbox, ToolContext, ToolOutput,
-    ToolSpec,
+    Batch, Call, CallError, ContextParts, Dedupe, ErrorKind, Outcome, Reconciled, Routing, Sandbox,
+    ToolClass, ToolContext, ToolOutput, ToolSpec,
 };
 
 /// How long a tool has to find out what became of a call.
@@ -23,6 +24,9 @@ const RECONCILE_WAIT: Duration = Duration::from_secs(30);
 
 /// How often it is asked.
 const RECONCILE_MAX: u32 = 3;
+
+/// About how many calls tools are asked at once.
+const ASKED_AT_ONCE: usize = 16;
 
 /// A turn whose calls are sorted.
 pub(super) struct Sorted {
@@ -70,10 +74,11 @@ fn left(call: &PastCall, spec: Option<&ToolSpec>) -> Left {
     if call.end.is_some() {
         return Left::Ended;
     }
-    let Some(last) = call.attempts.last() else {
-        let is_harmless = spec.is_some_and(|spec| spec.is_repeatable() && !spec.recursive);
-        return if call.is_unsure && !is_harmless { Left::Unknown } else { Left::NotStarted };
-    };
+    let is_harmless = spec.is_some_and(|spec| spec.is_repeatable() && !spec.recursive);
+    if call.is_unsure && !is_harmless {
+        return Left::Unknown; // another attempt may have begun that is not recorded
+    }
+    let Some(last) = call.attempts.last() else { return Left::NotStarted };
     if last.retried_after.is_some() {
         return Left::MayRepeat;
     }
@@ -85,84 +90,120 @@ fn left(call: &PastCall, spec: Option<&ToolSpec>) -> Left {
 }
 
 /// Decides about each call; asks tools about those of which nobody knows.
-pub(super) async fn sort(core: &Arc<SessionCore>, past: PastTurn) -> Sorted {
+///
+/// # Errors
+/// [`RecordError`], if what a tool says cannot be recorded.
+pub(super) async fn sort(core: &Arc<SessionCore>, past: PastTurn) -> Result<Sorted, RecordError> {
     let PastTurn { turn, batches: all, .. } = past;
     let mut batches = Vec::with_capacity(all.len());
-    for PastBatch { batch, request, is_sequential, is_open, calls: past } in all {
-        let mut calls = Vec::with_capacity(past.len());
-        for (index, call) in (0u32..).zip(past) {
-            calls.push(sort_call(core, (turn, batch, index), call).await);
-        }
+    for PastBatch { batch, request, is_sequential, is_open, calls } in all {
+        let calls = (0u32..).zip(calls);
+        let sorting = calls.map(|(index, call)| sort_call(core, (turn, batch, index), call));
+        let calls = stream::iter(sorting).buffered(ASKED_AT_ONCE).try_collect().await?;
         batches.push(SortedBatch { batch, request, is_sequential, is_open, calls });
     }
-    Sorted { turn, batches }
+    Ok(Sorted { turn, batches })
 }
 
 async fn sort_call(
     core: &Arc<SessionCore>,
     (turn, batch, index): (u64, u64, u32),
     past: PastCall,
-) -> SortedCall {
+) -> Result<SortedCall, RecordError> {
     let entry = core.engine.registry.get(&past.call.name);
     let left = left(&past, entry.as_deref().map(ToolEntry::spec));
     let attempts = past.attempts.last().map_or(0, |last| last.attempt);
-    let PastCall { call, is_cancelled, attempts: all, end, question, reconciled, .. } = past;
+    let PastCall {
+        call, is_cancelled, has_dispatched, attempts: all, end, question, reconciled, done, ..
+    } = past;
     let last = all.into_iter().next_back();
     let key = last.as_ref().and_then(|last| last.key.clone());
     let goes_on = |error| Fate::Open(Before { attempts, error, question });
+    let running = |last| Running { call: &call, entry: entry.clone(), last, has_dispatched };
     let (fate, ends) = match (left, end, last) {
-        (Left::Ended, Some(end), _) => (Fate::Ended(Box::new(as_recorded(&call, *end))), None),
+        (Left::Ended, Some(end), _) => (as_recorded(&call, *end), None),
         (Left::Unknown, _, last) => {
             let place = CallPlace::new(&core.id, &core.path, turn, batch, index, &call.id);
             let asked = Asked { core, entry: entry.as_ref(), call: &call, last: last.as_ref(), reconciled };
-            match asked.about(place).await {
-                Reconciled::Done(output) => ended(&call, entry, last, Ok(output)),
+            let found = match done {
+                Some(output) => Reconciled::Done(output),
+                None => asked.about(place).await?,
+            };
+            match found {
+                Reconciled::Done(output) => running(last).ends(Ok(output)),
                 Reconciled::NotDone { .. } if is_cancelled => (Fate::Cancelled, None),
                 Reconciled::NotDone { .. } => (goes_on(None), None),
-                _ => ended(&call, entry, last, Err(attempts)),
+                _ => running(last).ends(Err(interrupted_error(attempts))),
             }
+        }
+        (Left::MayRepeat, _, last) if is_cancelled => {
+            running(last).ends(Err(cancelled_before_error(attempts)))
         }
         _ if is_cancelled => (Fate::Cancelled, None),
         (_, _, last) => (goes_on(last.and_then(|last| last.retried_after).map(Box::new)), None),
     };
     let goes_on_under = key.filter(|_| matches!(fate, Fate::Open(_)));
-    SortedCall { call, fate, ends, goes_on_under }
+    Ok(SortedCall { call, fate, ends, goes_on_under })
 }
 
 /// The outcome of a call that had ended.
-fn as_recorded(call: &Call, end: PastEnd) -> Outcome {
+fn as_recorded(call: &Call, end: PastEnd) -> Fate {
     let mut outcome = Outcome::new(call, end.routing, end.status);
     outcome.attempts = end.attempts;
     outcome.set_times(end.queued.into(), end.ran.into());
     outcome.sandbox = end.sandbox;
     outcome.cancel_requested = end.cancel_requested;
+    // One that shares what became of another call was not running itself.
+    let is_unknown = end.dedupe == Dedupe::Fresh && is_interrupted(&outcome);
     outcome.dedupe = if end.attempts > 0 { Dedupe::Replayed } else { end.dedupe };
-    outcome
+    Fate::Ended { outcome: Box::new(outcome), is_unknown }
 }
 
-/// The end of a call that was running: with what it has done, or interrupted after so many attempts.
-fn ended(
-    call: &Call,
+/// Whether nobody knows what the call has done, which may be a change.
+fn is_interrupted(outcome: &Outcome) -> bool {
+    let is_interrupted = outcome.error().is_some_and(|error| error.kind == ErrorKind::Interrupted);
+    is_interrupted && matches!(outcome.routing, Routing::Serial | Routing::Concurrent)
+}
+
+/// A call that was running.
+struct Running<'a> {
+    call: &'a Call,
     entry: Option<Arc<ToolEntry>>,
     last: Option<PastAttempt>,
-    found: Result<ToolOutput, u32>,
-) -> (Fate, Option<EndsNow>) {
-    let routing = routing(entry.as_deref(), last.as_ref());
-    let attempts = last.as_ref().map_or(0, |last| last.attempt);
-    let is_done = found.is_ok();
-    let mut outcome = Outcome::new(call, routing, found.map_err(interrupted_error));
-    outcome.attempts = attempts;
-    outcome.dedupe = if is_done { Dedupe::Reconciled } else { Dedupe::Fresh };
-    (Fate::Ended(Box::new(outcome)), Some(EndsNow { entry, attempt: last }))
+    has_dispatched: bool,
 }
 
-/// How a call that was running is routed: as its tool says now; if that is gone, as what changes something.
-fn routing(entry: Option<&ToolEntry>, last: Option<&PastAttempt>) -> Routing {
-    match (entry, last) {
-        (Some(entry), Some(last)) => entry.class_for(&last.arguments, None).into(),
-        (Some(entry), None) => entry.spec().class().into(),
-        (None, Some(last)) if last.side_effects.is_read_only() => Routing::Read,
-        (None, _) => Routing::Serial,
+impl Running<'_> {
+    /// It ends with what it is known to have done, or with this error.
+    fn ends(self, found: Result<ToolOutput, CallError>) -> (Fate, Option<EndsNow>) {
+        let routing = self.routing();
+        let Self { call, entry, last, .. } = self;
+        let is_done = found.is_ok();
+        let mut outcome = Outcome::new(call, routing, found);
+        outcome.attempts = last.as_ref().map_or(0, |last| last.attempt);
+        outcome.dedupe = if is_done { Dedupe::Reconciled } else { Dedupe::Fresh };
+        let is_unknown = is_interrupted(&outcome);
+        (Fate::Ended { outcome: Box::new(outcome), is_unknown }, Some(EndsNow { entry, attempt: last }))
+    }
+
+    /// How it is routed: as its tool says now, but as what changes something if it may have: what comes behind it depends on
+    /// that (JR-8).
+    fn routing(&self) -> Routing {
+        let class = match (&self.entry, &self.last) {
+            (Some(entry), Some(last)) => entry.class_for(&last.arguments, None),
+            (Some(entry), None) => entry.spec().class(),
+            (None, _) => ToolClass::Read,
+        };
+        match class {
+            ToolClass::Read if self.may_have_changed() => Routing::Serial,
+            class => class.into(),
+        }
+    }
+
+    fn may_have_changed(&self) -> bool {
+        let is_read_only =
+            self.last.as_ref().map(|last| last.side_effects.is_read_only() && !last.is_recursive);
+        self.has_dispatched || is_read_only != Some(true)
     }
 }
 
@@ -178,12 +219,12 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     /// What the tool says, once that is durable (JR-6).
-    async fn about(self, place: CallPlace<'_>) -> Reconciled {
+    async fn about(self, place: CallPlace<'_>) -> Result<Reconciled, RecordError> {
         let Some(entry) = self.entry.filter(|entry| self.core.sees(entry)) else {
-            return Reconciled::Unknown;
+            return Ok(Reconciled::Unknown);
         };
         if self.reconciled >= RECONCILE_MAX {
-            return Reconciled::Unknown;
+            return Ok(Reconciled::Unknown);
         }
         let found = match self.ask(entry).await {
             // It may still be under way.
@@ -192,10 +233,8 @@ impl Asked<'_> {
             }
             found => found,
         };
-        match self.record(place, &found).await {
-            true => found,
-            false => Reconciled::Unknown,
-        }
+        self.record(place, &found).await?;
+        Ok(found)
     }
 
     async fn ask(&self, entry: &ToolEntry) -> Reconciled {
@@ -222,18 +261,19 @@ impl Asked<'_> {
         }
     }
 
-    /// Whether the verdict is durable.
-    async fn record(&self, call: CallPlace<'_>, found: &Reconciled) -> bool {
+    /// Waits until the verdict is durable.
+    async fn record(&self, call: CallPlace<'_>, found: &Reconciled) -> Result<(), RecordError> {
         let found = match found {
             Reconciled::Done(output) => Recovered::Done(output),
             Reconciled::NotDone { .. } => Recovered::NotDone,
             _ => Recovered::Unknown,
         };
         let engine = &self.core.engine;
-        let Some(recording) = &engine.recorder else { return false };
         let record = VerdictRecord { call, found };
-        let Some(pending) = recording.give(|recorder| recorder.verdict(&record)) else { return true };
-        engine.recorded(pending, engine.clock.now() + RECORD_WAIT).await
+        let given = engine.recorder.as_ref().and_then(|it| it.give(|recorder| recorder.verdict(&record)));
+        let Some(pending) = given else { return Ok(()) };
+        let durable = engine.tasks.timeout(RECORD_WAIT, pending).await;
+        durable.unwrap_or_else(|| Err(RecordError::late()))
     }
 }
 
@@ -244,13 +284,15 @@ impl Sorted {
             return true;
         }
         let mut calls = self.batches.iter().flat_map(|batch| &batch.calls);
-        calls.any(|call| call.ends.is_some() || !matches!(call.fate, Fate::Ended(_)))
+        calls.any(|call| call.ends.is_some() || !matches!(call.fate, Fate::Ended { .. }))
     }
 
     fn ending(&self) -> impl Iterator<Item = (u64, u32, &SortedCall, &EndsNow, &Outcome)> {
         self.batches.iter().flat_map(|batch| {
             (0u32..).zip(&batch.calls).filter_map(|(index, call)| match (&call.ends, &call.fate) {
-                (Some(ends), Fate::Ended(outcome)) => Some((batch.batch, index, call, ends, &**outcome)),
+                (Some(ends), Fate::Ended { outcome, .. }) => {
+                    Some((batch.batch, index, call, ends, &**outcome))
+                }
                 _ => None,
             })
         })

@@ -68,6 +68,10 @@ fn where_records_may_be_missing_nothing_that_does_harm_runs() {
     assert_eq!(left(&unsure, Some(&ToolSpec::write("t"))), Left::Unknown);
     assert_eq!(left(&unsure, Some(&ToolSpec::read("t"))), Left::NotStarted);
     assert_eq!(left(&unsure, None), Left::Unknown);
+    let mut failed = attempt(&ToolSpec::write("t"));
+    failed.retried_after = Some(CallError::new(ErrorKind::Transient, "busy"));
+    let retried = PastCall { is_unsure: true, ..past(vec![failed]) };
+    assert_eq!(left(&retried, Some(&ToolSpec::write("t"))), Left::Unknown, "the next attempt may have begun");
     assert_eq!(left(&past(Vec::new()), Some(&ToolSpec::write("t"))), Left::NotStarted);
     assert!(SideEffects::Read.is_read_only());
 }
