@@ -1,0 +1,257 @@
+//! What a journal costs, beside what it cannot cost less than, in one run:
+//!
+//! - reads: the processor time of the thread that makes the calls, with a journal and without, beside the floor F; and that
+//!   of the writer;
+//! - writes: the time of calls that change something, 64 at once, beside a bare program that writes the same rows with the
+//!   same library in groups of 64.
+//!
+//! `cargo bench -p toolyard-journal --features bundled`; Linux.
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use rusqlite::{Connection, params};
+    use rustix::time::{ClockId, clock_gettime};
+    use serde_json::{Value, json};
+    use std::{hint::black_box, path::Path, sync::Arc, time::Duration};
+    use tokio::{
+        runtime::{Builder, Runtime},
+        sync::Semaphore,
+        task::JoinSet,
+    };
+    use toolyard::{Batch, Call, Confirmations, Engine, ToolContext, ToolSpec, tool_fn};
+    use toolyard_journal::{Durability, Journal, Settings};
+
+    /// Calls in a batch of reads.
+    const READS: usize = 40;
+    /// Batches in a sample.
+    const BATCHES: usize = 250;
+    /// Writes at once.
+    const AT_ONCE: usize = 64;
+    /// Rounds of all contenders, one after the other.
+    const ROUNDS: usize = 15;
+
+    fn now(clock: ClockId) -> Duration {
+        let now = clock_gettime(clock);
+        Duration::new(now.tv_sec.cast_unsigned(), u32::try_from(now.tv_nsec).unwrap_or_default())
+    }
+
+    /// The time of a clock that passes meanwhile.
+    fn passes<T>(clock: ClockId, work: impl FnOnce() -> T) -> Duration {
+        let begin = now(clock);
+        black_box(work());
+        now(clock).saturating_sub(begin)
+    }
+
+    fn median(mut all: Vec<f64>) -> f64 {
+        all.sort_by(f64::total_cmp);
+        all[all.len() / 2]
+    }
+
+    fn range(all: &[f64]) -> String {
+        let least = all.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = all.iter().copied().fold(0.0, f64::max);
+        format!("{least:.2} to {most:.2}")
+    }
+
+    fn runtime() -> Runtime {
+        Builder::new_current_thread().enable_all().build().expect("a runtime can be made")
+    }
+
+    async fn engine(journal: Option<&Journal>) -> Engine {
+        let read = tool_fn(ToolSpec::read("read"), |args: Value, _: ToolContext| async move { Ok(args) });
+        let write = tool_fn(
+            ToolSpec::write("write").concurrent().max_concurrency(AT_ONCE),
+            |args: Value, _: ToolContext| async move { Ok(args) },
+        );
+        let mut builder = Engine::builder().tool(read).tool(write).confirmations(Confirmations::auto());
+        builder = builder.pools(toolyard::PoolWidths::new(20, AT_ONCE));
+        if let Some(journal) = journal {
+            builder = builder.recorder(journal.clone());
+        }
+        builder.build().await.expect("the engine can be built")
+    }
+
+    /// The least a correct engine could do for a batch of reads: see `docs/performance.md`.
+    async fn floor(permits: &Arc<Semaphore>) {
+        let mut tasks = JoinSet::new();
+        for at in 0..READS {
+            let permits = permits.clone();
+            let args = arguments(at);
+            tasks.spawn(async move {
+                let _permit = permits.acquire().await;
+                (at, args)
+            });
+        }
+        let mut results = vec![None; READS];
+        while let Some(done) = tasks.join_next().await {
+            let (at, value) = done.expect("no task panics");
+            results[at] = Some(value);
+        }
+        black_box(results);
+    }
+
+    fn arguments(at: usize) -> Value {
+        json!({"path": format!("notes/{at}.md"), "lines": 20})
+    }
+
+    fn reads() -> Batch {
+        (0..READS).map(|at| Call::new(format!("call_{at}"), "read", arguments(at))).collect()
+    }
+
+    /// Nanoseconds of the calling thread for each read.
+    fn of_reads(runtime: &Runtime, engine: Option<&Engine>, permits: &Arc<Semaphore>) -> f64 {
+        let took = passes(ClockId::ThreadCPUTime, || {
+            runtime.block_on(async {
+                for _ in 0..BATCHES {
+                    match engine {
+                        None => floor(permits).await,
+                        Some(engine) => {
+                            black_box(engine.session("bench").dispatch(reads()).await);
+                        }
+                    }
+                }
+            });
+        });
+        took.as_nanos() as f64 / (BATCHES * READS) as f64
+    }
+
+    pub(super) fn reads_cost(directory: &Path) {
+        let settings = Settings::default().durability(Durability::Process);
+        let journal = Journal::open(directory.join("reads"), settings).expect("the journal can be opened");
+        let runtime = runtime();
+        let (bare, journalled) =
+            runtime.block_on(async { (engine(None).await, engine(Some(&journal)).await) });
+        // They stay open, as in a program: else each batch opens its session anew.
+        let _sessions = [bare.session("bench"), journalled.session("bench")];
+        let permits = Arc::new(Semaphore::new(20));
+        let (mut without, mut with, mut writers) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            let least = of_reads(&runtime, None, &permits);
+            without.push(of_reads(&runtime, Some(&bare), &permits) / least);
+            let mut on_caller = 0.0;
+            let process = passes(ClockId::ProcessCPUTime, || {
+                on_caller = of_reads(&runtime, Some(&journalled), &permits);
+                runtime
+                    .block_on(async { journalled.session("bench").recorded().await })
+                    .expect("it is written");
+            });
+            with.push(on_caller / least);
+            writers.push((process.as_nanos() as f64 / (BATCHES * READS) as f64 - on_caller) / least);
+        }
+        let lost = journal.status().lost;
+        println!("reads, {READS} in a batch, as multiples of F in the same round (processor time):");
+        println!("  without a journal                  {:.2} ({})", median(without.clone()), range(&without));
+        println!(
+            "  with one, on the callers' thread   {:.2} ({})  goal 2",
+            median(with.clone()),
+            range(&with)
+        );
+        println!("  the writer's thread                {:.2} ({})", median(writers.clone()), range(&writers));
+        println!("  records left out for want of room  {lost}");
+    }
+
+    /// Writes the rows of so many groups of calls with nothing around.
+    fn bare_commits(db: &Connection, groups: usize) {
+        for group in 0..groups {
+            db.execute_batch("BEGIN IMMEDIATE").expect("it can begin");
+            for at in 0..AT_ONCE {
+                let row = (group * AT_ONCE + at) as i64;
+                let args = arguments(at).to_string();
+                let mut batch = db.prepare_cached("INSERT INTO b (session, agent, turn, number, calls, at) VALUES (1, 'root', ?1, ?1, 1, 0)").expect("sql");
+                batch.execute([row]).expect("a row");
+                let batch = db.last_insert_rowid();
+                let mut call = db.prepare_cached("INSERT INTO c (id, batch, place, call_id, tool, arguments, is_text, at) VALUES (?1, ?2, 0, 'call_0', 'write', ?3, 0, 0)").expect("sql");
+                call.execute(params![batch << 24, batch, args]).expect("a row");
+                let mut attempt = db.prepare_cached("INSERT INTO a (call, number, version, effects, arguments, timeout, facts, at) VALUES (?1, 1, '1', 'write', NULL, 30000, ?2, 0)").expect("sql");
+                attempt
+                    .execute(params![
+                        batch << 24,
+                        "{\"is_repeatable\":false,\"is_recursive\":false,\"cost\":null,\"sandbox\":\"host\"}"
+                    ])
+                    .expect("a row");
+            }
+            db.execute_batch("COMMIT; BEGIN IMMEDIATE").expect("it can commit");
+            for at in 0..AT_ONCE {
+                let row = ((group * AT_ONCE + at) as i64 + 1) << 24;
+                let mut end = db.prepare_cached("UPDATE c SET ended = 1, status = ?2, ending = ?3, dedupe = 'fresh', attempts = 1, sandbox = 'host', waited = 1 WHERE id = ?1").expect("sql");
+                end.execute(params![row, "{\"success\":true,\"content\":[]}", "{\"routing\":\"concurrent\",\"run\":0,\"cancel_requested\":false,\"queued_us\":0,\"ran_us\":0}"]).expect("a row");
+            }
+            db.execute_batch("COMMIT").expect("it can commit");
+        }
+    }
+
+    fn bare_file(file: &Path, durability: Durability) -> Connection {
+        let db = Connection::open(file).expect("the file can be opened");
+        let synchronous = if durability == Durability::Full { "FULL" } else { "NORMAL" };
+        db.execute_batch(&format!(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous};
+             CREATE TABLE b (id INTEGER PRIMARY KEY AUTOINCREMENT, session, agent, turn, number, request, parent, calls, at);
+             CREATE INDEX b1 ON b (session, number); CREATE INDEX b2 ON b (session, turn);
+             CREATE TABLE c (id INTEGER PRIMARY KEY, batch, place, call_id, tool, arguments, is_text, key, more, at, ended,
+                 status, code, ending, dedupe, attempts, sandbox, waited);
+             CREATE INDEX c1 ON c (batch); CREATE INDEX c2 ON c (id) WHERE ended IS NULL;
+             CREATE TABLE a (call, number, version, effects, arguments, timeout, facts, at, ended, status, PRIMARY KEY (call, number));"
+        ))
+        .expect("the tables can be made");
+        db
+    }
+
+    /// Makes so many writes, one after the other in each of 64 sessions.
+    async fn writes(engine: &Engine, each: usize) {
+        let mut agents = JoinSet::new();
+        for agent in 0..AT_ONCE {
+            let session = engine.session(format!("agent-{agent}"));
+            agents.spawn(async move {
+                for number in 0..each {
+                    let call = Call::new(format!("call_{number}"), "write", arguments(agent));
+                    assert!(session.call(call).await.success());
+                }
+                session
+            });
+        }
+        while agents.join_next().await.is_some() {}
+    }
+
+    pub(super) fn writes_cost(directory: &Path, durability: Durability) {
+        let each = if durability == Durability::Full { 12 } else { 60 };
+        let name = format!("{durability:?}");
+        let db = bare_file(&directory.join(format!("bare-{name}")), durability);
+        let settings = Settings::default().durability(durability);
+        let journal = Journal::open(directory.join(&name), settings).expect("the journal can be opened");
+        let runtime = runtime();
+        let engine = runtime.block_on(engine(Some(&journal)));
+        let _open: Vec<_> = (0..AT_ONCE).map(|agent| engine.session(format!("agent-{agent}"))).collect();
+        let mut ratios = Vec::new();
+        let before = journal.status().commits;
+        for _ in 0..ROUNDS {
+            let bare = passes(ClockId::Monotonic, || bare_commits(&db, each));
+            let ours = passes(ClockId::Monotonic, || runtime.block_on(writes(&engine, each)));
+            ratios.push(ours.as_secs_f64() / bare.as_secs_f64());
+        }
+        let commits = journal.status().commits - before;
+        let calls = ROUNDS * each * AT_ONCE;
+        println!(
+            "writes, {AT_ONCE} at once, {name}, as multiples of a bare group commit of the same rows (time):"
+        );
+        println!("  with a journal      {:.2} ({})  goal 1.5", median(ratios.clone()), range(&ratios));
+        println!(
+            "  calls in a commit   {:.1}{}",
+            calls as f64 / commits as f64,
+            if name == "Full" { "  goal 16" } else { "" }
+        );
+    }
+}
+
+fn main() {
+    #[cfg(target_os = "linux")]
+    {
+        let directory = std::env::var_os("TOOLYARD_BENCH_DIR").map(std::path::PathBuf::from);
+        let own = tempfile::tempdir().expect("a directory can be made");
+        let directory = directory.as_deref().unwrap_or(own.path());
+        linux::reads_cost(directory);
+        linux::writes_cost(directory, toolyard_journal::Durability::Process);
+        linux::writes_cost(directory, toolyard_journal::Durability::Full);
+    }
+    #[cfg(not(target_os = "linux"))]
+    println!("this bench reads clocks of Linux");
+}
