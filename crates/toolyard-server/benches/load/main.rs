@@ -10,7 +10,11 @@
 #[cfg(target_os = "linux")]
 mod client;
 #[cfg(target_os = "linux")]
+mod cores;
+#[cfg(target_os = "linux")]
 mod served;
+#[cfg(target_os = "linux")]
+mod times;
 #[cfg(target_os = "linux")]
 mod used;
 
@@ -28,7 +32,9 @@ fn main() -> Result<(), linux::Failed> {
 mod linux {
     use crate::{
         client::{Client, Follower},
+        cores::round_trip_ns,
         served::{self, Served, What},
+        times::{Rounds, Times},
         used,
     };
     use std::env;
@@ -86,8 +92,9 @@ mod linux {
                 measured.measure().await?;
             }
         }
-        let (ours, inline) = (ours.typical(), inline.typical());
-        let (repeats, least) = (repeats.typical(), least.typical());
+        by_cores([&least.times, &ours.times, &inline.times]);
+        let (ours, inline) = (ours.times.typical(), inline.times.typical());
+        let (repeats, least) = (repeats.times.typical(), least.times.typical());
         println!("load, a turn of one call: constants: {least:.1} µs, 1.00 times constants");
         for (what, time) in [("the server", ours), ("the server, its tool in place", inline)] {
             let (ratio, judged) = (time / least, if time <= TIME_GOAL * least { "met" } else { "missed" });
@@ -103,11 +110,33 @@ mod linux {
         Ok(())
     }
 
-    /// A server and its clients, and the processor time of each request in microseconds, round by round.
+    /// Tells what was measured while cores were near and while they were far, each on its own.
+    fn by_cores([least, ours, inline]: [&Times; 3]) {
+        let all = [least, ours, inline];
+        let nearest = all.iter().map(|times| times.least_line_ns()).fold(f64::MAX, f64::min);
+        for rounds in [Rounds::Near(nearest), Rounds::Far(nearest)] {
+            let lines = all.iter().flat_map(|times| times.lines(rounds));
+            let (count, from, to) = lines
+                .fold((0, f64::MAX, 0.0_f64), |(count, from, to), ns| (count + 1, ns.min(from), ns.max(to)));
+            let [Some(least), Some(ours), Some(inline)] = all.map(|times| times.typical_of(rounds)) else {
+                continue;
+            };
+            println!(
+                "load, while a line of memory goes to the other core and back in {from:.0} to {to:.0} ns ({count} of {} \
+                 measurements): constants {least:.1} µs, the server {ours:.1} µs, {:.2} times, its tool in place \
+                 {inline:.1} µs, {:.2} times",
+                3 * ROUNDS,
+                ours / least,
+                inline / least,
+            );
+        }
+    }
+
+    /// A server and its clients, and the processor time of each request.
     struct Measured {
         served: Served,
         clients: Vec<Client>,
-        times: Vec<f64>,
+        times: Times,
     }
 
     impl Measured {
@@ -117,16 +146,18 @@ mod linux {
             for number in 0..CONNECTIONS {
                 clients.push(Client::open(served.address, &format!("s{number}"), key).await?);
             }
-            let mut all = Self { served, clients, times: Vec::new() };
+            let mut all = Self { served, clients, times: Times::default() };
             all.requests().await?;
             Ok(all)
         }
 
         async fn measure(&mut self) -> Result<(), Failed> {
+            let line_before = round_trip_ns()?;
             let before = self.served.used()?;
             self.requests().await?;
             let used = self.served.used()?.cpu_us - before.cpu_us;
-            self.times.push(used as f64 / (CONNECTIONS * REQUESTS) as f64);
+            let line_ns = line_before.zip(round_trip_ns()?).map_or(0.0, |(before, after)| before.max(after));
+            self.times.push(used as f64 / (CONNECTIONS * REQUESTS) as f64, line_ns);
             Ok(())
         }
 
@@ -145,13 +176,6 @@ mod linux {
                 self.clients.push(ended??);
             }
             Ok(())
-        }
-
-        /// The median of all rounds.
-        fn typical(&self) -> f64 {
-            let mut times = self.times.clone();
-            times.sort_by(f64::total_cmp);
-            times[times.len() / 2]
         }
     }
 
