@@ -1,0 +1,158 @@
+//! A recorder that ends its own process at a record: right before it is given, right after, or when it is durable.
+
+use futures::future::FutureExt;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+use toolyard::{
+    AnswerRecord, AttemptEnd, AttemptRecord, BatchRecord, CancelRecord, CloseRecord, Durable, EndRecord,
+    ForkRecord, OpenTurn, Past, PastTurn, PushRecord, QuestionRecord, RecordError, Recorder, ResumeRecord,
+    SessionId, SessionRecord, VerdictRecord, event::Epoch,
+};
+use toolyard_journal::Journal;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    Before,
+    Given,
+    Durable,
+}
+
+impl When {
+    pub(crate) const ALL: [Self; 3] = [Self::Before, Self::Given, Self::Durable];
+}
+
+/// When the process ends: the number of the record, from 1 on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Point {
+    pub(crate) when: When,
+    pub(crate) record: usize,
+}
+
+impl Point {
+    pub(crate) fn to_text(self) -> String {
+        format!("{} {}", self.when as usize, self.record)
+    }
+
+    pub(crate) fn of(text: &str) -> Self {
+        let (when, record) = text.split_once(' ').expect("a point has two parts");
+        let number = |text: &str| text.parse::<usize>().expect("a point is made of numbers");
+        Self { when: When::ALL[number(when)], record: number(record) }
+    }
+}
+
+/// The journal, with such a point or without.
+#[derive(Clone)]
+pub(crate) struct Recording {
+    journal: Journal,
+    point: Option<Point>,
+    given: Arc<AtomicUsize>,
+}
+
+impl Recording {
+    pub(crate) fn new(journal: Journal, point: Option<Point>) -> Self {
+        Self { journal, point, given: Arc::default() }
+    }
+
+    fn give(&self, give: impl FnOnce(&dyn Recorder) -> Durable) -> Durable {
+        let record = self.given.fetch_add(1, Ordering::SeqCst) + 1;
+        let at = |when| self.point.is_some_and(|point| point.record == record && point.when == when);
+        end_if(at(When::Before));
+        let given = give(&self.journal);
+        end_if(at(When::Given));
+        match given {
+            Durable::When(durable) if at(When::Durable) => Durable::when(durable.inspect(|_| end_if(true))),
+            given => given,
+        }
+    }
+}
+
+/// Ends the process as `kill -9` does.
+fn end_if(is_now: bool) {
+    use rustix::process::{Signal, getpid, kill_process};
+    if is_now {
+        kill_process(getpid(), Signal::KILL).expect("a process may end itself");
+        loop {
+            std::thread::park();
+        }
+    }
+}
+
+impl Recorder for Recording {
+    fn outlives_engine(&self) -> bool {
+        self.journal.outlives_engine()
+    }
+
+    fn begin(&self, epoch: Epoch) {
+        self.journal.begin(epoch);
+    }
+
+    fn past(&self, session: &SessionId) -> Result<Past, RecordError> {
+        self.journal.past(session)
+    }
+
+    fn open_turns(&self) -> Result<Vec<OpenTurn>, RecordError> {
+        self.journal.open_turns()
+    }
+
+    fn turn(&self, session: &SessionId, turn: u64) -> Result<Option<PastTurn>, RecordError> {
+        self.journal.turn(session, turn)
+    }
+
+    fn resumed(&self, record: &ResumeRecord<'_>) -> Durable {
+        self.give(|to| to.resumed(record))
+    }
+
+    fn session(&self, record: &SessionRecord<'_>) -> Durable {
+        self.give(|to| to.session(record))
+    }
+
+    fn fork(&self, record: &ForkRecord<'_>) -> Durable {
+        self.give(|to| to.fork(record))
+    }
+
+    fn batch(&self, record: &BatchRecord<'_>) -> Durable {
+        self.give(|to| to.batch(record))
+    }
+
+    fn pushed(&self, record: &PushRecord<'_>) -> Durable {
+        self.give(|to| to.pushed(record))
+    }
+
+    fn closed(&self, record: &CloseRecord<'_>) -> Durable {
+        self.give(|to| to.closed(record))
+    }
+
+    fn question(&self, record: &QuestionRecord<'_>) -> Durable {
+        self.give(|to| to.question(record))
+    }
+
+    fn answer(&self, record: &AnswerRecord<'_>) -> Durable {
+        self.give(|to| to.answer(record))
+    }
+
+    fn attempt(&self, record: &AttemptRecord<'_>) -> Durable {
+        self.give(|to| to.attempt(record))
+    }
+
+    fn attempt_ended(&self, record: &AttemptEnd<'_>) -> Durable {
+        self.give(|to| to.attempt_ended(record))
+    }
+
+    fn ended(&self, record: &EndRecord<'_>) -> Durable {
+        self.give(|to| to.ended(record))
+    }
+
+    fn cancelled(&self, record: &CancelRecord<'_>) -> Durable {
+        self.give(|to| to.cancelled(record))
+    }
+
+    fn verdict(&self, record: &VerdictRecord<'_>) -> Durable {
+        self.give(|to| to.verdict(record))
+    }
+
+    fn flush(&self) -> Durable {
+        self.journal.flush()
+    }
+}

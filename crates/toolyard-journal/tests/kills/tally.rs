@@ -1,0 +1,82 @@
+//! What a run of the harness has found.
+
+use std::{ops::AddAssign, time::Instant};
+
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Counts {
+    pub(crate) scenes: usize,
+    pub(crate) kills: usize,
+    pub(crate) lives: usize,
+    pub(crate) calls: usize,
+    pub(crate) acknowledged: usize,
+    pub(crate) interrupted: usize,
+    pub(crate) reconciled: usize,
+    pub(crate) suspended: usize,
+    pub(crate) twice: usize,
+    pub(crate) lost: usize,
+    pub(crate) cancelled_run: usize,
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.scenes += other.scenes;
+        self.kills += other.kills;
+        self.lives += other.lives;
+        self.calls += other.calls;
+        self.acknowledged += other.acknowledged;
+        self.interrupted += other.interrupted;
+        self.reconciled += other.reconciled;
+        self.suspended += other.suspended;
+        self.twice += other.twice;
+        self.lost += other.lost;
+        self.cancelled_run += other.cancelled_run;
+    }
+}
+
+pub(crate) struct Tally {
+    name: &'static str,
+    began: Instant,
+    pub(crate) counts: Counts,
+    pub(crate) faults: Vec<String>,
+}
+
+/// How many faults end a run.
+const FAULTS_MAX: usize = 10;
+
+impl Tally {
+    pub(crate) fn new(name: &'static str) -> Self {
+        Self { name, began: Instant::now(), counts: Counts::default(), faults: Vec::new() }
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        self.counts += other.counts;
+        self.faults.extend(other.faults.into_iter().map(|fault| format!("{}: {fault}", other.name)));
+        assert!(self.faults.len() < FAULTS_MAX, "{}", self.text());
+    }
+
+    fn text(&self) -> String {
+        let Counts { scenes, kills, lives, calls, acknowledged, interrupted, reconciled, .. } = &self.counts;
+        let Counts { suspended, twice, lost, cancelled_run, .. } = &self.counts;
+        let seconds = self.began.elapsed().as_secs();
+        let mut text = format!(
+            "{}: {scenes} scenes, {kills} kills, {lives} lives, {calls} calls, {acknowledged} acknowledged, \
+             {interrupted} interrupted, {reconciled} reconciled, {suspended} suspended, effects twice: {twice}, \
+             results lost: {lost}, cancelled calls run: {cancelled_run}, {seconds} s",
+            self.name
+        );
+        for fault in &self.faults {
+            text.push_str("\n  ");
+            text.push_str(fault);
+        }
+        text
+    }
+
+    /// Shows the counts.
+    ///
+    /// # Panics
+    /// If there is a fault.
+    pub(crate) fn finish(self) {
+        println!("{}", self.text());
+        assert!(self.faults.is_empty(), "{}", self.text());
+    }
+}
