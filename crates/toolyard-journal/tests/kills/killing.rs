@@ -68,6 +68,15 @@ fn start(order: &Order) -> Child {
     command.spawn().unwrap()
 }
 
+/// Lets the child go on for a while: what it does then is not known, and need not be.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "no task runs on this thread, and nothing is expected of the time"
+)]
+fn let_go_on(time: Duration) {
+    std::thread::sleep(time);
+}
+
 /// Lives a life, and ends it at this moment, if it lasts so long.
 fn live(order: Order, end: Option<(End, Moment)>) -> Life {
     let mut child = start(&order);
@@ -75,7 +84,7 @@ fn live(order: Order, end: Option<(End, Moment)>) -> Life {
     let mut lines = Vec::new();
     for line in BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok) {
         if let Some((with, moment)) = end.take_if(|(_, moment)| lines.len() >= moment.lines) {
-            std::thread::sleep(moment.after);
+            let_go_on(moment.after);
             // What the pipe still has is read. The child is not waited for yet, so the number is its own.
             let _ = kill_process(Pid::from_child(&child), with.signal());
         }

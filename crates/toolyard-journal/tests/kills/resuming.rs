@@ -19,7 +19,7 @@ pub(crate) async fn resume(
 ) {
     let open = engine.open_turns().unwrap();
     let taken_up = open.iter().map(|open| {
-        let cancels_after = random.chance(15).then(|| random.below(4));
+        let cancels_after = random.chance(30).then(|| random.below(2) * random.below(4));
         take_up(engine, recording, &open.session, open.turn, cancels_after)
     });
     join_all(taken_up.collect::<Vec<_>>()).await;

@@ -44,6 +44,7 @@ pub(crate) struct Tally {
 const FAULTS_MAX: usize = 10;
 
 impl Tally {
+    #[expect(clippy::disallowed_methods, reason = "shows how long a run took; no test asks")]
     pub(crate) fn new(name: &'static str) -> Self {
         Self { name, began: Instant::now(), counts: Counts::default(), faults: Vec::new() }
     }
