@@ -16,8 +16,8 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep_until};
 use toolyard::{
     AnswerRecord, AttemptEnd, AttemptRecord, BatchRecord, CancelRecord, CloseRecord, Durable, EndRecord,
-    ForkRecord, OpenTurn, Past, PastTurn, PushRecord, QuestionRecord, RecordError, Recorder, ResumeRecord,
-    SessionId, SessionRecord, VerdictRecord, event::Epoch,
+    ForkRecord, OpenTurn, Past, PastTurn, PushRecord, QuestionRecord, RecordError, Recorder, Recovered,
+    ResumeRecord, SessionId, SessionRecord, VerdictRecord, event::Epoch,
 };
 
 /// How long the record of what somebody waits for takes.
@@ -170,7 +170,11 @@ impl Recorder for Ledger {
     }
 
     fn verdict(&self, record: &VerdictRecord<'_>) -> Durable {
-        self.keep(Op::Verdict { call: Place::of(record.call) }, true)
+        let done = match record.found {
+            Recovered::Done(output) => Some(output.clone()),
+            _ => None,
+        };
+        self.keep(Op::Verdict { call: Place::of(record.call), done }, true)
     }
 
     fn flush(&self) -> Durable {

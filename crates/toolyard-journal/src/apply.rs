@@ -76,8 +76,9 @@ pub(crate) fn apply(db: &Connection, epoch: EpochId, ids: &mut Ids, op: &Op, now
             let row = to.earlier_call_row(call)?;
             to.run(
                 "INSERT INTO verdict_rows (call, epoch, found, output, found_ms, asked) VALUES (?1, ?2, ?3, ?4, ?5, 1)
-                 ON CONFLICT (call) DO UPDATE SET epoch = excluded.epoch, found = excluded.found,
-                     output = excluded.output, found_ms = excluded.found_ms, asked = asked + 1",
+                 ON CONFLICT (call) DO UPDATE SET epoch = excluded.epoch, found_ms = excluded.found_ms, asked = asked + 1,
+                     output = CASE found WHEN 'done' THEN output ELSE excluded.output END,
+                     found = CASE found WHEN 'done' THEN found ELSE excluded.found END",
                 params![row, to.epoch.0, found, output, now],
             )
         }

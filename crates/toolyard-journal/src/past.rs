@@ -87,9 +87,10 @@ impl Journal {
     }
 
     pub(crate) fn past_of(&self, session: &SessionId) -> Result<Past, RecordError> {
+        let own = self.inner.engine.get().map(ToString::to_string);
         match self.inner.lookup.may_be_open(session) {
-            true => self.read(|reader| reader.past(session)),
-            false => self.read_now(|reader| reader.past(session)),
+            true => self.read(|reader| reader.past(session, own.as_deref())),
+            false => self.read_now(|reader| reader.past(session, own.as_deref())),
         }
     }
 
@@ -116,14 +117,14 @@ impl Journal {
 }
 
 impl Reader {
-    /// What is known of a name.
-    fn past(&self, session: &SessionId) -> Result<Past, JournalError> {
+    /// What is known of a name, for the engine of this epoch.
+    fn past(&self, session: &SessionId, own: Option<&str>) -> Result<Past, JournalError> {
         let _snapshot = self.snapshot()?;
-        let Some((turns, batches)) = self.numbers(session)? else { return Ok(Past::default()) };
+        let Some((earlier, turns, batches)) = self.numbers(session, own)? else { return Ok(Past::default()) };
         let forks = self.unnamed_agents(session)?;
-        let (open_turns, interrupted) = self.left_by(session)?;
+        let (open_turns, interrupted) = self.left_by(session, own)?;
         Ok(Past {
-            is_known: true,
+            is_known: earlier > 0,
             turns,
             batches,
             forks: forks.iter().filter_map(agent_number).max().unwrap_or(0),

@@ -14,11 +14,7 @@ pub use rows::{
 };
 pub use turns::{OpenQuestion, TurnRow, Which};
 
-use crate::{
-    error::JournalError,
-    op::whole,
-    schema::{self, REACHES},
-};
+use crate::{error::JournalError, op::whole, schema};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use std::{
     fmt,
@@ -122,26 +118,21 @@ impl Reader {
         })
     }
 
-    /// The turns that are open, the oldest first: with calls that have not ended, or a batch whose input has not, unless
-    /// the turn or its session was cancelled. What handlers have dispatched belongs to the turn of their call, and is none of
+    /// The turns that are open, the oldest first: with calls that have not ended, or a batch whose input has not; also
+    /// those that were cancelled. What handlers have dispatched belongs to the turn of their call, and is none of
     /// its own if another agent makes it. Those of the epoch that is being written are among them.
     ///
     /// # Errors
     /// As for [`epochs`](Self::epochs).
     pub fn open_turns(&self) -> Result<Vec<OpenTurn>, JournalError> {
-        let sql = format!(
-            "
+        let sql = "
             WITH open AS (SELECT batch AS id FROM call_rows WHERE ended_ms IS NULL
                           UNION SELECT id FROM batch_rows WHERE calls IS NULL)
             SELECT s.epoch, s.name, b.agent, b.turn, (SELECT count(*) FROM call_rows c JOIN batch_rows o ON o.id = c.batch
                 WHERE o.session = b.session AND o.turn = b.turn AND o.agent = b.agent AND c.ended_ms IS NULL)
             FROM open JOIN batch_rows b ON b.id = open.id JOIN session_rows s ON s.id = b.session
-            WHERE NOT EXISTS (SELECT 1 FROM cancel_rows k WHERE k.session = b.session
-                AND (k.what = 'session' OR (k.what = 'turn' AND k.turn = b.turn))
-                AND {REACHES})
-            GROUP BY b.session, b.turn, b.agent HAVING count(*) > count(b.parent) ORDER BY min(b.id)"
-        );
-        self.rows(&sql, [], |row, at| {
+            GROUP BY b.session, b.turn, b.agent HAVING count(*) > count(b.parent) ORDER BY min(b.id)";
+        self.rows(sql, [], |row, at| {
             Ok(OpenTurn {
                 epoch: row.get(0)?,
                 session: row.get::<_, String>(1)?.into(),

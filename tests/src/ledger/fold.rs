@@ -19,6 +19,8 @@ pub(super) struct World {
 #[derive(Default)]
 struct Named {
     is_named: bool,
+    /// The lives in which it was opened.
+    opened_in: Vec<Option<Epoch>>,
     /// The names of its agents that somebody has named.
     named_agents: Vec<AgentPath>,
     forks: u64,
@@ -41,6 +43,7 @@ struct Recorded {
     end: Option<PastEnd>,
     question: Option<(RequestId, Option<(CallDigest, Answer)>)>,
     reconciled: u32,
+    done: Option<ToolOutput>,
     key_result: Option<Result<ToolOutput, CallError>>,
 }
 
@@ -53,6 +56,7 @@ impl Recorded {
             end: None,
             question: None,
             reconciled: 0,
+            done: None,
             key_result: None,
         }
     }
@@ -82,7 +86,12 @@ impl World {
     fn add(&mut self, op: &Op) {
         match op {
             Op::Engine(epoch) => self.epoch = Some(*epoch),
-            Op::Session { session, is_named } => self.named(session).is_named = *is_named,
+            Op::Session { session, is_named } => {
+                let epoch = self.epoch;
+                let named = self.named(session);
+                named.is_named = *is_named;
+                named.opened_in.push(epoch);
+            }
             Op::Fork { session, agent, is_named } => {
                 let named = self.named(session);
                 match agent.name().parse() {
@@ -121,7 +130,11 @@ impl World {
             }
             Op::Ended { call, end } => self.call(call).end = Some(PastEnd::clone(end)),
             Op::Cancelled { session, agent, what } => self.named(session).cancel(agent, what),
-            Op::Verdict { call } => self.call(call).reconciled += 1,
+            Op::Verdict { call, done } => {
+                let call = self.call(call);
+                call.reconciled += 1;
+                call.done = call.done.take().or_else(|| done.clone());
+            }
             Op::Resumed { session, agent, turn, ended } => {
                 let epoch = self.epoch;
                 for (place, end) in ended {
@@ -136,13 +149,13 @@ impl World {
         let Some(named) = self.sessions.get(session) else { return Past::default() };
         let open: Vec<_> = self.open_turns();
         Past {
-            is_known: true,
+            is_known: named.opened_in.iter().any(|epoch| *epoch != self.epoch),
             turns: named.batches.iter().map(|batch| batch.op.turn).max().unwrap_or(0),
             batches: named.batches.iter().map(|batch| batch.op.batch).max().unwrap_or(0),
             forks: named.forks,
             keys: named.keys(),
             open_turns: open.iter().filter(|turn| turn.session == *session).count() as u64,
-            interrupted: named.interrupted(),
+            interrupted: named.interrupted(self.epoch),
         }
     }
 
@@ -153,7 +166,7 @@ impl World {
                 let (agent, turn) = (&batch.op.agent, batch.op.turn);
                 let is_this_life = self.epoch.is_some() && batch.epoch == self.epoch;
                 let open_calls = batch.calls.iter().filter(|call| call.end.is_none()).count() as u64;
-                if is_this_life || (open_calls == 0 && !batch.is_open) || named.is_cancelled(agent, turn) {
+                if is_this_life || (open_calls == 0 && !batch.is_open) {
                     continue;
                 }
                 let request = batch.op.request.clone();
@@ -238,23 +251,43 @@ impl Named {
     /// A turn is taken up: what its handlers had dispatched, and what agents under it had left open that nobody has named,
     /// has ended.
     fn resumed(&mut self, agent: &AgentPath, turn: u64, epoch: Option<Epoch>) {
+        let below = self.below(agent, turn);
         let named_agents = self.named_agents.clone();
         for batch in &mut self.batches {
-            let is_own = batch.op.turn == turn && batch.op.agent == *agent;
-            let is_nested = batch.op.turn == turn && batch.op.parent.is_some();
+            let is_own = batch.op.turn == turn && batch.op.parent.is_none() && batch.op.agent == *agent;
+            let is_below = below.contains(&batch.op.batch);
             let of_unnamed = batch.op.agent != *agent
                 && is_under(&batch.op.agent, agent)
                 && !named_agents.iter().any(|named| {
                     named != agent && is_under(named, agent) && is_under(&batch.op.agent, named)
                 });
-            if !(is_own || is_nested || of_unnamed) {
-                continue;
+            if batch.op.turn == turn {
+                batch.epoch = epoch;
             }
-            (batch.epoch, batch.is_open) = (epoch, false);
-            if batch.op.parent.is_some() || of_unnamed {
-                batch.calls.iter_mut().filter(|call| call.end.is_none()).for_each(|call| call.interrupt());
+            if is_own || is_below || of_unnamed {
+                batch.is_open = false;
+            }
+            if is_below || of_unnamed {
+                batch.calls.iter_mut().filter(|call| call.end.is_none()).for_each(Recorded::interrupt);
             }
         }
+    }
+
+    /// The batches that handlers of the turn's calls have dispatched, and those of their calls in turn.
+    fn below(&self, agent: &AgentPath, turn: u64) -> Vec<u64> {
+        let is_root = |batch: &&Batch| batch.op.turn == turn && batch.op.agent == *agent;
+        let mut above: Vec<u64> = self.batches.iter().filter(is_root).map(|batch| batch.op.batch).collect();
+        let mut below = Vec::new();
+        while let Some(number) = above.pop() {
+            let is_of = |batch: &&Batch| batch.op.parent.as_ref().is_some_and(|place| place.batch == number);
+            for batch in self.batches.iter().filter(is_of).map(|batch| batch.op.batch) {
+                if !below.contains(&batch) {
+                    below.push(batch);
+                    above.push(batch);
+                }
+            }
+        }
+        below
     }
 
     fn past_call(&self, batch: &Batch, index: u32, call: &Recorded) -> PastCall {
@@ -273,12 +306,12 @@ impl Named {
             end: call.end.clone().map(Box::new),
             question: call.question.clone().map(|(request, answer)| PastQuestion { request, answer }),
             reconciled: call.reconciled,
-            done: None,
+            done: call.done.clone(),
         }
     }
 
-    fn interrupted(&self) -> u64 {
-        let all = self.batches.iter().flat_map(|batch| &batch.calls);
+    fn interrupted(&self, now: Option<Epoch>) -> u64 {
+        let all = self.batches.iter().filter(|batch| batch.epoch != now).flat_map(|batch| &batch.calls);
         let is_lost = |call: &&Recorded| {
             let last = call.attempts.last().map(|(last, _)| last);
             call.end.is_none() && last.is_some_and(|last| !last.side_effects.is_read_only())
@@ -317,7 +350,11 @@ impl Named {
 impl Recorded {
     fn interrupt(&mut self) {
         let attempts = self.attempts.last().map_or(0, |(last, _)| last.attempt);
-        let error = CallError::new(ErrorKind::Interrupted, "its caller was interrupted");
+        let message = "the engine's process ended while whoever has dispatched this call was running";
+        let error = match attempts {
+            0 => CallError::new(ErrorKind::Cancelled, message).not_started(),
+            _ => CallError::new(ErrorKind::Interrupted, message),
+        };
         self.end = Some(PastEnd {
             status: Err(error),
             attempts,

@@ -76,6 +76,7 @@ pub(super) enum Op {
     },
     Verdict {
         call: Place,
+        done: Option<ToolOutput>,
     },
     Resumed {
         session: SessionId,

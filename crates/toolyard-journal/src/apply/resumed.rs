@@ -16,6 +16,13 @@ use toolyard::{CallError, Dedupe, ErrorKind, Routing, Sandbox};
 const OF_TURN: &str = "SELECT b.id FROM batch_rows b JOIN session_rows s ON s.id = b.session
     WHERE s.name = ?1 AND b.turn = ?2 AND s.id != ?3";
 
+/// The batches that handlers of the turn's calls have dispatched, and those of their calls in turn.
+const BELOW: &str = "b.id IN (WITH RECURSIVE below (id) AS (
+        SELECT n.id FROM batch_rows o JOIN call_rows p ON p.batch = o.id JOIN batch_rows n ON n.parent = p.id
+            WHERE o.session = ?1 AND o.turn = ?2
+        UNION SELECT n.id FROM below JOIN call_rows p ON p.batch = below.id JOIN batch_rows n ON n.parent = p.id)
+    SELECT id FROM below)";
+
 impl Tables<'_> {
     pub(super) fn resumed(&mut self, resumed: &ResumeOp) -> Done {
         let ResumeOp { session, agent, turn, ended } = resumed;
@@ -36,43 +43,52 @@ impl Tables<'_> {
             &format!("UPDATE batch_rows SET session = ?3 WHERE id IN ({OF_TURN})"),
             params![name, turn, row],
         )?;
-        self.run(
-            "UPDATE batch_rows SET calls = (SELECT count(*) FROM call_rows c WHERE c.batch = batch_rows.id)
-             WHERE session = ?1 AND turn = ?2 AND calls IS NULL",
-            params![row, turn],
-        )?;
-        self.interrupt(
-            "b.session = ?1 AND b.turn = ?2 AND b.parent IS NOT NULL",
-            params![row, turn, self.now],
-        )?;
+        let of_turn = "b.session = ?1 AND b.turn = ?2 AND b.parent IS NULL";
+        self.close(of_turn, params![row, turn])?;
+        // Wherever it was dispatched: by the handler's own agent, by another one, in the turn or in one of its own.
+        self.interrupt(BELOW, params![row, turn, self.now])?;
+        self.close(BELOW, params![row, turn])?;
+        let of_agent = "b.session IN (SELECT id FROM session_rows WHERE name = ?1) AND b.agent = ?2";
         for unnamed in self.unnamed_below(name, agent.as_str())? {
-            self.interrupt(
-                "b.session IN (SELECT id FROM session_rows WHERE name = ?1) AND b.agent = ?2",
-                params![name, unnamed, self.now],
-            )?;
-            self.run(
-                "UPDATE batch_rows SET calls = (SELECT count(*) FROM call_rows c WHERE c.batch = batch_rows.id)
-                 WHERE session IN (SELECT id FROM session_rows WHERE name = ?1) AND agent = ?2 AND calls IS NULL",
-                params![name, unnamed],
-            )?;
+            self.interrupt(of_agent, params![name, unnamed, self.now])?;
+            self.close(of_agent, params![name, unnamed])?;
         }
         ended.iter().try_for_each(|end| self.ended(end))
     }
 
-    /// Ends the open calls of such batches, at the time `?3`.
-    fn interrupt(&self, of: &str, values: impl rusqlite::Params) -> Done {
-        let message = "the call whose handler has dispatched this one was interrupted";
-        let error = CallError::new(ErrorKind::Interrupted, message);
+    /// Ends the input of such batches.
+    fn close(&self, of: &str, values: impl rusqlite::Params) -> Done {
+        self.run(
+            &format!(
+                "UPDATE batch_rows SET calls = (SELECT count(*) FROM call_rows c WHERE c.batch = batch_rows.id)
+                 WHERE calls IS NULL AND id IN (SELECT b.id FROM batch_rows b WHERE b.calls IS NULL AND {of})"
+            ),
+            values,
+        )
+    }
+
+    /// Ends the open calls of such batches, at the time `?3`: those that were started as `interrupted`, the others as
+    /// `cancelled`.
+    fn interrupt(&self, of: &str, values: impl rusqlite::Params + Copy) -> Done {
+        let message = "the engine's process ended while whoever has dispatched this call was running";
+        let interrupted = CallError::new(ErrorKind::Interrupted, message);
+        self.end_open("EXISTS", &interrupted, of, values)?;
+        self.end_open("NOT EXISTS", &CallError::new(ErrorKind::Cancelled, message).not_started(), of, values)
+    }
+
+    fn end_open(&self, attempts: &str, error: &CallError, of: &str, values: impl rusqlite::Params) -> Done {
         let ending = ending(Routing::ShortCircuit, 0, false, Duration::ZERO, Duration::ZERO);
-        let (status, code) = (json_of(&error), word(&error.kind));
+        // These texts are the program's own; quotes in them are doubled.
+        let quoted = |text: String| text.replace('\'', "''");
+        let (status, code) = (quoted(json_of(error)), word(&error.kind));
         let (dedupe, sandbox) = (word(&Dedupe::Fresh), word(&Sandbox::Host));
-        // These texts are the program's own, and have no quotes.
         self.run(
             &format!(
                 "UPDATE call_rows SET ended_ms = ?3, status = '{status}', code = '{code}', ending = '{ending}',
                  dedupe = '{dedupe}', sandbox = '{sandbox}', was_waited_for = 0,
                  attempts = (SELECT count(*) FROM attempt_rows a WHERE a.call = call_rows.id)
-                 WHERE id IN (SELECT c.id FROM call_rows c INDEXED BY call_open JOIN batch_rows b ON b.id = c.batch
+                 WHERE {attempts} (SELECT 1 FROM attempt_rows a WHERE a.call = call_rows.id)
+                 AND id IN (SELECT c.id FROM call_rows c INDEXED BY call_open JOIN batch_rows b ON b.id = c.batch
                      WHERE c.ended_ms IS NULL AND {of})"
             ),
             values,

@@ -2,7 +2,7 @@
 
 use crate::{
     error::JournalError,
-    reader::{Reader, values},
+    reader::{OpenTurn, Reader, values},
     stamp,
 };
 use rusqlite::{Row, params};
@@ -27,16 +27,22 @@ struct Ended {
 }
 
 impl Reader {
-    /// The highest numbers of a turn and of a batch under a name; `None` if it was never used.
-    pub(super) fn numbers(&self, session: &SessionId) -> Result<Option<(u64, u64)>, JournalError> {
-        let sql = "SELECT count(DISTINCT s.id), max(b.turn), max(b.number) FROM session_rows s
-                   LEFT JOIN batch_rows b ON b.session = s.id WHERE s.name = ?1";
-        let all = self.rows(sql, [session.as_str()], |row, at| {
+    /// How often a name was opened before this epoch of the engine, and the highest numbers of a turn and of a batch under
+    /// it; `None` if it was never used.
+    pub(super) fn numbers(
+        &self,
+        session: &SessionId,
+        own: Option<&str>,
+    ) -> Result<Option<(u64, u64, u64)>, JournalError> {
+        let sql = "SELECT count(DISTINCT s.id), max(b.turn), max(b.number),
+                   count(DISTINCT CASE WHEN e.engine IS ?2 THEN NULL ELSE s.id END) FROM session_rows s
+                   JOIN epoch_rows e ON e.id = s.epoch LEFT JOIN batch_rows b ON b.session = s.id WHERE s.name = ?1";
+        let all = self.rows(sql, params![session.as_str(), own], |row, at| {
             let (turns, batches): (Option<i64>, Option<i64>) = (row.get(1)?, row.get(2)?);
-            let is_known = row.get::<_, i64>(0)? > 0;
-            Ok((is_known, at.number(turns.unwrap_or(0))?, at.number(batches.unwrap_or(0))?))
+            let (turns, batches) = (at.number(turns.unwrap_or(0))?, at.number(batches.unwrap_or(0))?);
+            Ok((row.get::<_, i64>(0)? > 0, (values::number(row, 3, at)?, turns, batches)))
         })?;
-        Ok(all.into_iter().find(|(is_known, ..)| *is_known).map(|(_, turns, batches)| (turns, batches)))
+        Ok(all.into_iter().find(|(is_used, _)| *is_used).map(|(_, numbers)| numbers))
     }
 
     /// The agents of a name that nobody has named.
@@ -46,13 +52,17 @@ impl Reader {
         self.rows(sql, [session.as_str()], |row, _| values::agent(row, 0))
     }
 
-    /// How many of its turns are open, and how many of its calls that change something were running.
-    pub(super) fn left_by(&self, session: &SessionId) -> Result<(u64, u64), JournalError> {
-        let open = self.open_turns()?.into_iter().filter(|turn| turn.session == *session).count();
+    /// How many of its turns earlier epochs have left open, and how many of their calls that change something were running.
+    pub(super) fn left_by(&self, session: &SessionId, own: Option<&str>) -> Result<(u64, u64), JournalError> {
+        let own = self.epochs()?.into_iter().find(|epoch| own.is_some() && epoch.engine.as_deref() == own);
+        let own = own.map_or(-1, |epoch| epoch.epoch);
+        let is_left = |turn: &OpenTurn| turn.session == *session && turn.epoch != own;
+        let open = self.open_turns()?.into_iter().filter(is_left).count();
         let sql = "SELECT count(*) FROM call_rows c JOIN batch_rows b ON b.id = c.batch
-                   JOIN session_rows s ON s.id = b.session WHERE s.name = ?1 AND c.ended_ms IS NULL
+                   JOIN session_rows s ON s.id = b.session WHERE s.name = ?1 AND s.epoch != ?2 AND c.ended_ms IS NULL
                    AND EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id AND a.side_effects NOT IN ('pure', 'read'))";
-        let interrupted = self.rows(sql, [session.as_str()], |row, at| values::number(row, 0, at))?;
+        let interrupted =
+            self.rows(sql, params![session.as_str(), own], |row, at| values::number(row, 0, at))?;
         Ok((open as u64, interrupted.into_iter().next().unwrap_or(0)))
     }
 
@@ -114,7 +124,11 @@ fn key(row: &Row<'_>, at: values::At<'_>, now: i64) -> Result<PastKey, values::F
     let sandbox: Option<Sandbox> = row.get::<_, Option<String>>(13)?.map(|it| at.word(&it)).transpose()?;
     let state = match of_attempt.map(Ok).or(of_call).transpose()? {
         None => PastKeyState::Open,
-        Some(ended) if now.saturating_sub(ended.at_ms) > crate::op::whole(KEEP_RESULTS.as_millis()) => {
+        // What an error leaves depends on it.
+        Some(ended)
+            if !ended.is_error
+                && now.saturating_sub(ended.at_ms) > crate::op::whole(KEEP_RESULTS.as_millis()) =>
+        {
             PastKeyState::Expired
         }
         Some(Ended { text, is_error, .. }) => PastKeyState::Ended {

@@ -4,7 +4,7 @@ use crate::{
     epoch::boot_id,
     error::JournalError,
     reader::{
-        AnswerRow, AttemptRow, BatchRow, CallRow, CallState, EndRow, OpenTurn, QuestionRow, Reader,
+        AnswerRow, AttemptRow, BatchRow, CallRow, CallState, EndRow, OpenTurn, QuestionRow, Reader, Verdict,
         gaps::lacks_its_end, values::number,
     },
 };
@@ -38,27 +38,22 @@ impl Reader {
         let epochs = self.epochs()?;
         let epoch = epochs.iter().find(|epoch| epoch.epoch == found.epoch);
         let is_unsure = epoch.is_some_and(|epoch| lacks_its_end(epoch, boot_id().as_deref()));
-        let (roots, nested): (Vec<_>, Vec<_>) = found.batches.into_iter().partition(|it| it.parent.is_none());
+        let roots: Vec<_> = found.batches.into_iter().filter(|batch| batch.parent.is_none()).collect();
         let Some(agent) = roots.first().map(|batch| batch.agent.clone()) else { return Ok(None) };
-        let has_dispatched =
-            |batch: u64, place: u32| nested.iter().any(|it| it.parent == Some((batch, place)));
-        let batches = roots.into_iter().map(|batch| past_batch(batch, is_unsure, has_dispatched));
+        let batches = roots.into_iter().map(|batch| past_batch(batch, is_unsure));
         let engine = epoch.and_then(|epoch| epoch.engine.as_deref()?.parse().ok());
         Ok(Some(PastTurn { agent, turn, epoch: engine, batches: batches.collect() }))
     }
 }
 
-fn past_batch(batch: BatchRow, is_unsure: bool, has_dispatched: impl Fn(u64, u32) -> bool) -> PastBatch {
+fn past_batch(batch: BatchRow, is_unsure: bool) -> PastBatch {
     let BatchRow { batch, request, is_sequential, is_open, calls, .. } = batch;
-    let calls = calls.into_iter().map(|call| {
-        let has_dispatched = has_dispatched(batch, call.place);
-        PastCall { has_dispatched, ..past_call(call, is_unsure) }
-    });
-    PastBatch { batch, request, is_sequential, is_open, calls: calls.collect() }
+    let calls = calls.into_iter().map(|call| past_call(call, is_unsure)).collect();
+    PastBatch { batch, request, is_sequential, is_open, calls }
 }
 
 fn past_call(row: CallRow, is_unsure: bool) -> PastCall {
-    let CallRow { call, state, is_cancelled, questions, asked, .. } = row;
+    let CallRow { call, state, is_cancelled, has_dispatched, questions, verdict, asked, .. } = row;
     let (attempts, end) = match state {
         CallState::NotStarted => (Vec::new(), None),
         CallState::Attempted { attempts } => (attempts, None),
@@ -68,12 +63,15 @@ fn past_call(row: CallRow, is_unsure: bool) -> PastCall {
         call,
         is_cancelled,
         is_unsure,
-        has_dispatched: false,
+        has_dispatched,
         attempts: attempts.into_iter().map(past_attempt).collect(),
         end,
         question: questions.into_iter().next_back().map(past_question),
         reconciled: asked,
-        done: None,
+        done: match verdict {
+            Some(Verdict::Done(output)) => Some(output),
+            _ => None,
+        },
     }
 }
 

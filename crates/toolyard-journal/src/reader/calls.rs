@@ -50,7 +50,8 @@ impl Reader {
     fn calls(&self, batch: i64) -> Result<Vec<CallRow>, JournalError> {
         let sql = format!(
             "SELECT c.id, c.place, c.call_id, c.tool, c.arguments, c.is_text, c.key, c.more, c.ended_ms, c.status, c.code,
-             c.ending, c.dedupe, c.attempts, c.sandbox, v.found, v.output, coalesce(v.asked, 0), {}
+             c.ending, c.dedupe, c.attempts, c.sandbox, v.found, v.output, coalesce(v.asked, 0), {},
+             EXISTS (SELECT 1 FROM batch_rows n WHERE n.parent = c.id)
              FROM call_rows c JOIN batch_rows b ON b.id = c.batch LEFT JOIN verdict_rows v ON v.call = c.id
              WHERE c.batch = ?1 ORDER BY c.id",
             is_cancelled()
@@ -61,6 +62,7 @@ impl Reader {
                 call: call(row, at)?,
                 state: CallState::NotStarted,
                 is_cancelled: row.get(18)?,
+                has_dispatched: row.get(19)?,
                 questions: Vec::new(),
                 verdict: verdict(row, at)?,
                 asked: number(row, 17, at)?,

@@ -155,6 +155,8 @@ pub struct CallRow {
     pub is_cancelled: bool,
     /// The questions about it, each with its answer.
     pub questions: Vec<QuestionRow>,
+    /// Whether its handler has dispatched calls, in its own turn or in another.
+    pub has_dispatched: bool,
     /// What was found out about it by a later epoch.
     pub verdict: Option<Verdict>,
     /// How often that was asked.

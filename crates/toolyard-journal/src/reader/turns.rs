@@ -4,11 +4,7 @@ use super::{
     Reader,
     values::{agent, number, time_of, value, word},
 };
-use crate::{
-    error::JournalError,
-    op::whole,
-    schema::{REACHES, is_cancelled},
-};
+use crate::{error::JournalError, op::whole, schema::is_cancelled};
 use rusqlite::params;
 use serde_json::Value;
 use std::time::SystemTime;
@@ -127,13 +123,11 @@ impl Reader {
                         WHEN c.ended_ms IS NOT NULL THEN 'ended'
                         WHEN EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id) THEN 'attempted'
                         WHEN {is_cancelled} THEN 'cancelled'
-                        ELSE 'not_started' END AS state,
-                    EXISTS (SELECT 1 FROM cancel_rows k WHERE k.session = b.session
-                        AND (k.what = 'session' OR (k.what = 'turn' AND k.turn = b.turn)) AND {REACHES}) AS is_stopped
+                        ELSE 'not_started' END AS state
                 FROM batch_rows b JOIN session_rows s ON s.id = b.session LEFT JOIN call_rows c ON c.batch = b.id
                 WHERE ?1 IS NULL OR s.name = ?1)
             SELECT s.epoch, s.name, s.is_named, t.agent, t.turn, min(t.arrived_ms),
-                max((t.takes_calls OR t.has_no_end) AND t.parent IS NULL AND NOT t.is_stopped) AS is_open,
+                max((t.takes_calls OR t.has_no_end) AND t.parent IS NULL) AS is_open,
                 sum(t.state IS 'ended'), sum(t.state IS 'attempted'), sum(t.state IS 'not_started'),
                 sum(t.state IS 'cancelled'),
                 sum(CASE WHEN t.state IN ('attempted', 'not_started') THEN (SELECT count(*) FROM question_rows q

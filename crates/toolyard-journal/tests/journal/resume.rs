@@ -12,10 +12,10 @@ use std::{
 };
 use tokio::sync::Notify;
 use toolyard::{
-    AnswerRecord, AttemptEnd, AttemptRecord, BatchRecord, CallError, CancelRecord, CloseRecord, Durable,
-    EndRecord, ForkPolicy, ForkRecord, OpenTurn, Outcome, Past, PastAttempt, PastEnd, PastKey, PastKeyState,
-    PastTurn, PushRecord, QuestionRecord, RecordError, Recorder, ResumeRecord, SessionId, SessionRecord,
-    ToolOutput, ToolSpec, VerdictRecord, event::Epoch,
+    AnswerRecord, AttemptEnd, AttemptRecord, BatchRecord, Call, CallError, CancelRecord, CloseRecord,
+    Durable, EndRecord, ForkPolicy, ForkRecord, OpenTurn, Outcome, Past, PastAttempt, PastEnd, PastKey,
+    PastKeyState, PastTurn, PushRecord, QuestionRecord, RecordError, Recorder, ResumeRecord, SessionId,
+    SessionRecord, SubAgents as _, ToolOutput, ToolSpec, VerdictRecord, event::Epoch,
 };
 use toolyard_journal::Journal;
 use toolyard_tests::{
@@ -307,4 +307,74 @@ async fn agents_cancels_and_keys_are_found() {
             return;
         }
     }
+}
+
+/// JR-5: what a handler had dispatched through a sub-agent, in a turn of its own, ends with it: the handler is not repeated,
+/// and nothing of it stays open; an open batch whose calls have ended is closed, and so is a turn that was cancelled.
+#[tokio::test]
+async fn nothing_stays_open_for_ever() {
+    for records in 1.. {
+        let (scene, model) = (Scene::new(), Ledger::default());
+        let first = both(&scene, &model, records);
+        let yard = with_forks(&first).await;
+        let session = yard.engine.session("s");
+        let work = async {
+            let batch = session.turn().open_batch();
+            batch.push(call("pushed", "serial", 1, "ok"));
+            let cancelled = session.turn();
+            let cancel = async {
+                tokio::task::yield_now().await;
+                cancelled.cancel();
+            };
+            let forks =
+                session.dispatch(vec![Call::new("forks", "forks", "{}"), call("behind", "serial", 1, "ok")]);
+            let of_cancelled =
+                cancelled.dispatch(vec![call("x", "serial", 1, "ok"), call("y", "serial", 1, "ok")]);
+            tokio::join!(batch.finish(), of_cancelled, cancel, forks);
+        };
+        let is_over = tokio::select! {
+            () = work => true,
+            () = first.cut.notified() => false,
+        };
+        first.journal.close().unwrap();
+        let second = both(&scene, &model, usize::MAX);
+        let yard = with_forks(&second).await;
+        let session = yard.engine.session("s");
+        for open in yard.engine.open_turns().unwrap() {
+            let past = second.turn(&open.session, open.turn).unwrap().unwrap();
+            let has_dispatched = past
+                .batches
+                .iter()
+                .flat_map(|batch| &batch.calls)
+                .any(|it| it.has_dispatched && it.end.is_none());
+            let outcomes = session.resume(open.turn).await.unwrap().finish().await.concat();
+            let code = outcomes.first().and_then(|it| it.error()).map(|error| error.kind);
+            if has_dispatched {
+                assert_eq!(code, Some(toolyard::ErrorKind::Interrupted), "after {records} records");
+            }
+        }
+        assert_eq!(yard.engine.open_turns().unwrap(), [], "after {records} records");
+        let sql = "SELECT count(*) FROM calls WHERE state != 'ended'";
+        let open: i64 = scene.sql().query_row(sql, [], |row| row.get(0)).unwrap();
+        assert_eq!(open, 0, "after {records} records");
+        second.journal.close().unwrap();
+        if is_over {
+            assert!(records > 15, "{records}");
+            return;
+        }
+    }
+}
+
+/// A life with a read whose handler writes through a sub-agent of its own.
+async fn with_forks(recorder: &Both) -> Yard {
+    let recorder = recorder.clone();
+    let forks = |cx: toolyard::ToolContext| async move {
+        let agent = cx.fork(ForkPolicy::default())?;
+        Ok(shape(&agent.dispatch(vec![call("inner", "serial", 1, "ok")]).await))
+    };
+    yard(|builder, _| {
+        let tool = toolyard::tool_fn(ToolSpec::read("forks"), move |(): (), cx| forks(cx));
+        builder.recorder(recorder).tool(tool)
+    })
+    .await
 }

@@ -4,6 +4,8 @@
 //! whatever two threads both write costs a multiple, and so does a server, without a change of its own. Figures of two
 //! runs compare only if their cores were equally far apart.
 
+#![expect(clippy::disallowed_methods, reason = "a bench reads the clock of the machine")]
+
 use crate::linux::Failed;
 use nix::{
     sched::{CpuSet, sched_getaffinity, sched_setaffinity},

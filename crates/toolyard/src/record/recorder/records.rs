@@ -295,10 +295,10 @@ pub struct EndRecord<'a> {
 }
 
 impl EndRecord<'_> {
-    /// Whether the call changes something, or has a key: whether nobody must be given the result before this record is
-    /// durable.
+    /// Whether the call changes something, or has a key, or was refused, so that another life of the engine might let it
+    /// through: whether nobody must be given the result before this record is durable.
     pub fn must_wait(&self) -> bool {
-        self.key.is_some() || self.tool.is_some_and(|tool| !tool.side_effects.is_read_only())
+        self.key.is_some() || self.tool.is_none_or(|tool| !tool.side_effects.is_read_only())
     }
 }
 
