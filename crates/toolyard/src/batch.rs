@@ -10,6 +10,7 @@
 
 mod checks;
 mod driver;
+mod early;
 mod intake;
 mod nested;
 mod plan;

@@ -336,7 +336,12 @@ impl Named {
             let known = PastKey {
                 tool: call.call.name.clone(),
                 key: key.clone(),
-                arguments: call.call.arguments.to_value(),
+                arguments: match &call.question {
+                    Some((_, Some((_, answer)))) if answer.arguments().is_some() => {
+                        call.call.arguments.to_value()
+                    }
+                    _ => last.arguments.clone(),
+                },
                 version: last.version.clone(),
                 is_repeatable: last.is_repeatable,
                 state,

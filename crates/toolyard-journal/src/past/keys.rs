@@ -7,7 +7,6 @@ use crate::{
 };
 use rusqlite::{Row, params};
 use std::{
-    collections::HashMap,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -84,30 +83,30 @@ impl Reader {
     /// The keys of a name, each with what came of it last.
     pub(super) fn keys(&self, session: &SessionId) -> Result<Vec<PastKey>, JournalError> {
         let now = stamp::millis(SystemTime::now());
-        let sql = "SELECT c.tool, a.key, c.arguments, c.is_text, a.version, json_extract(a.facts, '$.is_repeatable'),
-                   c.ended_ms, c.status, c.code IS NOT NULL, a.ended_ms, a.status, a.is_retried, a.number, c.sandbox,
-                   a.arguments
-                   FROM attempt_rows a JOIN call_rows c ON c.id = a.call JOIN batch_rows b ON b.id = c.batch
-                   JOIN session_rows s ON s.id = b.session
-                   WHERE a.key IS NOT NULL AND s.name = ?1 AND a.started_ms > ?2 AND c.key_released_ms IS NULL ORDER BY a.call, a.number";
-        let oldest = now.saturating_sub(crate::op::whole(KEEP_KEYS.as_millis()));
-        let all = self.rows(sql, params![session.as_str(), oldest], |row, at| key(row, at, now))?;
-        let mut last: HashMap<(Arc<str>, Arc<str>), PastKey> = HashMap::new();
-        for key in all {
-            last.insert((key.tool.clone(), key.key.clone()), key);
-        }
-        Ok(last.into_values().collect())
+        let sql = "WITH used AS (SELECT a.call, a.number,
+                       row_number() OVER (PARTITION BY c.tool, a.key ORDER BY a.call DESC, a.number DESC) AS place
+                       FROM attempt_rows a JOIN call_rows c ON c.id = a.call JOIN batch_rows b ON b.id = c.batch
+                       JOIN session_rows s ON s.id = b.session
+                       WHERE a.key IS NOT NULL AND s.name = ?1 AND a.started_ms > ?2 AND c.key_released_ms IS NULL)
+                   SELECT c.tool, a.key, c.arguments, EXISTS (SELECT 1 FROM answer_rows n WHERE n.call = c.id
+                       AND n.edited IS NOT NULL), a.version, json_extract(a.facts, '$.is_repeatable'), c.ended_ms,
+                   CASE WHEN c.code IS NOT NULL OR c.ended_ms >= ?3 THEN c.status ELSE '' END, c.code IS NOT NULL,
+                   a.ended_ms, a.status, a.is_retried, a.number, c.sandbox, a.arguments
+                   FROM used u JOIN attempt_rows a ON a.call = u.call AND a.number = u.number
+                   JOIN call_rows c ON c.id = a.call WHERE u.place = 1";
+        let before = |kept: Duration| now.saturating_sub(crate::op::whole(kept.as_millis()));
+        let values = params![session.as_str(), before(KEEP_KEYS), before(KEEP_RESULTS)];
+        self.rows(sql, values, |row, at| key(row, at, before(KEEP_RESULTS)))
     }
 }
 
-fn key(row: &Row<'_>, at: values::At<'_>, now: i64) -> Result<PastKey, values::Fault> {
-    let sent: String = row.get(2)?;
-    let run: Option<String> = row.get(14)?;
-    // What is no JSON has run as something else.
-    let arguments = match (at.json(&sent), run) {
-        (Ok(sent), _) => sent,
-        (Err(_), Some(run)) => at.json(&run)?,
-        (Err(error), None) => return Err(error.into()),
+/// A key, whose result is kept if it is not older than this.
+fn key(row: &Row<'_>, at: values::At<'_>, oldest: i64) -> Result<PastKey, values::Fault> {
+    let (sent, is_edited): (String, bool) = (row.get(2)?, row.get(3)?);
+    // A key stands for what has passed the layers; what a person has changed is not it.
+    let arguments = match row.get::<_, Option<String>>(14)?.filter(|_| !is_edited) {
+        Some(run) => at.json(&run)?,
+        None => at.json(&sent)?,
     };
     let of_call = row
         .get::<_, Option<i64>>(6)?
@@ -125,12 +124,7 @@ fn key(row: &Row<'_>, at: values::At<'_>, now: i64) -> Result<PastKey, values::F
     let state = match of_attempt.map(Ok).or(of_call).transpose()? {
         None => PastKeyState::Open,
         // What an error leaves depends on it.
-        Some(ended)
-            if !ended.is_error
-                && now.saturating_sub(ended.at_ms) > crate::op::whole(KEEP_RESULTS.as_millis()) =>
-        {
-            PastKeyState::Expired
-        }
+        Some(ended) if !ended.is_error && ended.at_ms < oldest => PastKeyState::Expired,
         Some(Ended { text, is_error, .. }) => PastKeyState::Ended {
             status: match is_error {
                 false => Ok(at.json::<ToolOutput>(&text)?),

@@ -2,24 +2,24 @@
 
 use super::checks::BatchChecks;
 use super::driver::StopOnDrop;
+use super::early::{EarlyResult, announce, not_run};
 use super::router;
-use super::taken_up::{self, Fate, TakenUp};
+use super::taken_up::{BeforeAll, TakenUp, hold_back};
 use crate::{
     call::{
-        Arrival, Base, BatchHolds, BatchState, Before, CallGone, CallRef, Cleared, Ending, Entered, Holding,
-        Nested, Run, SessionCore, Slot, Step, Stop, TurnOf, index, predecessor_unknown_error,
+        Arrival, Base, BatchHolds, BatchState, CallGone, CallRef, Cleared, Entered, Holding, Nested, Run,
+        SessionCore, Slot, Stop, TurnOf, index,
     },
     gate::{self, Begun, Fit, NotCleared, Seen, Unvalidated},
-    keys::{Kept, RetainedResult},
     record::{Foundation, Parent},
-    tool::{Table, VersionedPolicy},
+    tool::VersionedPolicy,
 };
 use foldhash::fast::RandomState;
 use futures::channel::mpsc;
 use smallvec::SmallVec;
 use std::{collections::HashSet, future::poll_fn, sync::Arc, task::Poll};
 use tokio::time::Instant;
-use toolyard_core::{Arguments, Batch, Call, CallError, CallId, Outcome, Routing, ToolClass};
+use toolyard_core::{Arguments, Batch, Call, CallId, Outcome, Routing};
 use tracing::Span;
 
 /// In which order the calls of a batch run.
@@ -362,145 +362,5 @@ impl StreamPrefix {
             Some((_, number)) => number + 1,
         };
         Base { number: self.number, index: self.calls, run }
-    }
-}
-
-/// A result that a call has before its run begins.
-enum EarlyResult {
-    Refused(CallError),
-    /// It may run, but not at present, or not under its key.
-    Answered(ToolClass, CallError),
-    /// The turn has answered this very call before (CL-8).
-    Replayed(Outcome),
-    /// A result is kept under its key (ID-6).
-    Retained(ToolClass, Arc<Kept<RetainedResult>>),
-    /// It has ended in an earlier life of the engine, or when it was taken up.
-    Before {
-        outcome: Box<Outcome>,
-        is_unknown: bool,
-    },
-}
-
-impl EarlyResult {
-    fn routing(&self) -> Routing {
-        match self {
-            Self::Refused(_) => Routing::ShortCircuit,
-            Self::Answered(class, _) | Self::Retained(class, _) => (*class).into(),
-            Self::Replayed(outcome) => outcome.routing,
-            Self::Before { outcome, .. } => outcome.routing,
-        }
-    }
-}
-
-impl From<CallError> for EarlyResult {
-    fn from(error: CallError) -> Self {
-        Self::Refused(error)
-    }
-}
-
-/// What earlier lives of the engine have done for the calls of a batch.
-struct BeforeAll {
-    fates: std::vec::IntoIter<Fate>,
-    /// For each call so far.
-    open: Vec<Before>,
-}
-
-impl BeforeAll {
-    #[cold]
-    fn of(taken_up: &TakenUp, calls: usize) -> Self {
-        Self { fates: taken_up.take_fates().into_iter(), open: Vec::with_capacity(calls) }
-    }
-
-    /// The result of the next call, which is at this place; `None` if it goes on.
-    #[cold]
-    fn result_of(&mut self, at: usize) -> Option<EarlyResult> {
-        debug_assert_eq!(at, self.open.len(), "calls are taken in their order");
-        let (before, result) = match self.fates.next() {
-            None => (Before::default(), None),
-            Some(Fate::Open(before)) => (before, None),
-            Some(Fate::Ended { outcome, is_unknown }) => {
-                (Before::default(), Some(EarlyResult::Before { outcome, is_unknown }))
-            }
-            Some(Fate::Cancelled) => (Before::default(), Some(EarlyResult::Refused(Stop::Cancelled.error()))),
-        };
-        self.open.push(before);
-        result
-    }
-}
-
-/// Refuses what would have waited for a call of which nobody knows what became of it (JR-8).
-#[cold]
-fn hold_back(slots: &mut [Slot], runs: &[Run], early: &mut Vec<(u32, EarlyResult)>) {
-    let is_unknown = |result: &EarlyResult| matches!(result, EarlyResult::Before { is_unknown: true, .. });
-    let Some(unknown) = early.iter().find(|(_, result)| is_unknown(result)).map(|(at, _)| *at as usize)
-    else {
-        return;
-    };
-    let Some(run) = runs.iter().map(Run::calls).find(|run| run.contains(&unknown)) else { return };
-    for at in taken_up::hold_back(slots, run.end) {
-        early.push((index(at), EarlyResult::Refused(predecessor_unknown_error())));
-    }
-    early.sort_by_key(|(at, _)| *at);
-}
-
-/// A call that has its result already, which is noted.
-#[cold]
-#[inline(never)]
-fn not_run(
-    call: Call,
-    at: u32,
-    result: EarlyResult,
-    tools: &Table,
-    early: &mut Vec<(u32, EarlyResult)>,
-) -> Slot {
-    let slot = match &result {
-        EarlyResult::Refused(_) => {
-            let known = tools.contains_key(&call.name);
-            Slot::refused(call, known)
-        }
-        EarlyResult::Before { outcome, .. } => {
-            let known = tools.contains_key(&call.name);
-            let mut slot = Slot::answered(call, outcome.routing);
-            slot.known = known;
-            slot
-        }
-        other => Slot::answered(call, other.routing()),
-    };
-    early.push((at, result));
-    slot
-}
-
-/// Announces the calls, and ends those that have their result already.
-fn announce(batch: &Arc<BatchState>, early: Vec<(u32, EarlyResult)>) {
-    if early.is_empty() && !batch.session.engine.bus.is_listening() {
-        return; // the usual case
-    }
-    if batch.slots.is_empty() {
-        batch.announce_start();
-        return batch.announce_turn_end(0);
-    }
-    if early.is_empty() {
-        return batch.announce_all();
-    }
-    batch.announce_start();
-    let mut early = early.into_iter().peekable();
-    for index in 0..index(batch.slots.len()) {
-        let call = batch.at(index);
-        call.emit(None, || call.received(call.recorded_name()));
-        match early.next_if(|(at, _)| *at == index) {
-            None => {}
-            Some((_, EarlyResult::Refused(error) | EarlyResult::Answered(_, error))) => {
-                call.refuse(|| error);
-            }
-            Some((_, EarlyResult::Replayed(outcome))) => {
-                call.share(call.slot().life(), Ending::replayed(outcome), Step::EndedAndQuiescent)
-            }
-            Some((_, EarlyResult::Retained(_, retained))) => {
-                call.share(call.slot().life(), Ending::retained(&retained), Step::EndedAndQuiescent)
-            }
-            Some((_, EarlyResult::Before { outcome, .. })) => {
-                call.share(call.slot().life(), Ending::of_outcome(*outcome), Step::EndedAndQuiescent)
-            }
-        }
     }
 }

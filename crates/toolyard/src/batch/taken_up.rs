@@ -7,8 +7,9 @@
 //!   otherwise ─────────────────────► through the gate, and on from what was done for it
 //! ```
 
+use super::early::EarlyResult;
 use crate::{
-    call::{Before, Slot},
+    call::{Before, Run, Slot, Stop, index, predecessor_unknown_error},
     record::Foundation,
 };
 use parking_lot::Mutex;
@@ -46,8 +47,49 @@ impl TakenUp {
     }
 }
 
-/// Takes back what the gate let through in the runs behind the call at `unknown`: the places of those calls.
-pub(super) fn hold_back(slots: &mut [Slot], end_of_run: usize) -> Vec<usize> {
-    let behind = slots.iter_mut().enumerate().skip(end_of_run);
-    behind.filter_map(|(at, slot)| slot.work.take().map(|_| at)).collect()
+/// What earlier lives of the engine have done for the calls of a batch.
+pub(super) struct BeforeAll {
+    fates: std::vec::IntoIter<Fate>,
+    /// For each call so far.
+    pub(super) open: Vec<Before>,
+}
+
+impl BeforeAll {
+    #[cold]
+    pub(super) fn of(taken_up: &TakenUp, calls: usize) -> Self {
+        Self { fates: taken_up.take_fates().into_iter(), open: Vec::with_capacity(calls) }
+    }
+
+    /// The result of the next call, which is at this place; `None` if it goes on.
+    #[cold]
+    pub(super) fn result_of(&mut self, at: usize) -> Option<EarlyResult> {
+        debug_assert_eq!(at, self.open.len(), "calls are taken in their order");
+        let (before, result) = match self.fates.next() {
+            None => (Before::default(), None),
+            Some(Fate::Open(before)) => (before, None),
+            Some(Fate::Ended { outcome, is_unknown }) => {
+                (Before::default(), Some(EarlyResult::Before { outcome, is_unknown }))
+            }
+            Some(Fate::Cancelled) => (Before::default(), Some(EarlyResult::Refused(Stop::Cancelled.error()))),
+        };
+        self.open.push(before);
+        result
+    }
+}
+
+/// Refuses what would have waited for a call of which nobody knows what became of it (JR-8).
+#[cold]
+pub(super) fn hold_back(slots: &mut [Slot], runs: &[Run], early: &mut Vec<(u32, EarlyResult)>) {
+    let is_unknown = |result: &EarlyResult| matches!(result, EarlyResult::Before { is_unknown: true, .. });
+    let Some(unknown) = early.iter().find(|(_, result)| is_unknown(result)).map(|(at, _)| *at as usize)
+    else {
+        return;
+    };
+    let Some(run) = runs.iter().map(Run::calls).find(|run| run.contains(&unknown)) else { return };
+    for (at, slot) in slots.iter_mut().enumerate().skip(run.end) {
+        if slot.work.take().is_some() {
+            early.push((index(at), EarlyResult::Refused(predecessor_unknown_error())));
+        }
+    }
+    early.sort_by_key(|(at, _)| *at);
 }

@@ -156,3 +156,16 @@ async fn layers_are_passed_anew() {
         assert_eq!(second.log.started(), ["r", "x"]);
     }
 }
+
+/// ID-2, JR-10: a key stands for what has passed the layers, in the next life too.
+#[tokio::test(start_paused = true)]
+async fn keys_stand_for_what_has_passed_the_layers() {
+    let ledger = Ledger::default();
+    let layered = |builder: EngineBuilder, _: &Log| builder.layer(AddsOne);
+    let first = life_with(&ledger, layered).await;
+    let pay = |id: &str| toolyard_tests::keyed("k", call(id, "serial", 10, "ok"));
+    assert!(first.engine.session("s").call(pay("a")).await.success());
+    let second = life_with(&ledger.crashed(), layered).await;
+    let again = second.engine.session("s").call(pay("b")).await;
+    assert_eq!((again.to_text(), again.dedupe), ("a".to_owned(), toolyard::Dedupe::Replayed));
+}

@@ -39,7 +39,7 @@ pub struct PastKey {
     pub tool: Arc<str>,
     /// The key.
     pub key: Arc<str>,
-    /// The arguments of the call, as its caller sent them.
+    /// The arguments of the call that have passed its layers, before a person has changed them.
     pub arguments: Value,
     /// The version of the tool.
     pub version: String,

@@ -328,7 +328,7 @@ impl Sorted {
                 core.restore_key(&PastKey {
                     tool: call.call.name.clone(),
                     key: key.clone(),
-                    arguments: call.call.arguments.to_value(),
+                    arguments: last.arguments.clone(),
                     version: last.version.clone(),
                     is_repeatable: last.is_repeatable,
                     state: PastKeyState::Ended {
