@@ -12,13 +12,13 @@ mod linux {
     use rusqlite::{Connection, params};
     use rustix::time::{ClockId, clock_gettime};
     use serde_json::{Value, json};
-    use std::{hint::black_box, path::Path, sync::Arc, time::Duration};
+    use std::{hint::black_box, path::Path, time::Duration};
     use tokio::{
         runtime::{Builder, Runtime},
-        sync::Semaphore,
         task::JoinSet,
     };
     use toolyard::{Batch, Call, Confirmations, Engine, ToolContext, ToolSpec, tool_fn};
+    use toolyard_bench::{Contender as _, Floor, Handler};
     use toolyard_journal::{Durability, Journal, Settings};
 
     /// Calls in a batch of reads.
@@ -58,10 +58,10 @@ mod linux {
     }
 
     async fn engine(journal: Option<&Journal>) -> Engine {
-        let read = tool_fn(ToolSpec::read("read"), |args: Value, _: ToolContext| async move { Ok(args) });
+        let read = tool_fn(ToolSpec::read("read"), |_: Value, _: ToolContext| async { Ok("") });
         let write = tool_fn(
             ToolSpec::write("write").concurrent().max_concurrency(AT_ONCE),
-            |args: Value, _: ToolContext| async move { Ok(args) },
+            |_: Value, _: ToolContext| async { Ok("") },
         );
         let mut builder = Engine::builder().tool(read).tool(write).confirmations(Confirmations::auto());
         builder = builder.pools(toolyard::PoolWidths::new(20, AT_ONCE));
@@ -71,27 +71,8 @@ mod linux {
         builder.build().await.expect("the engine can be built")
     }
 
-    /// The least a correct engine could do for a batch of reads: see `docs/performance.md`.
-    async fn floor(permits: &Arc<Semaphore>) {
-        let mut tasks = JoinSet::new();
-        for at in 0..READS {
-            let permits = permits.clone();
-            let args = arguments(at);
-            tasks.spawn(async move {
-                let _permit = permits.acquire().await;
-                (at, args)
-            });
-        }
-        let mut results = vec![None; READS];
-        while let Some(done) = tasks.join_next().await {
-            let (at, value) = done.expect("no task panics");
-            results[at] = Some(value);
-        }
-        black_box(results);
-    }
-
     fn arguments(at: usize) -> Value {
-        json!({"path": format!("notes/{at}.md"), "lines": 20})
+        json!({"n": at})
     }
 
     fn reads() -> Batch {
@@ -99,13 +80,13 @@ mod linux {
     }
 
     /// Nanoseconds of the calling thread for each read.
-    fn of_reads(runtime: &Runtime, engine: Option<&Engine>, permits: &Arc<Semaphore>) -> f64 {
+    fn of_reads(runtime: &Runtime, engine: Option<&Engine>) -> f64 {
         let took = passes(ClockId::ThreadCPUTime, || {
             runtime.block_on(async {
-                for _ in 0..BATCHES {
-                    match engine {
-                        None => floor(permits).await,
-                        Some(engine) => {
+                match engine {
+                    None => Floor::of(Handler::Ready).work(READS, BATCHES).await,
+                    Some(engine) => {
+                        for _ in 0..BATCHES {
                             black_box(engine.session("bench").dispatch(reads()).await);
                         }
                     }
@@ -123,14 +104,13 @@ mod linux {
             runtime.block_on(async { (engine(None).await, engine(Some(&journal)).await) });
         // They stay open, as in a program: else each batch opens its session anew.
         let _sessions = [bare.session("bench"), journalled.session("bench")];
-        let permits = Arc::new(Semaphore::new(20));
         let (mut without, mut with, mut writers) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
-            let least = of_reads(&runtime, None, &permits);
-            without.push(of_reads(&runtime, Some(&bare), &permits) / least);
+            let least = of_reads(&runtime, None);
+            without.push(of_reads(&runtime, Some(&bare)) / least);
             let mut on_caller = 0.0;
             let process = passes(ClockId::ProcessCPUTime, || {
-                on_caller = of_reads(&runtime, Some(&journalled), &permits);
+                on_caller = of_reads(&runtime, Some(&journalled));
                 runtime
                     .block_on(async { journalled.session("bench").recorded().await })
                     .expect("it is written");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use toolyard::{
     AgentPath, AttemptEnd, AttemptRecord, Call, CallError, CallId, CallPlace, EndRecord, ErrorKind,
-    QuestionRecord, ResumeRecord, Routing, SessionId, SessionTerms, ToolOutput,
+    QuestionRecord, ResumeRecord, Routing, Sandbox, SessionId, SessionTerms, ToolOutput,
 };
 
 /// The place of a call.
@@ -184,12 +184,12 @@ pub(crate) struct AttemptOp {
 impl From<&AttemptRecord<'_>> for AttemptOp {
     fn from(record: &AttemptRecord<'_>) -> Self {
         let tool = record.tool;
-        let facts = json!({
-            "is_repeatable": tool.is_repeatable(),
-            "is_recursive": tool.recursive,
-            "cost": tool.settings.cost,
-            "sandbox": record.confinement.sandbox,
-        });
+        let facts = Facts {
+            is_repeatable: tool.is_repeatable(),
+            is_recursive: tool.recursive,
+            cost: tool.settings.cost,
+            sandbox: record.confinement.sandbox,
+        };
         Self {
             call: record.call.into(),
             attempt: record.attempt,
@@ -200,7 +200,7 @@ impl From<&AttemptRecord<'_>> for AttemptOp {
             digest: record.digest.map(|digest| digest.to_string()),
             timeout_ms: whole(record.timeout.as_millis()),
             key: record.key.map(str::to_owned),
-            facts: facts.to_string(),
+            facts: json_of(&facts),
         }
     }
 }
@@ -212,6 +212,25 @@ pub(crate) fn attempt_ended(record: &AttemptEnd<'_>) -> (Op, usize) {
     (Op::AttemptEnded { call: record.call.into(), attempt, status, is_retried }, bytes)
 }
 
+/// What of an attempt has no column of its own.
+#[derive(Serialize)]
+struct Facts {
+    is_repeatable: bool,
+    is_recursive: bool,
+    cost: Option<u64>,
+    sandbox: Sandbox,
+}
+
+/// The same of an end.
+#[derive(Serialize)]
+struct Ending {
+    routing: Routing,
+    run: u32,
+    cancel_requested: bool,
+    queued_us: i64,
+    ran_us: i64,
+}
+
 /// What of an end has no column of its own.
 pub(crate) fn ending(
     routing: Routing,
@@ -220,14 +239,8 @@ pub(crate) fn ending(
     queued: Duration,
     ran: Duration,
 ) -> String {
-    let ending = json!({
-        "routing": routing,
-        "run": run,
-        "cancel_requested": cancel_requested,
-        "queued_us": whole(queued.as_micros()),
-        "ran_us": whole(ran.as_micros()),
-    });
-    ending.to_string()
+    let (queued_us, ran_us) = (whole(queued.as_micros()), whole(ran.as_micros()));
+    json_of(&Ending { routing, run, cancel_requested, queued_us, ran_us })
 }
 
 #[derive(Debug)]

@@ -147,7 +147,7 @@ fn a_name_is_used_again_and_a_call_may_time_out() {
     let children = "may_spawn = [\"child\", \"lasts\"]\n[agents.child]\ncommand = AGENT\ninstances = 0\ntools = [\"Echo\"]\n\
                     [agents.lasts]\ncommand = AGENT\ninstances = 0\nenv = { CC_RUNNER_BEHAVIOR = \"loop\" }\n";
     let reports = Yard::scripted("agents-names", script, &["Agent", "Echo"], children).reports();
-    let answers = &reports[4]["result"];
+    let answers = &reports.get(4).unwrap_or_else(|| panic!("{reports:?}"))["result"];
     for at in [0, 1, 3] {
         assert_eq!(answers[at]["ok"], true, "{answers}");
     }
