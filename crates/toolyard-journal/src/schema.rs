@@ -149,7 +149,8 @@ pub(crate) const REACHES: &str =
 pub(crate) fn is_cancelled() -> String {
     format!(
         "(c.cancelled_ms IS NOT NULL OR EXISTS (SELECT 1 FROM cancel_rows k WHERE k.session = b.session
-            AND (k.what = 'session' OR (k.what = 'turn' AND k.turn = b.turn) OR (k.what = 'batch' AND k.batch = b.number))
+            AND (k.what = 'session' OR (k.what = 'turn' AND k.turn = b.turn) OR (k.what = 'batch' AND k.batch = b.number)
+                OR (k.what = 'call' AND k.batch = b.number AND k.place = c.place))
             AND {REACHES} AND (c.ended_ms IS NULL OR k.given_ms <= c.arrived_ms)))"
     )
 }

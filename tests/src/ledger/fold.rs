@@ -27,6 +27,8 @@ struct Named {
     batches: Vec<Batch>,
     /// Cancels that hold for calls to come.
     cancelled: Vec<(AgentPath, Option<u64>)>,
+    /// The same of a batch, or of one place in it.
+    cancelled_calls: Vec<(u64, Option<u32>)>,
 }
 
 struct Batch {
@@ -226,7 +228,9 @@ impl Named {
         match what {
             CancelOp::Session => self.cancelled.push((agent.clone(), None)),
             CancelOp::Turn(turn) => self.cancelled.push((agent.clone(), Some(*turn))),
-            CancelOp::InFlight | CancelOp::Batch(_) | CancelOp::Calls { .. } | CancelOp::Call { .. } => {}
+            CancelOp::Batch(batch) => self.cancelled_calls.push((*batch, None)),
+            CancelOp::Call { batch, index } => self.cancelled_calls.push((*batch, Some(*index))),
+            CancelOp::InFlight | CancelOp::Calls { .. } => {}
         }
         for batch in self.batches.iter_mut().filter(|batch| is_under(&batch.op.agent, agent)) {
             let (number, turn) = (batch.op.batch, batch.op.turn);
@@ -299,7 +303,12 @@ impl Named {
         };
         PastCall {
             call: call.call.clone(),
-            is_cancelled: call.is_cancelled || self.is_cancelled(&batch.op.agent, batch.op.turn),
+            is_cancelled: call.is_cancelled
+                || self.is_cancelled(&batch.op.agent, batch.op.turn)
+                || self
+                    .cancelled_calls
+                    .iter()
+                    .any(|(of, at)| *of == batch.op.batch && at.is_none_or(|at| at == index)),
             is_unsure: false,
             has_dispatched: self.batches.iter().any(|batch| batch.op.parent.as_ref() == Some(&place)),
             attempts: call.attempts.iter().map(timed).collect(),

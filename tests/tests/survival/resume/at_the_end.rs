@@ -169,3 +169,32 @@ async fn keys_stand_for_what_has_passed_the_layers() {
     let again = second.engine.session("s").call(pay("b")).await;
     assert_eq!((again.to_text(), again.dedupe), ("a".to_owned(), toolyard::Dedupe::Replayed));
 }
+
+/// SC-4, JR-1: a call that is cancelled before a recorder knows of it is not run by the next life.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_cancelled_before_its_record_does_not_run() {
+    let ledger = Ledger::default();
+    let first = life(&ledger).await;
+    let session = first.engine.session("s");
+    let turn = session.turn();
+    let batch = turn.open_batch();
+    batch.push(call("a", "serial", 10, "ok"));
+    batch.push(call("b", "serial", 10, "ok"));
+    // Nothing is taken in before this task waits.
+    assert!(turn.cancel_call("b"));
+    session.recorded().await.unwrap();
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    let goes_on = toolyard::OnInterrupted::Continue;
+    for records in 1..=ledger.len() {
+        let left = ledger.cut(records);
+        let second = life_with(&left, |builder, _| builder.on_interrupted(goes_on)).await;
+        let known = left.turn(&SessionId::from("s"), turn.number()).unwrap();
+        let is_known = known.is_some_and(|turn| turn.batches.iter().any(|batch| batch.calls.len() > 1));
+        if is_known {
+            let outcomes = resume_in(&second.engine.session("s"), turn.number()).await;
+            assert_eq!(kinds(&outcomes)[1], Some(ErrorKind::Cancelled), "{records}: {}", shape(&outcomes));
+            assert!(!second.log.started().contains(&"b".to_owned()), "{records}");
+        }
+    }
+    assert!(ledger.len() > 4);
+}

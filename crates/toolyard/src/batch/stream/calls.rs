@@ -9,7 +9,7 @@
 use super::{Owner, answers::StreamAnswers};
 use crate::{
     call::{BatchState, Entered, SessionCore, Stop, index, vanished_error},
-    record::EventPlace,
+    record::{Cancelled, EventPlace},
 };
 use parking_lot::{Mutex, MutexGuard};
 use std::{
@@ -215,14 +215,19 @@ impl StreamCalls {
 
     /// Cancels the calls with this id that have no result, waiting ones included. Returns whether there are any.
     pub(crate) fn cancel_calls(&self, id: &str) -> bool {
-        let (pieces, is_waiting) = {
+        let (pieces, waiting) = {
             let state = &mut *self.state();
             let waiting = (state.taken_in..).zip(&state.waiting).filter(|(_, call)| call.id.as_str() == id);
-            let is_waiting = waiting.map(|(at, _)| state.cancelled.insert(at)).count() > 0;
+            let waiting: Vec<u32> = waiting.map(|(at, _)| at).collect();
+            state.cancelled.extend(&waiting);
             let open = state.pieces.iter().filter(|piece| piece.batch.is_open());
-            (open.map(|piece| piece.batch.clone()).collect::<Vec<_>>(), is_waiting)
+            (open.map(|piece| piece.batch.clone()).collect::<Vec<_>>(), waiting)
         };
-        pieces.iter().map(|batch| batch.cancel_calls(id)).sum::<usize>() > 0 || is_waiting
+        // A recorder does not know of them yet: what it is told of their id is about calls that it knows.
+        for index in waiting.iter().copied() {
+            self.session.record_cancel(Cancelled::Call { turn: self.turn, batch: self.number, index });
+        }
+        pieces.iter().map(|batch| batch.cancel_calls(id)).sum::<usize>() > 0 || !waiting.is_empty()
     }
 
     /// Cancels the call with this index. Returns whether it had been pushed and had no result.

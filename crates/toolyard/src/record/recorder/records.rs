@@ -336,7 +336,7 @@ pub enum Cancelled<'a> {
         /// The id.
         id: &'a str,
     },
-    /// One call, if it is in flight.
+    /// One call, if it is in flight, or is pushed and not recorded yet.
     Call {
         /// The turn.
         turn: u64,
