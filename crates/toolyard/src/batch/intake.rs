@@ -111,8 +111,8 @@ struct Opened {
     batch: Arc<BatchState>,
     /// The results of calls that have them already.
     early: Vec<(u32, EarlyResult)>,
-    /// For a recorder, the arguments as they were sent of calls whose layers have changed them.
-    sent: Vec<(u32, Arguments)>,
+    /// For a recorder, the arguments as they were sent of calls whose layers have changed them. Hardly any batch has some.
+    sent: Option<Box<Vec<(u32, Arguments)>>>,
 }
 
 impl Dispatch<'_> {
@@ -123,7 +123,7 @@ impl Dispatch<'_> {
         let request = if is_recorded { batch.request().map(Arc::from) } else { None };
         let Opened { batch, early, sent } = self.open(batch, earlier).await;
         if is_recorded {
-            self.record_arrival(&batch, request, &sent, earlier);
+            self.record_arrival(&batch, request, sent.as_deref().map_or(&[], Vec::as_slice), earlier);
         }
         let mut guard = StopOnDrop::new(&batch);
         announce(&batch, early);
@@ -180,8 +180,8 @@ impl Dispatch<'_> {
         let mut validated_by = None;
         let taken_up = self.taken_up();
         let has_layers = engine.registry.has_layers();
-        let (is_recorded, mut sent) = (engine.recorder.is_some(), Vec::new());
-        let mut before = taken_up.map(|taken_up| BeforeAll::of(taken_up, batch.len()));
+        let mut sent: Option<Box<Vec<(u32, Arguments)>>> = None;
+        let mut before = taken_up.map(|taken_up| Box::new(BeforeAll::of(taken_up, batch.len())));
         for (at, mut call) in batch.into_iter().enumerate() {
             if let Some(result) = before.as_mut().and_then(|before| before.result_of(at)) {
                 slots.push(not_run(call, index(at), result, &rules.tools, &mut early));
@@ -205,8 +205,8 @@ impl Dispatch<'_> {
                 (Ok(_) | Err(NotPassed::Unvalidated(_)), gate::Layered::Refused(error)) => {
                     Err(NotPassed::Early(EarlyResult::Refused(error)))
                 }
-                (passed, gate::Layered::Changed(arguments)) if is_recorded => {
-                    sent.push((index(at), arguments));
+                (passed, gate::Layered::Changed(arguments)) if engine.recorder.is_some() => {
+                    sent.get_or_insert_default().push((index(at), arguments));
                     passed
                 }
                 (passed, _) => passed,
