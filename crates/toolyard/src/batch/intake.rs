@@ -112,7 +112,7 @@ struct Opened {
     /// The results of calls that have them already.
     early: Vec<(u32, EarlyResult)>,
     /// For a recorder, the arguments as they were sent of calls whose layers have changed them. Hardly any batch has some.
-    sent: Option<Box<Vec<(u32, Arguments)>>>,
+    sent: Vec<(u32, Arguments)>,
 }
 
 impl Dispatch<'_> {
@@ -123,7 +123,7 @@ impl Dispatch<'_> {
         let request = if is_recorded { batch.request().map(Arc::from) } else { None };
         let Opened { batch, early, sent } = self.open(batch, earlier).await;
         if is_recorded {
-            self.record_arrival(&batch, request, sent.as_deref().map_or(&[], Vec::as_slice), earlier);
+            self.record_arrival(&batch, request, &sent, earlier);
         }
         let mut guard = StopOnDrop::new(&batch);
         announce(&batch, early);
@@ -180,7 +180,7 @@ impl Dispatch<'_> {
         let mut validated_by = None;
         let taken_up = self.taken_up();
         let has_layers = engine.registry.has_layers();
-        let mut sent: Option<Box<Vec<(u32, Arguments)>>> = None;
+        let mut sent = Vec::new();
         let mut before = taken_up.map(|taken_up| Box::new(BeforeAll::of(taken_up, batch.len())));
         for (at, mut call) in batch.into_iter().enumerate() {
             if let Some(result) = before.as_mut().and_then(|before| before.result_of(at)) {
@@ -206,7 +206,7 @@ impl Dispatch<'_> {
                     Err(NotPassed::Early(EarlyResult::Refused(error)))
                 }
                 (passed, gate::Layered::Changed(arguments)) if engine.recorder.is_some() => {
-                    sent.get_or_insert_default().push((index(at), arguments));
+                    sent.push((index(at), arguments));
                     passed
                 }
                 (passed, _) => passed,
