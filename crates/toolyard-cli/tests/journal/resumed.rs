@@ -22,8 +22,7 @@ default = { read = "auto", write = "auto", execute = "auto", network = "auto" }
 description = "Writes a line"
 command = ["sh", "-c", "cat >> ../effects; echo >> ../effects; if [ -e ../waits ]; then cat ../never; fi"]
 side_effects = "write"
-[[policy.rules]]
-tools = ["note"]
+[policy.rules.note]
 sandbox = "host"
 "#;
 
