@@ -111,10 +111,15 @@ fn allows(
                 || history.cancelling.contains(id)
                 || is_drained
                 || id.contains('/')
-                // A call that was sent again under a key, beside others of that key of which one was cancelled. Two of 2 000
-                // scenes end so: nothing is done twice, but it is not known yet why it shares the cancel.
-                || id.contains('+') && error.attempts > 0
+                || shares_a_cancel(history, id, call)
         }
         _ => false,
     }
+}
+
+/// Whether a call has the end of another one of its key, which had been started before it was cancelled (ID-3: then nobody
+/// is promoted).
+fn shares_a_cancel(history: &History, id: &str, call: &CallRow) -> bool {
+    let is_shared = matches!(&call.state, CallState::Ended(end) if end.dedupe == Dedupe::Joined);
+    is_shared && history.cancelling.iter().any(|cancelled| origin(cancelled) == origin(id))
 }
