@@ -6,6 +6,7 @@
 //!
 //! It is a model: every answer is found by reading all records from the first one on.
 
+mod described;
 mod fold;
 mod op;
 
@@ -16,8 +17,8 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep_until};
 use toolyard::{
     AnswerRecord, AttemptEnd, AttemptRecord, BatchRecord, CancelRecord, CloseRecord, Durable, EndRecord,
-    ForkRecord, OpenTurn, Past, PastTurn, PushRecord, QuestionRecord, RecordError, Recorder, Recovered,
-    ResumeRecord, SessionId, SessionRecord, VerdictRecord, event::Epoch,
+    ForkRecord, OpenTurn, Past, PastRequest, PastSession, PastTurn, PushRecord, QuestionRecord, RecordError,
+    Recorder, Recovered, ResumeRecord, SessionId, SessionRecord, VerdictRecord, event::Epoch,
 };
 
 /// How long the record of what somebody waits for takes.
@@ -114,6 +115,18 @@ impl Recorder for Ledger {
         Ok(self.world().open_turns())
     }
 
+    fn past_session(&self, session: &SessionId) -> Result<Option<PastSession>, RecordError> {
+        Ok(self.world().past_session(session))
+    }
+
+    fn past_sessions(&self) -> Result<Vec<PastSession>, RecordError> {
+        Ok(self.world().past_sessions())
+    }
+
+    fn past_request(&self, session: &SessionId, request: &str) -> Result<Option<PastRequest>, RecordError> {
+        Ok(self.world().past_request(session, request))
+    }
+
     fn turn(&self, session: &SessionId, turn: u64) -> Result<Option<PastTurn>, RecordError> {
         Ok(self.world().turn(session, turn))
     }
@@ -123,12 +136,14 @@ impl Recorder for Ledger {
     }
 
     fn session(&self, record: &SessionRecord<'_>) -> Durable {
-        self.keep(Op::Session { session: record.session.clone(), is_named: record.is_named }, true)
+        let (session, description) = (record.session.clone(), record.terms.description.clone());
+        self.keep(Op::Session { session, is_named: record.is_named, description }, true)
     }
 
     fn fork(&self, record: &ForkRecord<'_>) -> Durable {
         let (session, agent) = (record.session.clone(), record.agent.clone());
-        self.keep(Op::Fork { session, agent, is_named: record.is_named }, true)
+        let (description, made_by_handler) = (record.terms.description.clone(), record.made_by.is_some());
+        self.keep(Op::Fork { session, agent, is_named: record.is_named, description, made_by_handler }, true)
     }
 
     fn batch(&self, record: &BatchRecord<'_>) -> Durable {

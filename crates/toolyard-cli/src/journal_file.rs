@@ -7,7 +7,7 @@ use crate::{
 };
 use std::path::{Path, PathBuf};
 use tokio::task::spawn_blocking;
-use toolyard::{EngineBuilder, SessionId};
+use toolyard::EngineBuilder;
 use toolyard_journal::{Durability, Journal, JournalError, Settings};
 
 /// The journal of a run, if it has one.
@@ -45,17 +45,6 @@ impl JournalFile {
         match &self.0 {
             Some(journal) => builder.recorder(journal.clone()),
             None => builder,
-        }
-    }
-
-    /// The turn of a session that this request has brought, if its results are kept.
-    ///
-    /// # Errors
-    /// [`Error::Usage`], if the journal cannot be read.
-    pub(crate) fn turn_of(&self, session: &SessionId, request: &str) -> Result<Option<u64>, Error> {
-        match &self.0 {
-            Some(journal) => journal.turn_of_request(session, request).map_err(|error| unusable(&error)),
-            None => Ok(None),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Journals, in a program that was built without the feature `journal`: it writes none.
 
 use crate::{cli::JournalArgs, error::Error, setup::Setup};
-use toolyard::{EngineBuilder, SessionId};
+use toolyard::EngineBuilder;
 
 /// The journal of a run: none.
 #[derive(Debug, Clone, Default)]
@@ -31,14 +31,6 @@ impl JournalFile {
     /// Changes nothing.
     pub(crate) fn attach(&self, builder: EngineBuilder) -> EngineBuilder {
         builder
-    }
-
-    /// None.
-    ///
-    /// # Errors
-    /// None.
-    pub(crate) fn turn_of(&self, _: &SessionId, _: &str) -> Result<Option<u64>, Error> {
-        Ok(None)
     }
 
     /// Does nothing.

@@ -143,14 +143,9 @@ fn call(planned: &Planned) -> Call {
 }
 
 /// The results of a batch: from the journal if it has them, and on from there.
-async fn results(
-    session: &Session,
-    journal: &Journal,
-    key: String,
-    calls: Vec<Call>,
-) -> Result<Vec<Outcome>, Box<dyn Error>> {
-    match journal.turn_of_request(session.id(), &key)? {
-        Some(turn) => Ok(session.resume(turn).await?.finish().await.concat()),
+async fn results(session: &Session, key: String, calls: Vec<Call>) -> Result<Vec<Outcome>, Box<dyn Error>> {
+    match session.past_request(&key)? {
+        Some(past) => Ok(session.resume(past.turn).await?.finish().await.concat()),
         None => Ok(session.dispatch(Batch::new(calls).of_request(key)).await),
     }
 }
@@ -173,8 +168,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for (number, planned) in scenario.batches.iter().enumerate() {
         let mut left: Vec<Call> = planned.iter().map(call).collect();
         for attempt in 0.. {
-            let outcomes =
-                results(&session, &journal, format!("batch-{number}-{attempt}"), left.clone()).await?;
+            let outcomes = results(&session, format!("batch-{number}-{attempt}"), left.clone()).await?;
             let again: Vec<_> =
                 outcomes.iter().filter(|it| was_held_back(it)).map(|it| it.call_id.clone()).collect();
             ended.extend(outcomes.into_iter().map(|outcome| (outcome.call_id.to_string(), outcome)));

@@ -315,6 +315,7 @@ pub(crate) fn terms(terms: &SessionTerms) -> String {
         "weight": terms.weight,
         "budgets": terms.budgets,
         "shares_concurrent": terms.shares_concurrent,
+        "description": terms.description.as_deref(),
     });
     terms.to_string()
 }

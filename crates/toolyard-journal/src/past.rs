@@ -2,9 +2,11 @@
 //!
 //! ```text
 //!   rows of a name ─► keys.rs ─► Past          rows of a turn ─► turns.rs ─► PastTurn
+//!                                             sessions ─► sessions.rs ─► PastSession, PastRequest
 //! ```
 
 mod keys;
+mod sessions;
 mod turns;
 
 use crate::{
@@ -14,7 +16,7 @@ use crate::{
 };
 use parking_lot::{Mutex, MutexGuard};
 use std::{collections::HashSet, path::Path};
-use toolyard::{AgentPath, Past, RecordError, SessionId};
+use toolyard::{AgentPath, Past, PastRequest, PastSession, RecordError, SessionId};
 
 /// How many names are remembered that were opened in this epoch. Beyond that any name may have been.
 const NAMES_MAX: usize = 65_536;
@@ -71,21 +73,6 @@ impl Journal {
         found.map_err(|error| RecordError::new("the journal cannot be read").caused_by(error))
     }
 
-    /// The turn of a session, of whichever agent, that a request with this key has brought
-    /// ([`Batch::of_request`](toolyard::Batch::of_request)): of several the last. Waits, on this thread, until what was given
-    /// is written.
-    ///
-    /// # Errors
-    /// [`JournalError`], if that takes too long, or the file cannot be read.
-    pub fn turn_of_request(&self, session: &SessionId, request: &str) -> Result<Option<u64>, JournalError> {
-        self.inner.queue.wait_until_written().map_err(|error| JournalError::Stopped(error.to_string()))?;
-        let mut reader = self.inner.lookup.reader(self.path())?;
-        match &mut *reader {
-            Some(reader) => reader.turn_of_request(session, request),
-            None => Reader::open(self.path())?.turn_of_request(session, request),
-        }
-    }
-
     pub(crate) fn past_of(&self, session: &SessionId) -> Result<Past, RecordError> {
         let own = self.inner.engine.get().map(ToString::to_string);
         match self.inner.lookup.may_be_open(session) {
@@ -105,6 +92,24 @@ impl Journal {
             let open = reader.open_turns()?.into_iter().filter(|turn| !is_own(turn));
             open.map(|turn| reader.described(turn)).collect()
         })
+    }
+
+    pub(crate) fn sessions_of(&self, name: Option<&SessionId>) -> Result<Vec<PastSession>, RecordError> {
+        match name {
+            // Nothing of it is on its way.
+            Some(name) if !self.inner.lookup.may_be_open(name) => {
+                self.read_now(|reader| reader.past_sessions(Some(name)))
+            }
+            _ => self.read(|reader| reader.past_sessions(name)),
+        }
+    }
+
+    pub(crate) fn request_of(
+        &self,
+        session: &SessionId,
+        request: &str,
+    ) -> Result<Option<PastRequest>, RecordError> {
+        self.read(|reader| reader.past_request(session, request))
     }
 
     pub(crate) fn turn_of(

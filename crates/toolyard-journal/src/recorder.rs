@@ -6,14 +6,15 @@ use crate::{
         self, AnswerOp, AttemptOp, BatchOp, CancelOp, EndOp, Op, OpenBatch, QuestionOp, ResumeOp, json_of,
         word,
     },
-    queue::Faulty,
+    queue::{Faulty, JournalState},
 };
 use futures::future::ready;
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, atomic::Ordering};
 use toolyard::{
     AnswerRecord, AttemptEnd, AttemptRecord, BatchRecord, Call, CancelRecord, Cancelled, CloseRecord,
-    Durable, EndRecord, ForkRecord, OpenTurn, Past, PastTurn, PushRecord, QuestionRecord, RecordError,
-    Recorder, Recovered, ResumeRecord, SessionId, SessionRecord, VerdictRecord, event::Epoch,
+    Durable, EndRecord, ForkRecord, OpenTurn, Past, PastRequest, PastSession, PastTurn, PushRecord,
+    QuestionRecord, RecordError, Recorder, Recovered, ResumeRecord, SessionId, SessionRecord, VerdictRecord,
+    event::Epoch,
 };
 
 /// About what a record takes in the queue beside its texts.
@@ -52,6 +53,14 @@ impl Recorder for Journal {
         true
     }
 
+    fn fault(&self) -> Option<Arc<str>> {
+        match self.status().state {
+            JournalState::Writing => None,
+            JournalState::Failing(why) | JournalState::Stopped(why) => Some(why.into()),
+            JournalState::Closed => Some("the journal is closed".into()),
+        }
+    }
+
     fn begin(&self, epoch: Epoch) {
         match self.inner.engine.set(epoch) {
             Ok(()) => self.inner.queue.give(Op::Engine { epoch: epoch.to_string() }, RECORD_BYTES),
@@ -65,6 +74,18 @@ impl Recorder for Journal {
 
     fn open_turns(&self) -> Result<Vec<OpenTurn>, RecordError> {
         self.left_open()
+    }
+
+    fn past_session(&self, session: &SessionId) -> Result<Option<PastSession>, RecordError> {
+        Ok(self.sessions_of(Some(session))?.pop())
+    }
+
+    fn past_sessions(&self) -> Result<Vec<PastSession>, RecordError> {
+        self.sessions_of(None)
+    }
+
+    fn past_request(&self, session: &SessionId, request: &str) -> Result<Option<PastRequest>, RecordError> {
+        self.request_of(session, request)
     }
 
     fn turn(&self, session: &SessionId, turn: u64) -> Result<Option<PastTurn>, RecordError> {

@@ -1,12 +1,15 @@
 //! What all records of a ledger come to.
 
-use super::op::{BatchOp, CancelOp, Op, Place};
+use super::{
+    described::Described,
+    op::{BatchOp, CancelOp, Op, Place},
+};
 use std::{collections::BTreeMap, sync::Arc};
 use tokio::time::Instant;
 use toolyard::{
     AgentPath, Answer, Call, CallDigest, CallError, Dedupe, ErrorKind, OpenTurn, Past, PastAttempt,
-    PastBatch, PastCall, PastEnd, PastKey, PastKeyState, PastQuestion, PastTurn, RequestId, Routing, Sandbox,
-    SessionId, ToolOutput, event::Epoch,
+    PastBatch, PastCall, PastEnd, PastKey, PastKeyState, PastQuestion, PastRequest, PastSession, PastTurn,
+    RequestId, Routing, Sandbox, SessionId, ToolOutput, event::Epoch,
 };
 
 #[derive(Default)]
@@ -19,6 +22,7 @@ pub(super) struct World {
 #[derive(Default)]
 struct Named {
     is_named: bool,
+    described: Described,
     /// The lives in which it was opened.
     opened_in: Vec<Option<Epoch>>,
     /// The names of its agents that somebody has named.
@@ -88,14 +92,18 @@ impl World {
     fn add(&mut self, op: &Op) {
         match op {
             Op::Engine(epoch) => self.epoch = Some(*epoch),
-            Op::Session { session, is_named } => {
+            Op::Session { session, is_named, description } => {
                 let epoch = self.epoch;
                 let named = self.named(session);
                 named.is_named = *is_named;
                 named.opened_in.push(epoch);
+                named.described.opened(description.clone());
             }
-            Op::Fork { session, agent, is_named } => {
+            Op::Fork { session, agent, is_named, description, made_by_handler } => {
                 let named = self.named(session);
+                if *is_named && !made_by_handler {
+                    named.described.forked(agent, description.clone());
+                }
                 match agent.name().parse() {
                     Ok(number) if !is_named => named.forks = named.forks.max(number),
                     _ => named.named_agents.push(agent.clone()),
@@ -131,7 +139,12 @@ impl World {
                 }
             }
             Op::Ended { call, end } => self.call(call).end = Some(PastEnd::clone(end)),
-            Op::Cancelled { session, agent, what } => self.named(session).cancel(agent, what),
+            Op::Cancelled { session, agent, what } => {
+                self.named(session).cancel(agent, what);
+                if matches!(what, CancelOp::Session) && *agent == AgentPath::root() {
+                    self.named(session).described.cancelled();
+                }
+            }
             Op::Verdict { call, done } => {
                 let call = self.call(call);
                 call.reconciled += 1;
@@ -189,6 +202,27 @@ impl World {
             }
         }
         turns
+    }
+
+    pub(super) fn past_session(&self, session: &SessionId) -> Option<PastSession> {
+        let named = self.sessions.get(session)?;
+        Some(named.described.past(session, named.is_named))
+    }
+
+    pub(super) fn past_sessions(&self) -> Vec<PastSession> {
+        let all = self.sessions.keys().filter_map(|session| self.past_session(session));
+        all.filter(|past| !past.is_cancelled).collect()
+    }
+
+    pub(super) fn past_request(&self, session: &SessionId, request: &str) -> Option<PastRequest> {
+        let batches = &self.sessions.get(session)?.batches;
+        let is_of =
+            |batch: &&Batch| batch.op.parent.is_none() && batch.op.request.as_deref() == Some(request);
+        batches.iter().rev().find(is_of).map(|batch| PastRequest {
+            turn: batch.op.turn,
+            agent: batch.op.agent.clone(),
+            calls: batch.calls.iter().map(|call| call.call.clone()).collect(),
+        })
     }
 
     pub(super) fn turn(&self, session: &SessionId, turn: u64) -> Option<PastTurn> {

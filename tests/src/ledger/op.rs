@@ -28,11 +28,15 @@ pub(super) enum Op {
     Session {
         session: SessionId,
         is_named: bool,
+        description: Option<Arc<str>>,
     },
     Fork {
         session: SessionId,
         agent: AgentPath,
         is_named: bool,
+        /// What it is described by, unless a handler has made it.
+        description: Option<Arc<str>>,
+        made_by_handler: bool,
     },
     Batch(Box<BatchOp>),
     Pushed {

@@ -33,7 +33,8 @@ pub(super) async fn run(
         return Ok(result);
     };
     let (session, request) = (runner.session(name), key_of(text));
-    if let Some(turn) = runner.journal.turn_of(session.id(), &request)? {
+    let past = session.past_request(&request).map_err(|error| unusable(&error))?;
+    if let Some(turn) = past.map(|past| past.turn) {
         runner
             .notify(&format!("turn {turn} of session {name} is this response: it goes on from the journal"));
         let resumed = taken_up(&session, turn).await?;

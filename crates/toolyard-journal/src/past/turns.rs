@@ -5,10 +5,9 @@ use crate::{
     error::JournalError,
     reader::{
         AnswerRow, AttemptRow, BatchRow, CallRow, CallState, EndRow, OpenTurn, QuestionRow, Reader, Verdict,
-        gaps::lacks_its_end, values::number,
+        gaps::lacks_its_end,
     },
 };
-use rusqlite::params;
 use std::time::{Duration, SystemTime};
 use toolyard::{
     Answer, Decision, PastAttempt, PastBatch, PastCall, PastEnd, PastQuestion, PastTurn, SessionId,
@@ -20,17 +19,6 @@ impl Reader {
         let OpenTurn { session, agent, turn, open_calls, .. } = open;
         let (is_named, requests) = self.requests(&session, turn)?;
         Ok(toolyard::OpenTurn { session, is_named, agent, turn, requests, open_calls })
-    }
-
-    pub(super) fn turn_of_request(
-        &self,
-        session: &SessionId,
-        request: &str,
-    ) -> Result<Option<u64>, JournalError> {
-        let sql = "SELECT b.turn FROM batch_rows b JOIN session_rows s ON s.id = b.session
-                   WHERE b.request = ?1 AND s.name = ?2 AND b.parent IS NULL ORDER BY b.id DESC LIMIT 1";
-        let found = self.rows(sql, params![request, session.as_str()], |row, at| number(row, 0, at))?;
-        Ok(found.into_iter().next())
     }
 
     pub(super) fn past_turn(&self, session: &SessionId, turn: u64) -> Result<Option<PastTurn>, JournalError> {

@@ -17,7 +17,7 @@ use std::{sync::Arc, time::Duration};
 use toolyard::{Arguments, Call, CallError, CallTimeout, ErrorKind, Routing, Sandbox, ToolOutput};
 
 impl Reader {
-    pub(super) fn batches(&self, session: i64, turn: u64) -> Result<Vec<BatchRow>, JournalError> {
+    pub(crate) fn batches(&self, session: i64, turn: u64) -> Result<Vec<BatchRow>, JournalError> {
         let sql = format!(
             "SELECT b.id, b.number, b.agent, b.request, b.parent % {PLACES}, p.number, b.calls IS NULL, b.is_sequential,
              b.arrived_ms FROM batch_rows b LEFT JOIN batch_rows p ON p.id = b.parent / {PLACES}

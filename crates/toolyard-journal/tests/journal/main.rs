@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 
+mod both;
 mod bounds;
 mod crash;
 mod damage;
@@ -13,5 +14,6 @@ mod pruning;
 mod questions;
 mod resume;
 mod scene;
+mod sessions;
 mod waiting;
 mod written;

@@ -29,15 +29,17 @@ pub(crate) struct ForkParts {
     pub(crate) narrowing: Narrowing,
     pub(crate) shares_concurrent: bool,
     pub(crate) max_in_flight: Option<NonZeroUsize>,
+    pub(crate) description: Option<Arc<str>>,
 }
 
 impl ForkParts {
     /// What a recorder is told of it.
     pub(crate) fn terms(&self) -> SessionTerms {
-        let Self { narrowing, shares_concurrent, max_in_flight, .. } = self;
+        let Self { narrowing, shares_concurrent, max_in_flight, description, .. } = self;
         SessionTerms {
             max_in_flight: *max_in_flight,
             shares_concurrent: *shares_concurrent,
+            description: description.clone(),
             ..narrowing.terms()
         }
     }

@@ -2,9 +2,10 @@
 
 use super::Engine;
 use crate::{
-    record::{OpenTurn, RecordError},
+    record::{OpenTurn, PastSession, RecordError, Recorder},
     session::{Session, SessionOptions},
 };
+use std::sync::Arc;
 use toolyard_core::{SessionId, event::ENGINE_SESSION};
 
 /// Why a session could not be [opened](Engine::open): its name is taken.
@@ -101,6 +102,46 @@ impl Engine {
             }
         };
         self.session_with(id, SessionOptions { is_unnamed: true, ..options })
+    }
+
+    /// Whether another life of the engine can go on from what this one records (SM-10).
+    pub fn is_outlived(&self) -> bool {
+        self.core.recorder.as_ref().is_some_and(|recording| recording.outlives_engine())
+    }
+
+    /// Why its recorder makes nothing durable at present, if it does not: calls that change something are refused meanwhile
+    /// (JR-12).
+    pub fn recorder_fault(&self) -> Option<Arc<str>> {
+        let fault = |recorder: &dyn Recorder| Ok(recorder.fault());
+        self.core.recorder.as_ref().and_then(|recording| {
+            // One that panics when it is asked makes nothing durable either.
+            recording.read(fault).unwrap_or_else(|error| Some(error.to_string().into()))
+        })
+    }
+
+    /// The sessions that nobody has cancelled as a whole, each as it was opened last, in this life of the engine or an earlier
+    /// one: to be opened again under their names, with the settings that they had (JR-10). Empty without a recorder that
+    /// outlives the engine. It may read a file.
+    ///
+    /// # Errors
+    /// [`RecordError`], if they cannot be read.
+    pub fn past_sessions(&self) -> Result<Vec<PastSession>, RecordError> {
+        match &self.core.recorder {
+            Some(recording) => recording.read(|recorder| recorder.past_sessions()),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// The session that had this name, as it was opened last, in this life of the engine or an earlier one; `None` if none had,
+    /// and without a recorder that outlives the engine. It may read a file.
+    ///
+    /// # Errors
+    /// [`RecordError`], if it cannot be read.
+    pub fn past_session(&self, id: &SessionId) -> Result<Option<PastSession>, RecordError> {
+        match &self.core.recorder {
+            Some(recording) => recording.read(|recorder| recorder.past_session(id)),
+            None => Ok(None),
+        }
     }
 
     /// The turns that earlier lives of the engine have left open, the oldest first: to be [resumed](Session::resume), in a

@@ -11,6 +11,7 @@
 
 mod memory;
 mod past;
+mod past_session;
 mod recording;
 mod records;
 
@@ -18,6 +19,7 @@ pub use memory::{MemoryPlace, MemoryRecord, MemoryRecorder, Pace};
 pub use past::{
     OpenTurn, Past, PastAttempt, PastBatch, PastCall, PastEnd, PastKey, PastKeyState, PastQuestion, PastTurn,
 };
+pub use past_session::{PastAgent, PastRequest, PastSession};
 pub(crate) use recording::{Foundation, Pending, Recording};
 pub use records::{
     AnswerRecord, AttemptEnd, AttemptRecord, BatchRecord, CallPlace, CancelRecord, Cancelled, CloseRecord,
@@ -134,6 +136,12 @@ pub trait Recorder: Send + Sync {
         false
     }
 
+    /// Why records are not made durable at present, if they are not: a full disk, for example (JR-12). Whoever serves an engine
+    /// tells of it.
+    fn fault(&self) -> Option<Arc<str>> {
+        None
+    }
+
     /// An engine begins its life with this recorder. The first call.
     fn begin(&self, _epoch: Epoch) {}
 
@@ -153,6 +161,32 @@ pub trait Recorder: Send + Sync {
     /// [`RecordError`], if they cannot be read.
     fn open_turns(&self) -> Result<Vec<OpenTurn>, RecordError> {
         Ok(Vec::new())
+    }
+
+    /// The session that had this name, as it was opened last, in this life of the engine or an earlier one; `None` if none had.
+    ///
+    /// # Errors
+    /// [`RecordError`], if it cannot be read.
+    fn past_session(&self, _session: &SessionId) -> Result<Option<PastSession>, RecordError> {
+        Ok(None)
+    }
+
+    /// The sessions that nobody has cancelled as a whole, each as it was opened last, in this life of the engine or an earlier
+    /// one.
+    ///
+    /// # Errors
+    /// [`RecordError`], if they cannot be read.
+    fn past_sessions(&self) -> Result<Vec<PastSession>, RecordError> {
+        Ok(Vec::new())
+    }
+
+    /// What a request with this key ([`Batch::of_request`](toolyard_core::Batch::of_request)) has brought to a session, in this
+    /// life of the engine or an earlier one: of several the last.
+    ///
+    /// # Errors
+    /// [`RecordError`], if it cannot be read.
+    fn past_request(&self, _session: &SessionId, _request: &str) -> Result<Option<PastRequest>, RecordError> {
+        Ok(None)
     }
 
     /// A turn of a session, open or not; `None` if there is none of this number.

@@ -43,6 +43,9 @@ settings_of_both! {
     /// Bounds the calls that it runs at once, over all classes. By default it has its parent's bound, counted
     /// separately.
     max_in_flight;
+    /// Adds a text to its record, which another life of the engine finds with its session
+    /// ([`PastAgent::description`](crate::PastAgent::description)). The engine itself does nothing with it.
+    described;
 }
 
 impl ForkPolicy {

@@ -61,6 +61,7 @@ pub struct SessionOptions {
     pub(crate) is_unnamed: bool,
     /// Whether its callers cannot resume a turn (SM-10).
     pub(crate) never_resumed: bool,
+    pub(crate) description: Option<Arc<str>>,
 }
 
 settings_of_both! {
@@ -77,6 +78,9 @@ settings_of_both! {
     /// # Panics
     /// If that is zero (KT-4): a session is not built, so there is no later place to say so.
     max_in_flight;
+    /// Adds a text to its record: what whoever opens it has to know so that another life of the engine can open it as it
+    /// was ([`PastSession::description`](crate::PastSession::description), JR-10). The engine itself does nothing with it.
+    described;
 }
 
 impl SessionOptions {
@@ -208,6 +212,7 @@ impl SessionOptions {
             weight: self.priority.weight(),
             budgets: self.budgets,
             confirmations: self.confirmations.clone(),
+            description: self.description.clone(),
             ..self.narrowing.terms()
         }
     }

@@ -13,7 +13,7 @@ use crate::{
     batch::TakenUp,
     call::{SessionCore, Stop},
     config::RECORD_WAIT,
-    record::{Foundation, PastTurn, RecordError, Recording, ResumeRecord},
+    record::{Foundation, PastRequest, PastTurn, RecordError, Recording, ResumeRecord},
 };
 use futures::future::join_all;
 use sort::Sorted;
@@ -70,7 +70,7 @@ pub enum ResumeError {
 
 /// A turn that is taken up from an earlier life of the engine. Nothing of it runs before [`finish`](Self::finish).
 pub struct ResumedTurn {
-    turn: Turn,
+    turn: Arc<Turn>,
     batches: Vec<ResumedBatch>,
 }
 
@@ -84,7 +84,7 @@ struct ResumedBatch {
 
 impl ResumedTurn {
     /// The turn, by which it can be cancelled.
-    pub fn turn(&self) -> &Turn {
+    pub fn turn(&self) -> &Arc<Turn> {
         &self.turn
     }
 
@@ -93,7 +93,12 @@ impl ResumedTurn {
         self.batches.iter().map(|batch| batch.request.as_deref())
     }
 
-    /// The calls of its batches, in the order in which they came.
+    /// The calls of each of its batches, in the order in which they came.
+    pub fn batches(&self) -> impl Iterator<Item = &[Call]> {
+        self.batches.iter().map(|batch| batch.batch.calls())
+    }
+
+    /// The calls of all its batches, in the order in which they came.
     pub fn calls(&self) -> impl Iterator<Item = &Call> {
         self.batches.iter().flat_map(|batch| batch.batch.calls())
     }
@@ -120,6 +125,19 @@ impl fmt::Debug for ResumedTurn {
 }
 
 impl Session {
+    /// What a request with this key ([`Batch::of_request`]) has brought to this session, in this life of the engine or an
+    /// earlier one: of several the last. `None` if there is none, and without a recorder that outlives the engine. It may read
+    /// a file.
+    ///
+    /// # Errors
+    /// [`RecordError`], if it cannot be read.
+    pub fn past_request(&self, request: &str) -> Result<Option<PastRequest>, RecordError> {
+        match &self.core.engine.recorder {
+            Some(recording) => recording.read(|recorder| recorder.past_request(&self.core.id, request)),
+            None => Ok(None),
+        }
+    }
+
     /// Takes up a turn that an earlier life of the engine has left open, by a crash or a drain (JR-8). What had ended has
     /// its result as it was; what had not started goes through the gate as it is now, and runs, in order; of a call that was
     /// running, its tool is [asked](toolyard_core::Tool::reconcile) what became of it, unless it may run again. A turn that
@@ -151,7 +169,7 @@ impl Session {
         let foundation = record(core, recording, turn, &sorted).await?;
         claim.keep();
         let batches = sorted.into_batches(&foundation, core.engine.on_interrupted);
-        Ok(ResumedTurn { turn: Turn::taken_up(core.clone(), turn), batches })
+        Ok(ResumedTurn { turn: Arc::new(Turn::taken_up(core.clone(), turn)), batches })
     }
 }
 

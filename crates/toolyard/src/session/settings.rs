@@ -9,6 +9,7 @@ macro_rules! settings_of_both {
         $(#[$capabilities:meta])* capabilities;
         $(#[$role:meta])* role;
         $(#[$max_in_flight:meta])* max_in_flight;
+        $(#[$described:meta])* described;
     ) => {
         impl $options {
             $(#[$only_tools])*
@@ -37,6 +38,13 @@ macro_rules! settings_of_both {
             pub fn max_in_flight(mut self, max: usize) -> Self {
                 let max = NonZeroUsize::new(max).expect("max_in_flight must not be zero");
                 self $($($at)*)? .max_in_flight = Some(max);
+                self
+            }
+
+            $(#[$described])*
+            #[must_use]
+            pub fn described(mut self, text: impl Into<Arc<str>>) -> Self {
+                self $($($at)*)? .description = Some(text.into());
                 self
             }
         }

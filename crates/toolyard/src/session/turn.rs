@@ -17,7 +17,8 @@ use crate::{
     },
     budget::Allowance,
     call::{BatchState, SessionCore, Stop, TurnOf, span},
-    record::Cancelled,
+    config::RECORD_WAIT,
+    record::{Cancelled, Foundation, RecordError},
 };
 use batches::{TurnBatch, TurnBatches};
 use parking_lot::Mutex;
@@ -204,6 +205,27 @@ impl Turn {
     /// Like [`dispatch`](Self::dispatch).
     pub async fn resend(&self, batch: impl Into<Batch>) -> Vec<Outcome> {
         self.run(batch.into(), Order::Runs, &ResentBatch::of(self)).await
+    }
+
+    /// Waits until the latest batch is durable, for at most 30 s, so that it may be acknowledged to whoever sent it (JR-1).
+    /// `None` before a batch has arrived, which it does while its [`dispatch`](Self::dispatch) is polled. Without a recorder
+    /// that makes batches durable, and for an [open batch](Self::open_batch), there is nothing to wait for.
+    ///
+    /// # Errors
+    /// That of the future: [`RecordError`], if it cannot be made durable, or not in time.
+    ///
+    /// # Cancel safety
+    /// Dropping the future withdraws nothing.
+    pub fn recorded(&self) -> Option<impl Future<Output = Result<(), RecordError>> + Send + use<>> {
+        let foundation = match self.latest()? {
+            TurnBatch::Whole(batch) => batch.foundation(),
+            TurnBatch::Open(_) => Foundation::default(),
+        };
+        let engine = self.session.engine.clone();
+        Some(async move {
+            let durable = engine.tasks.timeout(RECORD_WAIT, foundation.durable()).await;
+            durable.unwrap_or_else(|| Err(RecordError::late()))
+        })
     }
 
     /// Returns the results of the latest batch so far, one place per call; empty before the first batch, and after one

@@ -73,6 +73,8 @@ pub struct SessionTerms {
     pub confirmations: Option<Confirmations>,
     /// Whether it shares its parent's concurrent pool; of sub-agents.
     pub shares_concurrent: bool,
+    /// What whoever opened it [wants to know again](crate::SessionOptions::described) in another life of the engine.
+    pub description: Option<Arc<str>>,
 }
 
 /// A session that is opened.
