@@ -1,6 +1,7 @@
 //! `toolyard serve`: an engine behind HTTP, for programs and people.
 //!
 //! ```text
+//!   journal ────────────┐
 //!   configuration ─► engine ◄─ Front ─► Server ─┬─► address      first signal: drain, answer, end
 //!                      └─ event file            └─► stdio        second: end at once
 //! ```
@@ -12,6 +13,7 @@ use crate::{
     exit::Exit,
     export::Export,
     hangup::Hangups,
+    journal_file::JournalFile,
     reload::Reloading,
     run::interrupt::Interrupts,
     setup::{INTERRUPT_GRACE, Setup},
@@ -33,7 +35,9 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 use toolyard::{Drain, Engine, SessionOptions};
-use toolyard_server::{Front, Scope, SecretHash, Server, ServerOptions, Tls, TlsError, Token, new_token};
+use toolyard_server::{
+    Front, Recovered, Scope, SecretHash, Server, ServerOptions, Tls, TlsError, Token, new_token,
+};
 use toolyard_tools::Workspace;
 
 /// How long an interrupted program waits for its last answers to be read.
@@ -59,8 +63,13 @@ pub(crate) async fn serve(args: ServeArgs, export: &Export) -> Result<Exit, Erro
         _ = interrupts.next() => return Ok(Exit::Interrupted),
     };
     connected?;
+    let journal = tokio::select! {
+        journal = JournalFile::open(&args.journal, &setup) => journal?,
+        _ = interrupts.next() => return Ok(Exit::Interrupted),
+    };
     let front = Front::default();
-    let mut builder = export.count(setup.engine()).approver(front.clone()).events(front.clone());
+    let mut builder =
+        export.count(journal.attach(setup.engine())).approver(front.clone()).events(front.clone());
     builder = builder.resource(front.clients().clone());
     if let Some(events) = &events {
         builder = builder.event_writer(events.clone());
@@ -76,8 +85,13 @@ pub(crate) async fn serve(args: ServeArgs, export: &Export) -> Result<Exit, Erro
     options = options.reload(reloading(&args, &setup, &engine));
     let server =
         Server::new(engine.clone(), front, options).map_err(|error| Error::Usage(error.to_string()))?;
+    let recovered = tokio::select! {
+        recovered = server.recover() => recovered.map_err(|error| Error::Usage(format!("--journal: {}", chain(&error))))?,
+        _ = interrupts.next() => return Ok(Exit::Interrupted),
+    };
     if let Some(address) = address {
         tell(&args, &server, address, secret.as_deref());
+        tell_recovered(&recovered);
         warn(&unconfined(&setup, &engine));
         warn_of_clear_text(&args, address);
     }
@@ -89,7 +103,19 @@ pub(crate) async fn serve(args: ServeArgs, export: &Export) -> Result<Exit, Erro
     if let Some(events) = events {
         events.finish()?;
     }
+    journal.close().await?;
     served
+}
+
+/// Says what goes on of an earlier life, and what does not.
+fn tell_recovered(recovered: &Recovered) {
+    let Recovered { sessions, turns, left, .. } = recovered;
+    if *sessions > 0 {
+        anstream::eprintln!(
+            "toolyard: {sessions} sessions of before are open again, and {turns} of their turns go on"
+        );
+    }
+    left.iter().for_each(|left| anstream::eprintln!("toolyard: warning: left as it was: {left}"));
 }
 
 /// The address that is listened at, if any is.

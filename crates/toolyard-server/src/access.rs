@@ -70,6 +70,12 @@ impl Access {
         self.link.is_some() || self.tokens.read().iter().any(|token| token.has(Scope::Approve))
     }
 
+    /// The token of this name that may make calls.
+    pub(crate) fn caller_named(&self, name: &str) -> Option<Arc<Token>> {
+        let is_of = |token: &&Arc<Token>| token.name() == name && token.has(Scope::Call);
+        self.tokens.read().iter().chain(&self.anybody).find(is_of).cloned()
+    }
+
     /// The link of the page, if there is one.
     pub(crate) fn link(&self) -> Option<&Link> {
         self.link.as_ref()

@@ -10,7 +10,7 @@ mod served;
 mod turn;
 mod turns;
 
-pub(crate) use served::{Opened, Served};
+pub(crate) use served::{Opened, ROOT, Served};
 pub(crate) use turn::{Ended, Phase, ServedTurn};
 pub(crate) use turns::{Find, Room, TurnBounds};
 

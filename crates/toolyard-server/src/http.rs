@@ -10,7 +10,7 @@ mod numbered;
 mod places;
 mod request_id;
 
-pub(crate) use answered::Answered;
+pub(crate) use answered::{Answered, key_of};
 pub(crate) use bodies::Bodies;
 pub(crate) use entrance::Entrance;
 pub(crate) use extract::{Json, PathOf, QueryOf, admit, expect_type, pointer};

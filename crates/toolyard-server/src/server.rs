@@ -10,6 +10,7 @@ use crate::{
     http::{Entrance, Hosts},
     notify::{Counts, Notify, Teller},
     options::ServerOptions,
+    past::{Recovered, recover},
     reload::{ReloadError, Reloaded},
     routes,
 };
@@ -19,7 +20,7 @@ use tokio::{
     time::{Instant, interval_at, sleep, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolyard::{Engine, SettingError};
+use toolyard::{Engine, RecordError, SettingError};
 
 use toolyard_egress::SetupError;
 use toolyard_mcp::Connections;
@@ -136,6 +137,19 @@ impl Server {
         self.app.front.questions().set_audience(self.app.access.has_approvers());
         self.app.gateways.end(&gone);
         Ok(())
+    }
+
+    /// Opens the sessions again that an earlier life of the server has left, and goes on with their turns, if the engine has a
+    /// recorder that outlives it (JR-8, HT-13): each session with what its token may now, under which it is found. Call it
+    /// before [`serve`](Self::serve). A tool may be asked what became of a call, which takes 30 s at most.
+    ///
+    /// # Errors
+    /// [`RecordError`], if what was recorded cannot be read: nothing is taken up.
+    ///
+    /// # Cancel safety
+    /// What was taken up by then goes on.
+    pub async fn recover(&self) -> Result<Recovered, RecordError> {
+        recover(&self.app).await
     }
 
     /// Reads the configuration again, by what was [set](ServerOptions::reload) for that.

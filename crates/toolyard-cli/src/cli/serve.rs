@@ -1,6 +1,6 @@
 //! The arguments of `toolyard serve` and `toolyard token new`.
 
-use super::{EventsArgs, SetupArgs};
+use super::{EventsArgs, JournalArgs, SetupArgs};
 use clap::{Args, Subcommand};
 use std::{net::SocketAddr, path::PathBuf};
 use toolyard_server::Scope;
@@ -10,6 +10,8 @@ Examples:
   toolyard serve                                 prints a link to the page and a token for calls
   toolyard serve --http 127.0.0.1:9000 --config toolyard.toml --events log.jsonl
   toolyard serve --http 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem
+  toolyard serve --config toolyard.toml --journal agent.journal
+                                                 goes on after a crash or a deploy where it was
   toolyard serve --open-call                     calls need no token; nobody is asked, so that writes are refused
   toolyard serve --json | jq -r .link
   toolyard serve --stdio                         for a program that starts this one and has functions of its own
@@ -28,6 +30,10 @@ With --stdio, the program that has started this one writes a JSON object a line 
 its own functions as tools, and answers to questions. The packages for Python and JavaScript speak it.
 
 Questions about calls that need approval are shown on the page and at /confirmations; the first answer counts.
+
+With --journal, the sessions of before are open again when the program is started again on the same file, for the tokens of
+the same names, and their turns go on: what had ended has its results, what was asked about is asked again, and a request
+that comes again with its Idempotency-Key finds what it has made.
 
 POST /reload and SIGHUP read the configuration again: pools, rules and tokens change at once, and whatever else differs is
 named.
@@ -64,7 +70,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) http: Option<SocketAddr>,
     /// Speak with the program that has started this one, on standard input and output, until it closes its end
-    #[arg(long, conflicts_with_all = ["json", "open_call"])]
+    #[arg(long, conflicts_with_all = ["json", "open_call", "journal"])]
     pub(crate) stdio: bool,
     /// Serve over TLS, with the certificate in this file of PEM, and those that lead to its authority behind it
     #[arg(long, value_name = "FILE", requires = "tls_key")]
@@ -78,6 +84,8 @@ pub(crate) struct ServeArgs {
     pub(crate) open_call: bool,
     #[command(flatten)]
     pub(crate) events: EventsArgs,
+    #[command(flatten)]
+    pub(crate) journal: JournalArgs,
     /// Print one JSON object with the address, the link and the token, on standard output
     #[arg(long)]
     pub(crate) json: bool,

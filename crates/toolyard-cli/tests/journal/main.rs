@@ -10,6 +10,8 @@ mod lists;
 #[cfg(unix)]
 mod resumed;
 mod scene;
+#[cfg(unix)]
+mod served;
 #[path = "../shared/mod.rs"]
 mod shared;
 mod whole;

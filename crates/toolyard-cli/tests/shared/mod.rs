@@ -6,5 +6,7 @@ pub(crate) mod child;
 pub(crate) mod inn;
 pub(crate) mod missing;
 pub(crate) mod place;
+#[cfg(unix)]
+pub(crate) mod served;
 pub(crate) mod service;
 pub(crate) mod workspace;

@@ -15,7 +15,7 @@ use std::{
 
 /// Commands that are not run here, by page and block: those that install or name what is not there, those that need a feature
 /// (`tests/journal` runs them), and those that start a server, which `program/serve.rs` does.
-const NOT_RUN: [(&str, &str); 8] = [
+const NOT_RUN: [(&str, &str); 9] = [
     ("docs/guide/agents.md", "toolyard supervise "),
     ("docs/guide/first-steps.md", "cargo add "),
     ("docs/guide/packages.md", "npm install "),
@@ -24,6 +24,7 @@ const NOT_RUN: [(&str, &str); 8] = [
     ("docs/guide/resilience.md", "toolyard journal "),
     ("docs/guide/server.md", "toolyard serve"),
     ("docs/guide/server.md", "toolyard serve "),
+    ("docs/guide/server.md", "toolyard serve --config toolyard.toml --journal"),
 ];
 
 /// How the program in Python begins that `tests/browser/guide.mjs` runs.

@@ -32,6 +32,9 @@ pub(crate) struct Opened {
     pub(crate) role: Option<String>,
     pub(crate) workspace: Option<String>,
     pub(crate) bounds: TurnBounds,
+    /// Whether there was a session of this name in an earlier life of the server, or in this one: it may have turns that are
+    /// not here.
+    pub(crate) is_past: bool,
 }
 
 /// An open session, its agents and its turns.
@@ -158,11 +161,11 @@ impl Served {
         self.agents.lock().keys().cloned().collect()
     }
 
-    /// Makes a sub-agent of this one, and returns its path.
+    /// Makes a sub-agent of one of its agents.
     ///
     /// It is made under the lock, so that a session that closes meanwhile has it among its agents or does not make it, and
     /// that there are never more than there may be.
-    pub(crate) fn fork(&self, of: Option<&str>, policy: ForkPolicy) -> Result<String, Problem> {
+    pub(crate) fn fork(&self, of: Option<&str>, policy: ForkPolicy) -> Result<Session, Problem> {
         let mut agents = self.agents.lock();
         let parent = self.among(&agents, of)?;
         if agents.len() >= AGENTS_MAX {
@@ -173,21 +176,25 @@ impl Served {
             error => Problem::new(StatusCode::CONFLICT, "not_forked", error),
         })?;
         let path = child.agent().as_str().to_owned();
-        agents.insert(path.clone(), child);
-        Ok(path)
+        agents.insert(path, child.clone());
+        Ok(child)
     }
 
-    /// Cancels its calls and lets go of it: it ends once they have.
-    pub(crate) fn close(&self) {
-        let agents = std::mem::take(&mut *self.agents.lock());
-        if let Some(root) = agents.get(ROOT) {
+    /// Cancels its calls and lets go of it: it ends once they have. Returns its agent, if it was not closing already: its record
+    /// says when that is durable.
+    pub(crate) fn close(&self) -> Option<Session> {
+        let mut agents = std::mem::take(&mut *self.agents.lock());
+        let root = agents.remove(ROOT);
+        if let Some(root) = &root {
             root.cancel();
         }
+        drop(agents);
         self.closing.cancel();
         for turn in self.turns.list() {
             turn.cancel();
             turn.let_go();
         }
+        root
     }
 
     /// The stream of this turn has broken off. It goes on only if its session does.

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   streaming ─► running ─► ended
-//!        └► broken ─► running ─┘       a stream that broke off goes on when its response is sent whole (CL-8)
+//!        └► broken ─► running ─┤       a stream that broke off goes on when its response is sent whole (CL-8)
+//!                              └► suspended       it goes on in the next life of the server (SM-10)
 //! ```
 
 use crate::wall;
@@ -28,6 +29,8 @@ pub(crate) enum Phase {
     Broken,
     /// All of its calls are known, and some have not ended.
     Running,
+    /// The server ends before it: it goes on in the next life (SM-10).
+    Suspended,
     /// Every call has its result.
     Ended,
 }
@@ -171,6 +174,25 @@ impl ServedTurn {
             }
             changed.await;
         }
+    }
+
+    /// Its calls that have not ended go on in the next life of the server.
+    pub(crate) fn suspend(&self) {
+        let turn = {
+            let mut state = self.state.lock();
+            state.phase = Phase::Suspended;
+            state.turn.take()
+        };
+        drop(turn); // outside of the lock
+        self.changed.notify_waiters();
+    }
+
+    /// Waits until it has ended or is suspended.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing.
+    pub(crate) async fn until_over(&self) {
+        self.until(|state| matches!(state.phase, Phase::Ended | Phase::Suspended)).await;
     }
 
     /// Waits for another turn, until that has ended or goes on no more, or this one is cancelled (HT-3).

@@ -99,6 +99,11 @@ impl Turns {
         state.all.insert(turn.number, turn);
     }
 
+    /// Adds a turn of an earlier life, for which there was room then.
+    pub(crate) fn add_past(&self, turn: Arc<ServedTurn>) {
+        self.state.lock().all.insert(turn.number, turn);
+    }
+
     /// Notes that a turn has ended, and forgets the oldest that are too many.
     pub(crate) fn ended(&self, turn: &ServedTurn) {
         let Some(ended) = turn.ended() else { return };

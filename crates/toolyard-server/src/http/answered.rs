@@ -207,6 +207,11 @@ fn not_answered() -> Problem {
     Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "not_answered", detail)
 }
 
+/// The key of a request that is passed on, if it has one.
+pub(crate) fn key_of(headers: &HeaderMap) -> Option<String> {
+    headers.contains_key(HEADER).then(|| key(headers).ok().map(str::to_owned)).flatten()
+}
+
 /// The key, quoted or bare.
 fn key(headers: &HeaderMap) -> Result<&str, Problem> {
     let bad =

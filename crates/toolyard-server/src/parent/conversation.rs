@@ -259,7 +259,7 @@ impl Conversation {
                 self.may_begin()?;
                 let served = self.served(&ask.of)?;
                 let agent = served.fork(ask.of.agent.as_deref(), ask.fork.policy()?)?;
-                answer("forked", json!({"session": served.id().as_str(), "agent": agent}))
+                answer("forked", json!({"session": served.id().as_str(), "agent": agent.agent().as_str()}))
             }
             Ask::Close(session) => self.close(head, &session).map(|()| None),
             Ask::Definitions(ask) => {

@@ -5,6 +5,7 @@ use crate::{
     access::{Caller, Scope},
     app::App,
     http::{Json, PathOf, QueryOf},
+    past::unrecorded,
     problem::Problem,
 };
 use axum::{extract::State, http::StatusCode};
@@ -20,7 +21,7 @@ pub(super) struct OfAgent {
 }
 
 /// A sub-agent to make.
-#[derive(Debug, Default, Deserialize, ToSchema)]
+#[derive(Debug, Default, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Fork {
     /// Its name among the sub-agents of its parent; a number without one.
@@ -34,7 +35,8 @@ pub(crate) struct Fork {
 impl Fork {
     /// What is asked for, as the engine knows it.
     pub(crate) fn policy(self) -> Result<ForkPolicy, Problem> {
-        let mut policy = ForkPolicy::default();
+        let text = serde_json::to_string(&self).expect("what was read as JSON can be written as JSON");
+        let mut policy = ForkPolicy::default().described(text);
         if let Some(name) = self.name {
             policy = policy.name(name);
         }
@@ -69,6 +71,8 @@ pub(super) async fn fork(
     caller.needs(&[Scope::Call])?;
     app.starts()?;
     let served = app.own_session(&caller, &id)?;
-    let agent = served.fork(of.agent.as_deref(), body.policy()?)?;
+    let forked = served.fork(of.agent.as_deref(), body.policy()?)?;
+    forked.recorded().await.map_err(|error| unrecorded(&error))?;
+    let agent = forked.agent().as_str().to_owned();
     Ok((StatusCode::CREATED, axum::Json(Forked { agent })))
 }

@@ -4,11 +4,15 @@ use super::{agents::OfAgent, document::Common, turns::undecodable};
 use crate::{
     access::{Caller, Scope},
     app::App,
-    http::{Json, PathOf, QueryOf},
+    book::Served,
+    http::{Json, PathOf, QueryOf, key_of},
+    past::repeated,
     problem::Problem,
 };
-use axum::extract::State;
+use axum::{extract::State, http::HeaderMap};
 use serde_json::{Map, Value};
+use std::sync::Arc;
+use toolyard::{Batch, Call, Outcome, Session};
 use toolyard_wire::{Format, decode, outcome_to_json};
 
 /// Run one call, and wait for its result: `{"name", "arguments", "call_id"?, "idempotency_key"?, "timeout_ms"?}`. The
@@ -22,6 +26,7 @@ pub(super) async fn call(
     caller: Caller,
     PathOf(id): PathOf<String>,
     QueryOf(of): QueryOf<OfAgent>,
+    headers: HeaderMap,
     Json(fields): Json<Map<String, Value>>,
 ) -> Result<axum::Json<Value>, Problem> {
     caller.needs(&[Scope::Call])?;
@@ -35,12 +40,40 @@ pub(super) async fn call(
     let text = Value::from(vec![Value::Object(fields)]).to_string();
     let message = decode(&text, Some(Format::Neutral)).map_err(|error| undecodable(&error))?;
     let call = message.into_calls().pop().ok_or_else(|| Problem::malformed("there is no call"))?;
+    let key = if app.engine.is_outlived() { key_of(&headers) } else { None };
     // In a task of its own: who asked may go away (HT-2).
+    let (calling, asked) = (served.clone(), agent);
     let calling = tokio::spawn(async move {
         let _begun = begun;
-        agent.call(call).await
+        match key {
+            None => Ok(asked.call(call).await),
+            Some(key) => call_once(&calling, &asked, call, format!("call:{key}")).await,
+        }
     });
-    let outcome = calling.await.map_err(|_| Problem::draining())?;
+    let outcome = calling.await.map_err(|_| Problem::draining())??;
     served.touch();
     Ok(axum::Json(outcome_to_json(&outcome)))
+}
+
+/// Makes a call whose request has a key: one that was made before a crash has its result, and goes on until it has one.
+async fn call_once(
+    served: &Arc<Served>,
+    agent: &Session,
+    call: Call,
+    request: String,
+) -> Result<Outcome, Problem> {
+    let known = match served.opened().is_past {
+        true => repeated(served, agent, request.clone(), std::slice::from_ref(&call)).await?,
+        false => None,
+    };
+    let outcome = match known {
+        Some(turn) => {
+            turn.until_over().await;
+            turn.ended().and_then(|ended| ended.outcomes.first().cloned())
+        }
+        None => agent.dispatch(Batch::new(vec![call]).of_request(request)).await.pop(),
+    };
+    // What a drain suspends goes on in the next life, where this request finds it.
+    let has_ended = |outcome: &Outcome| outcome.error().is_none_or(|error| error.suspended.is_none());
+    outcome.filter(has_ended).ok_or_else(Problem::draining)
 }

@@ -42,10 +42,10 @@ fn keep(done: Work) {
 
 /// Work that is done by whoever waits for it, and by a task of its own once that is dropped.
 #[must_use = "dropping it lets it go on in a task of its own"]
-pub(super) struct GoesOn(Option<Work>);
+pub(crate) struct GoesOn(Option<Work>);
 
 impl GoesOn {
-    pub(super) fn new(work: impl Future<Output = ()> + Send + 'static) -> Self {
+    pub(crate) fn new(work: impl Future<Output = ()> + Send + 'static) -> Self {
         Self(Some(match spare() {
             None => Work::new(work),
             Some(mut spare) => {

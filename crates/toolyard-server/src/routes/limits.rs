@@ -1,7 +1,7 @@
 //! What the body of a request may ask for of what a session may do (HT-7).
 
 use crate::problem::Problem;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, num::NonZeroUsize, time::Duration};
 use toolyard::{
     Budget, Budgets, Capabilities, ConfirmationMode, Confirmations, FsGrant, FsMode, HostPattern,
@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 /// What a session or an agent may touch. A list that is missing bounds nothing beyond what its token may; an empty one
 /// allows nothing.
-#[derive(Debug, Default, Deserialize, ToSchema)]
+#[derive(Debug, Default, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CapabilityNames {
     /// The tools that may be called.
@@ -63,7 +63,7 @@ fn fs_grant(text: &str) -> Result<FsGrant, String> {
 }
 
 /// What happens to a call before it may run.
-#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Mode {
     Auto,
@@ -84,7 +84,7 @@ impl From<Mode> for ConfirmationMode {
 }
 
 /// Which calls need approval, beside what the server says: the stricter counts.
-#[derive(Debug, Default, Deserialize, ToSchema)]
+#[derive(Debug, Default, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Asking {
     /// By the worst that a tool can do.
@@ -99,7 +99,7 @@ pub(super) struct Asking {
 }
 
 /// A mode for each of these side effects.
-#[derive(Debug, Default, Deserialize, ToSchema)]
+#[derive(Debug, Default, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct BySideEffects {
     none: Option<Mode>,
@@ -137,7 +137,7 @@ impl Asking {
 }
 
 /// What a session may spend and run at once, within what its token may: the smaller counts.
-#[derive(Debug, Default, Deserialize, ToSchema)]
+#[derive(Debug, Default, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LimitNumbers {
     /// Calls at once, over all classes.

@@ -23,6 +23,8 @@ pub(super) struct Status {
     started_ms: u64,
     now_ms: u64,
     draining: bool,
+    /// Why nothing can be recorded at present, if that is so (JR-12).
+    journal_fault: Option<String>,
     sessions: usize,
     questions: usize,
     /// Streams of events that are open.
@@ -45,6 +47,7 @@ pub(super) async fn status(State(app): State<App>, caller: Caller) -> Result<axu
         started_ms: app.started_ms,
         now_ms: wall::now_ms(),
         draining: app.is_draining(),
+        journal_fault: app.engine.recorder_fault().map(|why| why.to_string()),
         sessions: app.book.count(),
         questions: app.front.questions().count(),
         streams: app.streams.count(),

@@ -36,6 +36,9 @@ pub(super) struct Shown {
     finished: usize,
     started_ms: u64,
     ended_ms: Option<u64>,
+    /// `false` if a crash before its end may lose it: with a journal, until it is recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) recorded: Option<bool>,
     /// With `?partial=true`: each call's result in the neutral format, or null.
     #[serde(skip_serializing_if = "Option::is_none")]
     outcomes: Option<Vec<Value>>,
@@ -72,6 +75,8 @@ pub(super) enum State {
     Running,
     /// Some of its calls wait for an answer.
     Waiting,
+    /// The server is shutting down: ask again when it is there again, and it goes on (SM-10).
+    Suspended,
     /// Every call has its result.
     Ended,
 }
@@ -102,7 +107,7 @@ impl As {
 /// Waits for the results of a turn, for so long.
 pub(super) async fn wait(turn: &ServedTurn, within: Duration) {
     // It is shown as it is then.
-    let _ = timeout(within, turn.until_ended()).await;
+    let _ = timeout(within, turn.until_over()).await;
 }
 
 const PREFER: HeaderName = HeaderName::from_static("prefer");
@@ -123,6 +128,7 @@ pub(super) fn state(app: &App, served: &Served, turn: &ServedTurn) -> State {
 fn state_of(app: &App, served: &Served, turn: &ServedTurn, phase: Phase) -> State {
     match phase {
         Phase::Ended => State::Ended,
+        Phase::Suspended => State::Suspended,
         _ if app.front.questions().waits(served.id(), turn.number) => State::Waiting,
         Phase::Streaming => State::Streaming,
         Phase::Broken => State::Broken,
@@ -164,6 +170,7 @@ impl Shown {
             finished,
             started_ms: turn.started_ms,
             ended_ms: seen.ended.map(|ended| ended.ended_ms),
+            recorded: None,
             outcomes: None,
             results: None,
         }

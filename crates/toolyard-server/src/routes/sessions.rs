@@ -10,6 +10,7 @@ use crate::{
     book::{Opened, Served, TurnBounds, is_name},
     http::{Json, PathOf, QueryOf},
     parent::SESSION,
+    past::{Description, may_open, unrecorded},
     problem::Problem,
 };
 use axum::{
@@ -26,7 +27,7 @@ use utoipa::{IntoParams, ToSchema};
 pub(super) const PAGE: usize = 100;
 
 /// A session to open.
-#[derive(Debug, Default, Deserialize, ToSchema)]
+#[derive(Debug, Default, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Open {
     /// Its name: 1 to 128 of `A-Za-z0-9._-`. Without one it is given one.
@@ -117,6 +118,10 @@ pub(super) async fn open(
 ) -> Result<Response, Problem> {
     caller.needs(&[Scope::Call])?;
     let served = begin(&app, &caller.0, body)?;
+    if let Err(error) = served.agent(None)?.recorded().await {
+        served.close();
+        return Err(unrecorded(&error));
+    }
     let location = format!("/sessions/{}", served.id());
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], axum::Json(Shown::of(&app, &served)))
         .into_response())
@@ -133,8 +138,37 @@ pub(crate) fn begin(app: &App, token: &Arc<Token>, body: Open) -> Result<Arc<Ser
         let why = format!("'{SESSION}' is the session of the program that has started this one");
         return Err(Problem::new(StatusCode::CONFLICT, "session_open", why));
     }
+    let id = id.map(SessionId::from);
+    // What the parent program has opened nobody can open again: its functions are its own.
+    let is_outlived = app.engine.is_outlived() && !token.is_parent();
+    let is_past = match &id {
+        Some(id) if is_outlived => may_open(app, token, id)?,
+        _ => false,
+    };
+    opened(app, token, (id, is_past), body, app.options.bounds.sessions_max)
+}
+
+/// Opens a session again that an earlier life of the server has left, for the holder of its token.
+pub(crate) fn begin_again(
+    app: &App,
+    token: &Arc<Token>,
+    id: &str,
+    body: Open,
+) -> Result<Arc<Served>, Problem> {
+    // It was among those that its token may have.
+    opened(app, token, (Some(SessionId::from(id)), true), body, usize::MAX)
+}
+
+fn opened(
+    app: &App,
+    token: &Arc<Token>,
+    (id, is_past): (Option<SessionId>, bool),
+    body: Open,
+    most: usize,
+) -> Result<Arc<Served>, Problem> {
     let bounds = &app.options.bounds;
     let opened = Opened {
+        is_past,
         owner: token.clone(),
         role: body.role.clone(),
         workspace: body.workspace.clone(),
@@ -144,10 +178,15 @@ pub(crate) fn begin(app: &App, token: &Arc<Token>, body: Open) -> Result<Arc<Ser
             bytes_max: bounds.results_bytes_max,
         },
     };
-    let options = options(app, token, body)?;
+    let description =
+        (app.engine.is_outlived() && !token.is_parent()).then(|| Description::text(token, &body));
+    let mut options = options(app, token, body)?;
+    if let Some(description) = description {
+        options = options.described(description);
+    }
     app.forget_closed(); // one of this name may be over by now
     let belongs = |id: &SessionId| app.front.questions().belong(id.clone(), token.name());
-    app.book.open(&app.engine, id.map(SessionId::from), opened, options, bounds.sessions_max, belongs)
+    app.book.open(&app.engine, id, opened, options, most, belongs)
 }
 
 /// What the sessions of MCP clients with this token may, who ask for nothing (HT-7).
@@ -226,8 +265,12 @@ pub(super) async fn close(
     if !caller.is(served.owner()) {
         caller.needs(&[Scope::Operate])?;
     }
-    served.close();
+    let closed = served.close();
     let shown = Shown::of(&app, &served);
+    if let Some(closed) = &closed {
+        closed.recorded().await.map_err(|error| unrecorded(&error))?;
+    }
+    drop(closed); // the last that holds it
     app.forget_closed();
     Ok((StatusCode::ACCEPTED, axum::Json(shown)))
 }

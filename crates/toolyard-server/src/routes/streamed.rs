@@ -9,11 +9,12 @@
 
 use super::{
     results::Shown,
-    turns::{finish, with_own_names},
+    turns::{batch_of, finish_or_suspend, with_own_names},
 };
 use crate::{
     app::App,
     book::{Phase, Room, Served, ServedTurn},
+    past::request_of,
     problem::Problem,
 };
 use axum::{
@@ -87,9 +88,10 @@ impl Streamed {
             Ok(message) => {
                 self.turn.moves(&[Phase::Streaming], Phase::Running);
                 let outcomes = batch.finish().await;
-                finish(&self.served, &self.turn, with_own_names(message, &self.agent), outcomes);
+                let message = with_own_names(message, &self.agent);
+                finish_or_suspend(&self.served, &self.turn, message, outcomes);
                 let shown = Shown::of(&self.app, &self.served, &self.turn, self.to, false);
-                self.tell("results", &shown).await;
+                self.tell(if shown.has_ended() { "results" } else { "suspended" }, &shown).await;
             }
             Err(why) => {
                 self.served.has_broken(&self.turn);
@@ -159,18 +161,25 @@ fn came(index: usize, call: &Call) -> serde_json::Value {
 }
 
 /// Goes on with a turn whose stream broke off, now that its response is known whole.
-pub(super) fn go_on(served: &Arc<Served>, turn: &Arc<ServedTurn>, message: Message) -> Result<(), Problem> {
+pub(super) fn go_on(
+    app: &App,
+    served: &Arc<Served>,
+    turn: &Arc<ServedTurn>,
+    message: Message,
+) -> Result<(), Problem> {
     let engine_turn = turn.engine_turn().filter(|_| turn.moves(&[Phase::Broken], Phase::Running));
     let Some(engine_turn) = engine_turn else {
         let detail = "only a turn whose stream broke off can be sent again: start another one";
         return Err(Problem::new(StatusCode::CONFLICT, "not_broken", detail));
     };
     turn.grows(message.format(), message.calls().len());
+    let request = app.engine.is_outlived().then(|| request_of(message.format(), None));
     let (served, turn) = (served.clone(), turn.clone());
     tokio::spawn(async move {
         turn.until_settled().await;
-        let outcomes = engine_turn.resend(message.batch()).await;
-        finish(&served, &turn, message, outcomes);
+        let outcomes = engine_turn.resend(batch_of(&message, request)).await;
+        drop(engine_turn);
+        finish_or_suspend(&served, &turn, message, outcomes);
     });
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! `/sessions/{id}/turns` and `/turns`.
 
+pub(crate) use super::goes_on::GoesOn;
 use super::{
     agents::OfAgent,
     document::Common,
-    goes_on::GoesOn,
     results::{As, Shown, State as TurnState, preferred, state, wait},
     streamed,
 };
@@ -11,7 +11,8 @@ use crate::{
     access::{Caller, Scope},
     app::App,
     book::{Find, Phase, Room, Served, ServedTurn},
-    http::{PathOf, QueryOf, numbered},
+    http::{PathOf, QueryOf, key_of, numbered},
+    past::{recall, repeated, request_of, unrecorded},
     problem::Problem,
 };
 use axum::{
@@ -20,11 +21,14 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts},
     response::Response,
 };
-use futures::future::{Either, ready};
+use futures::{
+    FutureExt as _,
+    future::{Either, poll_fn, ready},
+};
 use serde::{Deserialize, Serialize};
-use std::{sync::Arc, time::Duration};
+use std::{sync::Arc, task::Poll, time::Duration};
 use tokio::time::timeout;
-use toolyard::Session;
+use toolyard::{Batch, Session};
 use toolyard_wire::{DecodeError, Dialect, Format, Message, NameMap, NameRule, decode};
 use utoipa::{IntoParams, ToSchema};
 
@@ -133,6 +137,8 @@ struct Whole {
     /// What `Prefer` says.
     preferred: Option<Duration>,
     waits: Option<Duration>,
+    /// Its key, where it is known by its records too.
+    key: Option<String>,
 }
 
 fn begin(app: &App, caller: &Caller, id: &str, asked: Asked, request: Request) -> Result<Begun, Problem> {
@@ -163,7 +169,8 @@ fn begin(app: &App, caller: &Caller, id: &str, asked: Asked, request: Request) -
     }
     let cancel_on_disconnect = start.cancel_on_disconnect.unwrap_or(false);
     let (preferred, waits) = (preferred(&headers), shown.waits());
-    let whole = Whole { served, agent, room, after, from, to, cancel_on_disconnect, preferred, waits };
+    let key = if app.engine.is_outlived() { key_of(&headers) } else { None };
+    let whole = Whole { served, agent, room, after, from, to, cancel_on_disconnect, preferred, waits, key };
     Ok(Begun::Whole(whole, body))
 }
 
@@ -177,15 +184,41 @@ impl Whole {
         async move {
             // The body lies in the buffer of the connection, which is free again before the calls run.
             let message = read(&app.bodies.read(body).await?, self.from, &self.agent)?;
-            let (turn, running) = run(&self.served, self.room, &self.agent, message, self.after);
-            let guard = self.cancel_on_disconnect.then(|| CancelOnDrop(Some(turn.clone())));
-            match self.preferred.or(self.waits) {
-                // It is shown as it is then.
-                Some(within) => drop(timeout(within, running).await),
-                None => drop(running),
-            }
-            guard.into_iter().for_each(CancelOnDrop::disarm);
-            let mut response = answer(&app, &self.served, &turn, self.to);
+            let within = self.preferred.or(self.waits);
+            let mut recorded = None;
+            let known = match self.key.as_deref().filter(|_| self.served.opened().is_past) {
+                Some(key) => {
+                    let request = request_of(message.format(), Some(key));
+                    Box::pin(repeated(&self.served, &self.agent, request, message.calls())).await?
+                }
+                None => None,
+            };
+            let turn = match known {
+                Some(turn) => {
+                    wait(&turn, within.unwrap_or_default()).await;
+                    turn
+                }
+                None => {
+                    let is_behind = self.after.is_some();
+                    let request =
+                        app.engine.is_outlived().then(|| request_of(message.format(), self.key.as_deref()));
+                    let (turn, mut running) =
+                        run(&self.served, self.room, &self.agent, (message, request), self.after);
+                    let guard = self.cancel_on_disconnect.then(|| CancelOnDrop(Some(turn.clone())));
+                    if app.engine.is_outlived() {
+                        let is_recorded = !is_behind && Box::pin(acknowledged(&turn, &mut running)).await;
+                        recorded = (!is_recorded).then_some(false);
+                    }
+                    match within {
+                        // It is shown as it is then.
+                        Some(within) => drop(timeout(within, running).await),
+                        None => drop(running),
+                    }
+                    guard.into_iter().for_each(CancelOnDrop::disarm);
+                    turn
+                }
+            };
+            let mut response = answer(&app, &self.served, &turn, self.to, recorded);
             if self.preferred.is_some() {
                 response.headers_mut().insert("preference-applied", HeaderValue::from_static("wait"));
             }
@@ -195,8 +228,15 @@ impl Whole {
 }
 
 /// 200 with the results, or 202 without.
-fn answer(app: &App, served: &Served, turn: &Arc<ServedTurn>, to: Option<Format>) -> Response {
-    let shown = Shown::of(app, served, turn, to, false);
+fn answer(
+    app: &App,
+    served: &Served,
+    turn: &Arc<ServedTurn>,
+    to: Option<Format>,
+    recorded: Option<bool>,
+) -> Response {
+    let mut shown = Shown::of(app, served, turn, to, false);
+    shown.recorded = recorded.filter(|_| !shown.has_ended());
     let location = numbered(&["/sessions/", served.id().as_str(), "/turns/"], turn.number);
     let status = if shown.has_ended() { StatusCode::OK } else { StatusCode::ACCEPTED };
     let mut body = Vec::with_capacity(BODY_BYTES);
@@ -251,7 +291,7 @@ fn run(
     served: &Arc<Served>,
     room: Room,
     agent: &Session,
-    message: Message,
+    (message, request): (Message, Option<String>),
     after: Option<Arc<ServedTurn>>,
 ) -> (Arc<ServedTurn>, GoesOn) {
     let engine_turn = Arc::new(agent.turn().without_resend());
@@ -264,10 +304,52 @@ fn run(
         if let Some(after) = after {
             running.until_its_turn(&after).await;
         }
-        let outcomes = engine_turn.dispatch(message.batch()).await;
-        finish(&served, &running, message, outcomes);
+        let outcomes = engine_turn.dispatch(batch_of(&message, request)).await;
+        drop(engine_turn);
+        finish_or_suspend(&served, &running, message, outcomes);
     });
     (turn, running)
+}
+
+/// The calls of a response, with the key under which it is known by its records, if there are any.
+pub(super) fn batch_of(message: &Message, request: Option<String>) -> Batch {
+    match request {
+        Some(request) => message.batch().of_request(request),
+        None => message.batch(),
+    }
+}
+
+/// Drives a turn until its batch is durable, so that it may be acknowledged (JR-1). Returns whether it is.
+async fn acknowledged(turn: &ServedTurn, running: &mut GoesOn) -> bool {
+    let mut durable = None;
+    poll_fn(|cx| {
+        if running.poll_unpin(cx).is_ready() {
+            return Poll::Ready(true);
+        }
+        if durable.is_none() {
+            // It arrives while it is driven.
+            durable = turn.engine_turn().and_then(|turn| turn.recorded()).map(Box::pin);
+        }
+        match &mut durable {
+            Some(durable) => durable.poll_unpin(cx).map(|durable| durable.is_ok()),
+            None => Poll::Pending,
+        }
+    })
+    .await
+}
+
+/// Notes the results of a turn, unless some of its calls go on in the next life of the server (SM-10).
+pub(crate) fn finish_or_suspend(
+    served: &Served,
+    turn: &ServedTurn,
+    message: Message,
+    outcomes: Vec<toolyard::Outcome>,
+) {
+    let is_suspended = |outcome: &toolyard::Outcome| outcome.error().is_some_and(|it| it.suspended.is_some());
+    match outcomes.iter().any(is_suspended) {
+        true => turn.suspend(),
+        false => finish(served, turn, message, outcomes),
+    }
 }
 
 /// Notes the results of a turn.
@@ -315,7 +397,11 @@ pub(super) async fn show(
     QueryOf(shown): QueryOf<As>,
 ) -> Result<axum::Json<Shown>, Problem> {
     let served = app.session(&caller, &id)?;
-    let (turn, to) = (find(&served, number)?, shown.format()?);
+    let to = shown.format()?;
+    let turn = match find(&served, number) {
+        Err(_) if served.opened().is_past => recall(&served, number).await?,
+        found => found?,
+    };
     if let Some(within) = shown.waits() {
         wait(&turn, within).await;
     }
@@ -346,11 +432,11 @@ pub(super) async fn resend(
     crate::http::expect_type(&headers, &["application/json"])?;
     let body = app.bodies.read(body).await?;
     let message = read(&body, from, &agent)?;
-    streamed::go_on(&served, &turn, message)?;
+    streamed::go_on(&app, &served, &turn, message)?;
     if let Some(within) = preferred(&headers).or(shown.waits()) {
         wait(&turn, within).await;
     }
-    Ok(answer(&app, &served, &turn, to))
+    Ok(answer(&app, &served, &turn, to, None))
 }
 
 /// Which turns a list has.
@@ -399,12 +485,26 @@ pub(super) async fn list(
 }
 
 /// A turn that this caller may cancel: its own, or anybody's for an operator.
-fn to_cancel(app: &App, caller: &Caller, id: &str, number: u64) -> Result<Arc<ServedTurn>, Problem> {
+fn to_cancel(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    number: u64,
+) -> Result<(Arc<Served>, Arc<ServedTurn>), Problem> {
     let served = app.session(caller, id)?;
     if !caller.is(served.owner()) {
         caller.needs(&[Scope::Operate])?;
     }
-    find(&served, number)
+    let turn = find(&served, number)?;
+    Ok((served, turn))
+}
+
+/// Waits until what was cancelled is durable (JR-1). Of a session that closes meanwhile all is.
+async fn recorded(served: &Served, agent: &str) -> Result<(), Problem> {
+    match served.agent(Some(agent)) {
+        Ok(agent) => agent.recorded().await.map_err(|error| unrecorded(&error)),
+        Err(_) => Ok(()),
+    }
 }
 
 /// Cancel a turn: waiting calls end at once, running ones are stopped (SC-1, SC-4).
@@ -416,7 +516,9 @@ pub(super) async fn cancel(
     caller: Caller,
     PathOf((id, number)): PathOf<(String, u64)>,
 ) -> Result<StatusCode, Problem> {
-    to_cancel(&app, &caller, &id, number)?.cancel();
+    let (served, turn) = to_cancel(&app, &caller, &id, number)?;
+    turn.cancel();
+    recorded(&served, turn.agent.as_str()).await?;
     Ok(StatusCode::ACCEPTED)
 }
 
@@ -430,10 +532,11 @@ pub(super) async fn cancel_call(
     caller: Caller,
     PathOf((id, number, index)): PathOf<(String, u64, u32)>,
 ) -> Result<StatusCode, Problem> {
-    let turn = to_cancel(&app, &caller, &id, number)?;
+    let (served, turn) = to_cancel(&app, &caller, &id, number)?;
     if index as usize >= turn.calls() {
         return Err(Problem::not_found(format!("call {index} in turn {number}")));
     }
-    turn.cancel_call(index);
+    turn.clone().cancel_call(index);
+    recorded(&served, turn.agent.as_str()).await?;
     Ok(StatusCode::ACCEPTED)
 }

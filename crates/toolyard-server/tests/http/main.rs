@@ -1,4 +1,4 @@
-//! The server as its clients meet it: over a socket (HT-1 to HT-11).
+//! The server as its clients meet it: over a socket (HT-1 to HT-13).
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 
@@ -13,6 +13,7 @@ mod notify;
 mod operator;
 mod pages;
 mod reload;
+mod restarts;
 mod sessions;
 mod sockets;
 mod streams;

@@ -1,6 +1,6 @@
 //! `toolyard serve --stdio`, as the program that has started it meets it (AG-14).
 
-use super::SILENCE_MAX;
+use crate::shared::served::SILENCE_MAX;
 use crate::{
     child::{fed, program, toolyard},
     place::dir,

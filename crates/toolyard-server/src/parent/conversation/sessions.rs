@@ -66,7 +66,7 @@ impl Conversation {
         if served.is_none() && !was_opened {
             return Err(Problem::not_found(format!("session '{}'", session.escape_debug())));
         }
-        served.iter().for_each(|served| served.close());
+        served.iter().for_each(|served| drop(served.close()));
         let (app, out) = (self.app.clone(), self.out.clone());
         let closed = tell::answer("closed", head.id.as_ref(), json!({"session": session}));
         self.tasks.spawn(async move {
