@@ -5,15 +5,17 @@ import { createInterface } from "node:readline";
 import { open } from "./browser.mjs";
 
 /** Starts a server over this folder; it ends with the test. */
-export async function serve(t, folder, { http = "127.0.0.1:0", config } = {}) {
-  const args = ["serve", "--http", http, "--json", "--workspace", folder, ...(config ? ["--config", config] : [])];
+export async function serve(t, folder, { http = "127.0.0.1:0", config, journal } = {}) {
+  const args = ["serve", "--http", http, "--json", "--workspace", folder];
+  if (config) args.push("--config", config);
+  if (journal) args.push("--journal", journal);
   const server = spawn(process.env.TOOLYARD_PROGRAM, args, { stdio: ["ignore", "pipe", "inherit"], cwd: folder });
   const exit = new Promise((resolve) => server.once("exit", resolve));
-  const stop = () => {
-    server.kill("SIGINT");
+  const stop = (signal = "SIGINT") => {
+    server.kill(signal);
     return exit;
   };
-  t.after(stop);
+  t.after(() => stop());
   const first = new Promise((resolve) => createInterface(server.stdout).once("line", resolve));
   const line = await Promise.race([first, exit.then((code) => Promise.reject(new Error(`toolyard serve ended with ${code}`)))]);
   return new Served(JSON.parse(line), stop);

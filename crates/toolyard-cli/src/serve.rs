@@ -111,9 +111,8 @@ pub(crate) async fn serve(args: ServeArgs, export: &Export) -> Result<Exit, Erro
 fn tell_recovered(recovered: &Recovered) {
     let Recovered { sessions, turns, left, .. } = recovered;
     if *sessions > 0 {
-        anstream::eprintln!(
-            "toolyard: {sessions} sessions of before are open again, and {turns} of their turns go on"
-        );
+        let these = if *sessions == 1 { "session of before is" } else { "sessions of before are" };
+        anstream::eprintln!("toolyard: {sessions} {these} open again; turns that go on: {turns}");
     }
     left.iter().for_each(|left| anstream::eprintln!("toolyard: warning: left as it was: {left}"));
 }
