@@ -27,8 +27,8 @@ use std::{
 };
 use tokio::{task::JoinHandle, time::timeout};
 use toolyard::{
-    Batch, Call, CallError, Confirmations, Drain, DrainReport, Engine, EngineBuilder, ErrorKind, OpenBatch,
-    Outcome, Redactor, ResumedTurn, Routing, Session, SessionOptions, SideEffects,
+    Answer, Batch, Call, CallError, Confirmations, Drain, DrainReport, Engine, EngineBuilder, ErrorKind,
+    OpenBatch, Outcome, Redactor, ResumedTurn, Routing, Session, SessionOptions, SideEffects,
 };
 
 /// How long to wait for the results of abandoned calls. They arrive at once unless something is stuck.
@@ -135,6 +135,9 @@ impl Runner {
             let (screen, stopper) = (live.as_ref().map(Live::screen), interrupts.stopper());
             let asker = Asker::new(terminal, screen, stopper, confirmations.clone());
             builder = builder.events(asker.queue().sink()).approver(asker);
+        } else if journal.is_open() {
+            // Nobody can be asked, but an answer that is recorded holds (JR-9).
+            builder = builder.approver(Answer::nobody());
         }
         let engine = builder.build().await?;
         setup.attach(&engine);

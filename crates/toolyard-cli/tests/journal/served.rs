@@ -1,6 +1,9 @@
 //! `toolyard serve --journal`: a crash and a deploy are a pause for those who use it (HT-13, JR-5, JR-9, SM-10).
 
-use crate::shared::served::{Served, Two};
+use crate::{
+    child::{fed, program},
+    shared::served::{Served, Two},
+};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::{fs, path::Path, process::Command};
@@ -142,4 +145,34 @@ fn a_deploy_is_a_pause() {
     place.allow(&served, &place.question(&served));
     assert_eq!(place.two.outcome(&served, turn)["status"], "ok");
     assert_eq!((place.effects(), served.end()), (1, Some(130)));
+}
+
+/// JR-9: an answer that is recorded counts where nobody can be asked, and only for what it is about.
+#[test]
+fn a_recorded_answer_counts_where_nobody_can_be_asked() {
+    let place = Place::new();
+    let served = place.serve();
+    assert_eq!(served.post("/sessions", Some(&place.two.agent), &json!({"id": "a"})).0, 201);
+    let call = |id: &str| json!({"call_id": id, "name": "note", "arguments": {"text": id}});
+    let calls = json!({"calls": [call("1"), call("2")]});
+    assert_eq!(served.post("/sessions/a/turns", Some(&place.two.agent), &calls).0, 202);
+    let questions = loop {
+        let (_, open) = served.get("/sessions/a/confirmations", &place.two.ada);
+        if open["confirmations"].as_array().unwrap().len() == 2 {
+            break open;
+        }
+    };
+    place.killed(served);
+
+    let [config, journal, work] =
+        ["toolyard.toml", "agent.journal", "work"].map(|name| place.path().join(name));
+    let request = questions["confirmations"][0]["request_id"].as_str().unwrap();
+    let approved = fed(program(&["journal", "approve", journal.to_str().unwrap(), request]), "");
+    assert_eq!(approved.code, Some(0), "{approved:?}");
+    let mut resume = program(&["run", "--quiet", "--session", "a", "--resume", "--journal"]);
+    resume.arg(journal).arg("--config").arg(config).arg("--workspace").arg(work);
+    let resumed = fed(resume, "");
+    let results = &resumed.json()["results"];
+    assert_eq!((&results[0]["status"], place.effects()), (&json!("ok"), 1), "{resumed:?}");
+    assert_eq!(results[1]["error"]["code"], "user_denied", "{resumed:?}");
 }
