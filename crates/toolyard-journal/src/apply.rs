@@ -6,6 +6,7 @@ mod ids;
 mod resumed;
 
 pub(crate) use ids::Ids;
+pub(crate) use resumed::end_open;
 
 use crate::{
     epoch::EpochId,

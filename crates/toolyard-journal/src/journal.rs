@@ -3,7 +3,7 @@
 use crate::{
     epoch,
     error::JournalError,
-    file,
+    expire, file,
     identity::Files,
     lock::Lock,
     past::Lookup,
@@ -60,6 +60,7 @@ pub struct Journal {
 pub(crate) struct Inner {
     pub(crate) queue: Arc<Queue>,
     pub(crate) lookup: Lookup,
+    pub(crate) settings: Settings,
     path: PathBuf,
     /// The engine whose recorder this is.
     pub(crate) engine: OnceLock<Epoch>,
@@ -88,6 +89,8 @@ impl Journal {
         schema::prepare(&mut db, path, settings.durability)?;
         let failed = || JournalError::sqlite(path, "beginning an epoch");
         let epoch = epoch::begin(&db, settings.durability).map_err(failed())?;
+        expire::expire(&mut db, epoch, settings.keep_open)
+            .map_err(JournalError::sqlite(path, "ending turns that nobody has resumed"))?;
         // From here on the writer itself pauses while somebody else has the file for longer.
         db.busy_timeout(BUSY_WAIT).map_err(failed())?;
         let queue = Arc::new(Queue::new(settings.queue_records_max, settings.queue_bytes_max));
@@ -103,6 +106,7 @@ impl Journal {
         let inner = Inner {
             queue,
             lookup: Lookup::default(),
+            settings,
             path: path.to_owned(),
             engine: OnceLock::new(),
             is_shared: AtomicBool::new(false),

@@ -29,6 +29,8 @@ mod epoch;
 #[cfg(feature = "sqlite")]
 mod error;
 #[cfg(feature = "sqlite")]
+mod expire;
+#[cfg(feature = "sqlite")]
 mod file;
 #[cfg(feature = "sqlite")]
 mod forget;

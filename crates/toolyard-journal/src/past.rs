@@ -13,6 +13,7 @@ use crate::{
     error::JournalError,
     journal::Journal,
     reader::{OpenTurn, Reader},
+    settings::Settings,
 };
 use parking_lot::{Mutex, MutexGuard};
 use std::{collections::HashSet, path::Path};
@@ -76,8 +77,8 @@ impl Journal {
     pub(crate) fn past_of(&self, session: &SessionId) -> Result<Past, RecordError> {
         let own = self.inner.engine.get().map(ToString::to_string);
         match self.inner.lookup.may_be_open(session) {
-            true => self.read(|reader| reader.past(session, own.as_deref())),
-            false => self.read_now(|reader| reader.past(session, own.as_deref())),
+            true => self.read(|reader| reader.past(session, own.as_deref(), self.inner.settings)),
+            false => self.read_now(|reader| reader.past(session, own.as_deref(), self.inner.settings)),
         }
     }
 
@@ -123,7 +124,7 @@ impl Journal {
 
 impl Reader {
     /// What is known of a name, for the engine of this epoch.
-    fn past(&self, session: &SessionId, own: Option<&str>) -> Result<Past, JournalError> {
+    fn past(&self, session: &SessionId, own: Option<&str>, kept: Settings) -> Result<Past, JournalError> {
         let _snapshot = self.snapshot()?;
         let Some((earlier, turns, batches)) = self.numbers(session, own)? else { return Ok(Past::default()) };
         let forks = self.unnamed_agents(session)?;
@@ -133,7 +134,7 @@ impl Reader {
             turns,
             batches,
             forks: forks.iter().filter_map(agent_number).max().unwrap_or(0),
-            keys: self.keys(session)?,
+            keys: self.keys(session, kept)?,
             open_turns,
             interrupted,
         })

@@ -47,6 +47,9 @@ pub struct Settings {
     pub(crate) retry_for: Duration,
     pub(crate) queue_records_max: usize,
     pub(crate) queue_bytes_max: usize,
+    pub(crate) keep_open: Duration,
+    pub(crate) keep_keys: Duration,
+    pub(crate) keep_results: Duration,
 }
 
 impl Default for Settings {
@@ -58,6 +61,9 @@ impl Default for Settings {
             retry_for: Duration::from_secs(10),
             queue_records_max: 65_536,
             queue_bytes_max: 64 << 20,
+            keep_open: Duration::from_secs(30 * 24 * 3600),
+            keep_keys: Duration::from_secs(30 * 24 * 3600),
+            keep_results: Duration::from_secs(24 * 3600),
         }
     }
 }
@@ -94,6 +100,26 @@ impl Settings {
     /// is full (JR-3). A record that is larger than the bound goes when none of its kind waits.
     pub fn queue_max(mut self, records: usize, bytes: usize) -> Self {
         (self.queue_records_max, self.queue_bytes_max) = (records, bytes);
+        self
+    }
+
+    /// How long a turn stays open that nobody resumes: 30 days by default, from the beginning of the epoch after the one that
+    /// has left it. When the journal is opened later than that, its calls end: those that were started `interrupted`, the
+    /// others `cancelled`, both with the reason `expired` (JR-10).
+    pub fn keep_open(mut self, at_most: Duration) -> Self {
+        self.keep_open = at_most;
+        self
+    }
+
+    /// For how long a key is known after the last start of a call under it: 30 days by default (JR-10).
+    pub fn keep_keys(mut self, at_most: Duration) -> Self {
+        self.keep_keys = at_most;
+        self
+    }
+
+    /// For how long its result is replayed by another engine: 24 hours by default (JR-10).
+    pub fn keep_results(mut self, at_most: Duration) -> Self {
+        self.keep_results = at_most;
         self
     }
 }

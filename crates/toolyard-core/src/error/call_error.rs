@@ -31,6 +31,8 @@ pub enum Reason {
     Predecessor,
     /// Nobody knows what became of an earlier call of the batch: it was running when the engine's process ended (JR-8).
     PredecessorUnknown,
+    /// An earlier life of the engine has left its turn open, and nobody has resumed that in time (JR-10).
+    Expired,
     /// Events cannot be written, or not fast enough, and nothing may run unrecorded (OB-3, PO-6).
     Sink,
     /// There is no room for results: those that are held take it all (CC-4).

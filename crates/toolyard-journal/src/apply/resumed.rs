@@ -8,7 +8,7 @@ use crate::{
     op::{ResumeOp, ending, json_of, whole, word},
     schema::is_cancelled,
 };
-use rusqlite::params;
+use rusqlite::{Connection, params};
 use std::time::Duration;
 use toolyard::{CallError, Dedupe, ErrorKind, Routing, Sandbox};
 
@@ -72,27 +72,9 @@ impl Tables<'_> {
     fn interrupt(&self, of: &str, values: impl rusqlite::Params + Copy) -> Done {
         let message = "the engine's process ended while whoever has dispatched this call was running";
         let interrupted = CallError::new(ErrorKind::Interrupted, message);
-        self.end_open("EXISTS", &interrupted, of, values)?;
-        self.end_open("NOT EXISTS", &CallError::new(ErrorKind::Cancelled, message).not_started(), of, values)
-    }
-
-    fn end_open(&self, attempts: &str, error: &CallError, of: &str, values: impl rusqlite::Params) -> Done {
-        let ending = ending(Routing::ShortCircuit, 0, false, Duration::ZERO, Duration::ZERO);
-        // These texts are the program's own; quotes in them are doubled.
-        let quoted = |text: String| text.replace('\'', "''");
-        let (status, code) = (quoted(json_of(error)), word(&error.kind));
-        let (dedupe, sandbox) = (word(&Dedupe::Fresh), word(&Sandbox::Host));
-        self.run(
-            &format!(
-                "UPDATE call_rows SET ended_ms = ?3, status = '{status}', code = '{code}', ending = '{ending}',
-                 dedupe = '{dedupe}', sandbox = '{sandbox}', was_waited_for = 0,
-                 attempts = (SELECT count(*) FROM attempt_rows a WHERE a.call = call_rows.id)
-                 WHERE {attempts} (SELECT 1 FROM attempt_rows a WHERE a.call = call_rows.id)
-                 AND id IN (SELECT c.id FROM call_rows c INDEXED BY call_open JOIN batch_rows b ON b.id = c.batch
-                     WHERE c.ended_ms IS NULL AND {of})"
-            ),
-            values,
-        )
+        end_open(self.db, "EXISTS", &interrupted, of, values)?;
+        let cancelled = CallError::new(ErrorKind::Cancelled, message).not_started();
+        Ok(end_open(self.db, "NOT EXISTS", &cancelled, of, values)?)
     }
 
     /// The agents of other openings below this one that have open turns, and that nobody can find by a name.
@@ -117,4 +99,30 @@ impl Tables<'_> {
         };
         Ok(open.into_iter().filter(|agent| !named.iter().any(|named| is_under(agent, named))).collect())
     }
+}
+
+/// Ends the open calls of such batches with this error, at the time `?3`: those for which there are attempts, or, with
+/// `NOT EXISTS`, none.
+pub(crate) fn end_open(
+    db: &Connection,
+    attempts: &str,
+    error: &CallError,
+    of: &str,
+    values: impl rusqlite::Params,
+) -> rusqlite::Result<()> {
+    let ending = ending(Routing::ShortCircuit, 0, false, Duration::ZERO, Duration::ZERO);
+    // These texts are the program's own; quotes in them are doubled.
+    let quoted = |text: String| text.replace('\'', "''");
+    let (status, code) = (quoted(json_of(error)), word(&error.kind));
+    let (dedupe, sandbox) = (word(&Dedupe::Fresh), word(&Sandbox::Host));
+    db.prepare_cached(&format!(
+        "UPDATE call_rows SET ended_ms = ?3, status = '{status}', code = '{code}', ending = '{ending}',
+             dedupe = '{dedupe}', sandbox = '{sandbox}', was_waited_for = 0,
+             attempts = (SELECT count(*) FROM attempt_rows a WHERE a.call = call_rows.id)
+             WHERE {attempts} (SELECT 1 FROM attempt_rows a WHERE a.call = call_rows.id)
+             AND id IN (SELECT c.id FROM call_rows c INDEXED BY call_open JOIN batch_rows b ON b.id = c.batch
+                 WHERE c.ended_ms IS NULL AND {of})"
+    ))?
+    .execute(values)?;
+    Ok(())
 }

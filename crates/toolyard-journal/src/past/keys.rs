@@ -3,6 +3,7 @@
 use crate::{
     error::JournalError,
     reader::{OpenTurn, Reader, values},
+    settings::Settings,
     stamp,
 };
 use rusqlite::{Row, params};
@@ -11,12 +12,6 @@ use std::{
     time::{Duration, SystemTime},
 };
 use toolyard::{AgentPath, CallError, PastKey, PastKeyState, Sandbox, SessionId, ToolOutput};
-
-/// For how long the results of calls with a key are replayed by another engine (JR-10).
-const KEEP_RESULTS: Duration = Duration::from_secs(24 * 3600);
-
-/// For how long keys are known.
-const KEEP_KEYS: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// How an attempt with a key has ended, as its row has it.
 struct Ended {
@@ -80,8 +75,8 @@ impl Reader {
         Ok((is_named, all.into_iter().filter_map(|(_, request)| request.map(Into::into)).collect()))
     }
 
-    /// The keys of a name, each with what came of it last.
-    pub(super) fn keys(&self, session: &SessionId) -> Result<Vec<PastKey>, JournalError> {
+    /// The keys of a name that are kept, each with what came of it last.
+    pub(super) fn keys(&self, session: &SessionId, kept: Settings) -> Result<Vec<PastKey>, JournalError> {
         let now = stamp::millis(SystemTime::now());
         let sql = "WITH used AS (SELECT a.call, a.number,
                        row_number() OVER (PARTITION BY c.tool, a.key ORDER BY a.call DESC, a.number DESC) AS place
@@ -95,8 +90,8 @@ impl Reader {
                    FROM used u JOIN attempt_rows a ON a.call = u.call AND a.number = u.number
                    JOIN call_rows c ON c.id = a.call WHERE u.place = 1";
         let before = |kept: Duration| now.saturating_sub(crate::op::whole(kept.as_millis()));
-        let values = params![session.as_str(), before(KEEP_KEYS), before(KEEP_RESULTS)];
-        self.rows(sql, values, |row, at| key(row, at, before(KEEP_RESULTS)))
+        let (keys, results) = (before(kept.keep_keys), before(kept.keep_results));
+        self.rows(sql, params![session.as_str(), keys, results], |row, at| key(row, at, results))
     }
 }
 

@@ -6,6 +6,7 @@ mod both;
 mod bounds;
 mod crash;
 mod damage;
+mod expired;
 #[cfg(unix)]
 mod moved;
 mod opening;

@@ -15,7 +15,7 @@ pub(super) const ERROR: &str = "error";
 
 pub(super) const EFFECTS: &str = "not_started, failed, unknown";
 pub(super) const REASONS: &str =
-    "zombie, would_deadlock, predecessor, predecessor_unknown, sink, result_budget, journal";
+    "zombie, would_deadlock, predecessor, predecessor_unknown, expired, sink, result_budget, journal";
 pub(super) const RETRY_STOPS: &str = "attempts, hint, deadline, budget, zombie";
 const CODES: &str = "the error codes";
 const TURN: &str = "the number of a turn";
