@@ -12,6 +12,8 @@ mod resumed;
 mod scene;
 #[cfg(unix)]
 mod served;
+#[cfg(unix)]
+mod served_kills;
 #[path = "../shared/mod.rs"]
 mod shared;
 mod whole;

@@ -6,7 +6,11 @@ use crate::{
 };
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::{fs, path::Path, process::Command};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 use tempfile::TempDir;
 
 /// A program that writes its text into a file, and waits for ever if it is told to.
@@ -20,18 +24,27 @@ sandbox = "host"
 "#;
 
 /// A directory with a configuration, a journal, and the tokens of an agent and of Ada, who approves.
-struct Place {
+pub(crate) struct Place {
     directory: TempDir,
-    two: Two,
+    pub(crate) two: Two,
 }
 
 impl Place {
     fn new() -> Self {
+        Self::with("")
+    }
+
+    /// One in which every call runs without a question.
+    pub(crate) fn that_asks_nobody() -> Self {
+        Self::with("[confirmation]\ndefault = { write = \"auto\" }\n")
+    }
+
+    fn with(more: &str) -> Self {
         let (directory, two) = (tempfile::tempdir().unwrap(), Two::new());
         let place = directory.path();
         assert!(Command::new("mkfifo").arg(place.join("never")).status().unwrap().success());
         fs::create_dir(place.join("work")).unwrap();
-        fs::write(place.join("toolyard.toml"), format!("{CONFIG}\n{}", two.config)).unwrap();
+        fs::write(place.join("toolyard.toml"), format!("{more}{CONFIG}\n{}", two.config)).unwrap();
         Self { directory, two }
     }
 
@@ -40,7 +53,7 @@ impl Place {
     }
 
     /// A life of the server.
-    fn serve(&self) -> Served {
+    pub(crate) fn serve(&self) -> Served {
         let [config, journal] = ["toolyard.toml", "agent.journal"].map(|name| self.path().join(name));
         let args = ["--config", config.to_str().unwrap(), "--journal", journal.to_str().unwrap()];
         Served::start(&self.path().join("work"), &args)
@@ -53,11 +66,17 @@ impl Place {
     }
 
     fn effects(&self) -> usize {
-        fs::read_to_string(self.path().join("effects"))
-            .unwrap_or_default()
-            .lines()
-            .filter(|it| !it.is_empty())
-            .count()
+        Self::effects_in(&self.effects_file()).len()
+    }
+
+    pub(crate) fn effects_file(&self) -> PathBuf {
+        self.path().join("effects")
+    }
+
+    /// What was written, a line for each call.
+    pub(crate) fn effects_in(file: &Path) -> Vec<String> {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
     }
 
     /// The only question that is open.
