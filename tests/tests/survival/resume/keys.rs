@@ -1,8 +1,11 @@
 //! ID-9, JR-10: idempotency keys in the next life of an engine.
 
-use super::{crashed_after, life, resume};
+use super::{crashed_after, life, life_with, resume};
 use std::time::Duration;
-use toolyard::{Dedupe, ErrorKind};
+use toolyard::{
+    Answer, ApprovalRequest, Approver, ConfirmationMode, Confirmations, Dedupe, ErrorKind, ToolClass,
+    async_trait,
+};
 use toolyard_tests::{Ledger, call, keyed, kinds};
 
 /// JR-10: a named session knows its keys, with the results of what has ended; other arguments do not fit.
@@ -48,4 +51,43 @@ async fn a_repeatable_call_runs_again_under_its_key() {
     let again = yard.engine.session("s").call(keyed("k", call("b", "idem", 10, "ok"))).await;
     assert_eq!((again.to_text(), again.dedupe), ("a".to_owned(), Dedupe::Replayed));
     assert_eq!(yard.log.started(), ["a"]);
+}
+
+/// ID-2, JR-10: the key of a call that ran with what an approver has changed stands for what was sent: whoever sends that again
+/// learns what became of it, once its turn is resumed too.
+#[tokio::test(start_paused = true)]
+async fn a_key_stands_for_what_was_sent_not_for_what_an_approver_made_of_it() {
+    let edited = || {
+        let approver = EditsTime;
+        move |builder: toolyard::EngineBuilder, _: &toolyard_tests::Log| {
+            let ask = Confirmations::auto().tool("serial", ConfirmationMode::Prompt);
+            builder.confirmations(ask).approver(approver)
+        }
+    };
+    let pay = |id: &str| keyed("k", call(id, "serial", 10, "ok"));
+    let ledger = Ledger::default();
+    let first = life_with(&ledger, edited()).await;
+    let session = first.engine.session("s");
+    tokio::spawn(async move { session.dispatch(vec![pay("a")]).await });
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    assert_eq!(first.log.started(), ["a"]);
+    let second = life_with(&ledger.crashed(), edited()).await;
+    let session = second.engine.session("s");
+    let interrupted = Some(ErrorKind::Interrupted);
+    assert_eq!(kinds(&[session.call(pay("b")).await]), [interrupted]);
+    assert_eq!(kinds(&resume(&second.engine).await), [interrupted]);
+    assert_eq!(kinds(&[session.call(pay("c")).await]), [interrupted]);
+}
+
+/// Says yes, with more time than was asked for.
+#[derive(Clone)]
+struct EditsTime;
+
+#[async_trait]
+impl Approver for EditsTime {
+    async fn ask(&self, request: &ApprovalRequest) -> Answer {
+        let mut args = serde_json::Value::clone(request.arguments());
+        args["ms"] = 1000.into();
+        Answer::edit("ada", args)
+    }
 }

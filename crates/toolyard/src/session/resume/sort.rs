@@ -56,6 +56,8 @@ struct SortedCall {
 struct EndsNow {
     entry: Option<Arc<ToolEntry>>,
     attempt: Option<PastAttempt>,
+    /// Whether it ran with arguments that an approver gave: its key stands for those that were sent.
+    is_edited: bool,
 }
 
 /// How far a call has come.
@@ -118,8 +120,10 @@ async fn sort_call(
     } = past;
     let last = all.into_iter().next_back();
     let key = last.as_ref().and_then(|last| last.key.clone());
-    let goes_on = |error| Fate::Open(Before { attempts, error, question });
-    let running = |last| Running { call: &call, entry: entry.clone(), last, has_dispatched };
+    let answer = question.as_ref().and_then(|question| question.answer.as_ref());
+    let is_edited = answer.is_some_and(|(_, answer)| answer.arguments().is_some());
+    let running = |last| Running { call: &call, entry: entry.clone(), last, has_dispatched, is_edited };
+    let goes_on = |error| Fate::Open(Before { attempts, error, question: question.clone() });
     let (fate, ends) = match (left, end, last) {
         (Left::Ended, Some(end), _) => (as_recorded(&call, *end), None),
         (Left::Unknown, _, last) => {
@@ -171,19 +175,23 @@ struct Running<'a> {
     entry: Option<Arc<ToolEntry>>,
     last: Option<PastAttempt>,
     has_dispatched: bool,
+    is_edited: bool,
 }
 
 impl Running<'_> {
     /// It ends with what it is known to have done, or with this error.
     fn ends(self, found: Result<ToolOutput, CallError>) -> (Fate, Option<EndsNow>) {
         let routing = self.routing();
-        let Self { call, entry, last, .. } = self;
+        let Self { call, entry, last, is_edited, .. } = self;
         let is_done = found.is_ok();
         let mut outcome = Outcome::new(call, routing, found);
         outcome.attempts = last.as_ref().map_or(0, |last| last.attempt);
         outcome.dedupe = if is_done { Dedupe::Reconciled } else { Dedupe::Fresh };
         let is_unknown = is_interrupted(&outcome);
-        (Fate::Ended { outcome: Box::new(outcome), is_unknown }, Some(EndsNow { entry, attempt: last }))
+        (
+            Fate::Ended { outcome: Box::new(outcome), is_unknown },
+            Some(EndsNow { entry, attempt: last, is_edited }),
+        )
     }
 
     /// How it is routed: as its tool says now, but as what changes something if it may have: what comes behind it depends on
@@ -328,7 +336,10 @@ impl Sorted {
                 core.restore_key(&PastKey {
                     tool: call.call.name.clone(),
                     key: key.clone(),
-                    arguments: last.arguments.clone(),
+                    arguments: match ends.is_edited {
+                        true => call.call.arguments.to_value(),
+                        false => last.arguments.clone(),
+                    },
                     version: last.version.clone(),
                     is_repeatable: last.is_repeatable,
                     state: PastKeyState::Ended {
