@@ -1,6 +1,7 @@
 //! ID-9, JR-10: idempotency keys in the next life of an engine.
 
 use super::{crashed_after, life, life_with, resume};
+use crate::no_hang;
 use std::time::Duration;
 use toolyard::{
     Answer, ApprovalRequest, Approver, ConfirmationMode, Confirmations, Dedupe, ErrorKind, ToolClass,
@@ -90,4 +91,29 @@ impl Approver for EditsTime {
         args["ms"] = 1000.into();
         Answer::edit("ada", args)
     }
+}
+
+/// CL-3, JR-5: a call that was running, and ends before it is started again, leaves its key to the next one; what is behind
+/// both starts once that one has ended.
+#[tokio::test(start_paused = true)]
+async fn a_key_that_is_left_before_its_call_starts_again_holds_nothing_back() {
+    let calls = || {
+        vec![
+            keyed("k", call("a", "read", 1000, "ok")),
+            keyed("k", call("b", "read", 1000, "ok")),
+            call("behind", "serial", 10, "ok"),
+        ]
+    };
+    let left = crashed_after(5, calls()).await;
+    let yard = life(&left).await;
+    yard.engine.pause(ToolClass::Read).await.unwrap();
+    let session = yard.engine.session("s");
+    let resumed = session.resume(1).await.unwrap();
+    let finished = tokio::spawn(resumed.finish());
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    assert!(session.cancel_call("a"));
+    yard.engine.resume(ToolClass::Read).await.unwrap();
+    let outcomes = no_hang(finished).await.unwrap().concat();
+    assert_eq!(kinds(&outcomes), [Some(ErrorKind::Cancelled), None, None]);
+    assert_eq!(yard.log.started(), ["b", "behind"]);
 }

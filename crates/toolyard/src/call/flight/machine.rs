@@ -161,6 +161,11 @@ impl<C: Clone> Machine<C> {
         true
     }
 
+    /// Whether something has run for it, in this life of the engine.
+    pub(super) fn has_run(&self) -> bool {
+        self.attempts > 0
+    }
+
     /// Passes it from the call that ran it, and has ended, to its oldest follower. If that call waits for the rest of
     /// the flight, and something has run for it, it becomes quiescent with the flight.
     pub(super) fn pass_on(&mut self, is_me: impl Fn(&C) -> bool, waits: bool) -> PassedOn<C> {
@@ -173,7 +178,7 @@ impl<C: Clone> Machine<C> {
             self.stage = Stage::Over;
             return PassedOn::ToNobody;
         };
-        if waits && self.attempts > 0 {
+        if waits && self.has_run() {
             self.ended.push(before);
         }
         self.stage = Stage::Led(next.clone());

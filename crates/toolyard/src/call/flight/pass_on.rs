@@ -17,7 +17,12 @@ impl InFlight<'_> {
         let Some(flight) = self.flight().cloned() else { return };
         // The next one may need the lease above, which this one would keep until the flight is over (ID-3a).
         let waits = !self.batch.is_under_lease();
-        let passed_on = flight.machine().pass_on(|call| self.is(call), waits);
+        let (passed_on, waits) = {
+            let mut machine = flight.machine();
+            // For one whose attempts were all made in earlier lives of the engine there is nothing to wait for.
+            let waits = waits && machine.has_run();
+            (machine.pass_on(|call| self.is(call), waits), waits)
+        };
         match passed_on {
             PassedOn::Already => {}
             PassedOn::To(next) => {
