@@ -9,10 +9,12 @@
 mod described;
 mod fold;
 mod op;
+mod remains;
 
 use fold::World;
 use op::{Op, Place};
 use parking_lot::Mutex;
+pub use remains::Remains;
 use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep_until};
 use toolyard::{
@@ -35,6 +37,8 @@ pub struct Ledger {
 struct Kept {
     op: Op,
     durable_at: Instant,
+    /// Whether somebody may have gone on since it is durable.
+    is_waited_for: bool,
 }
 
 impl Default for Ledger {
@@ -85,7 +89,7 @@ impl Ledger {
         let mut records = self.records.lock();
         let last = records.last().map_or(now, |kept| kept.durable_at);
         let durable_at = last.max(now + (self.pace)());
-        records.push(Kept { op, durable_at });
+        records.push(Kept { op, durable_at, is_waited_for: must_wait });
         match must_wait {
             false => Durable::Nothing,
             true => Durable::when(async move {
@@ -193,7 +197,10 @@ impl Recorder for Ledger {
     }
 
     fn flush(&self) -> Durable {
-        let durable_at = self.records.lock().last().map(|kept| kept.durable_at);
+        let durable_at = self.records.lock().last_mut().map(|kept| {
+            kept.is_waited_for = true;
+            kept.durable_at
+        });
         Durable::when(async move {
             if let Some(at) = durable_at {
                 sleep_until(at).await;

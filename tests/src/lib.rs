@@ -15,7 +15,7 @@ mod scripted;
 pub mod sim;
 
 pub use data::data_file;
-pub use ledger::Ledger;
+pub use ledger::{Ledger, Remains};
 pub use left::{check_resumed, known_calls, mixed_calls};
 pub use listening::listen;
 pub use log::Log;

@@ -14,6 +14,7 @@ mod dice;
 mod journal;
 #[cfg(test)]
 mod kept;
+mod lives;
 pub(crate) mod nest;
 mod panics;
 mod permits;
@@ -31,6 +32,7 @@ pub use program::Program;
 pub use report::Report;
 pub use run::play;
 pub use shrink::shrink;
+pub use stage::ResultAgain;
 
 /// Runs the program of a seed and checks it.
 pub fn sim(seed: u64) -> Report {

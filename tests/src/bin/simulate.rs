@@ -69,6 +69,9 @@ fn print_violations(seed: u64, report: &Report) {
     for violation in report.violations.iter().take(10) {
         println!("seed {seed}: {violation}");
     }
+    if !report.violations.is_empty() {
+        println!("seed {seed}: again with --seed {seed} --trace; {}", report.ends.join("; "));
+    }
 }
 
 /// The results of many seeds.
@@ -76,6 +79,9 @@ fn print_violations(seed: u64, report: &Report) {
 struct Totals {
     hashes: HashSet<u64>,
     entries: usize,
+    /// How many had a further run of several lives, and how many lives these had.
+    with_lives: usize,
+    lives: usize,
     failed: Vec<(u64, Report)>,
 }
 
@@ -112,6 +118,8 @@ fn count(totals: &Mutex<Totals>, seed: u64, mut report: Report) {
     let mut totals = totals.lock();
     totals.hashes.insert(report.trace_hash);
     totals.entries += report.entries.len();
+    totals.with_lives += usize::from(!report.ends.is_empty());
+    totals.lives += report.ends.len();
     if !report.violations.is_empty() {
         report.entries = Vec::new();
         totals.failed.push((seed, report));
@@ -128,7 +136,7 @@ fn summary(options: &Options, mut totals: Totals) -> ExitCode {
     }
     let seeds: Vec<_> = totals.failed.iter().take(20).map(|(seed, _)| seed.to_string()).collect();
     println!(
-        "{} seeds from {}: {} with violations{}{}, {} distinct traces, {} entries",
+        "{} seeds from {}: {} with violations{}{}, {} distinct traces, {} entries, {} with {} lives of the engine",
         options.seeds,
         options.start,
         totals.failed.len(),
@@ -136,6 +144,8 @@ fn summary(options: &Options, mut totals: Totals) -> ExitCode {
         seeds.join(" "),
         totals.hashes.len(),
         totals.entries,
+        totals.with_lives,
+        totals.lives,
     );
     code(!totals.failed.is_empty())
 }

@@ -14,7 +14,7 @@ use toolyard::{
 
 #[derive(Default)]
 pub(super) struct World {
-    epoch: Option<Epoch>,
+    pub(super) epoch: Option<Epoch>,
     sessions: BTreeMap<SessionId, Named>,
 }
 

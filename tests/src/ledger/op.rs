@@ -8,6 +8,9 @@ use toolyard::{
     ToolOutput, event::Epoch,
 };
 
+/// As good as no bound.
+const YEAR: Duration = Duration::from_secs(365 * 86_400);
+
 /// Which call it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
@@ -145,7 +148,8 @@ impl Op {
             time_left: Duration::ZERO,
             retried_after: None,
         };
-        let until = Instant::now() + record.timeout;
+        // One without a timeout may be under way for ever.
+        let until = Instant::now() + record.timeout.min(YEAR);
         Self::Attempt { call: Place::of(record.call), attempt: Box::new(attempt), until }
     }
 

@@ -4,6 +4,7 @@ use super::{
     check::Violation,
     permits::PermitChange,
     program::{BreakerOwner, CallBack, End},
+    stage::{Life, ResultAgain},
 };
 use parking_lot::{Mutex, MutexGuard};
 use std::{
@@ -29,6 +30,8 @@ pub struct Journal {
     open_calls: Arc<AtomicUsize>,
     /// The ids of the calls that have ended.
     ended: Arc<Mutex<BTreeSet<Arc<str>>>>,
+    /// The life of the engine that is observed, if the run has several.
+    life: Option<Life>,
 }
 
 /// What fills an output up.
@@ -103,6 +106,20 @@ pub enum Fact {
     CalledBack(CallBack),
     /// Calls of a finished batch were sent again: their results before and now.
     Resent(u32, Vec<ResultView>, Vec<ResultView>),
+    /// A batch that was sent to an earlier life is asked for again: no record tells of it, ...
+    Unknown(u32),
+    /// ... it was that of an agent that nobody has named, ...
+    GivenUp(u32),
+    /// ... it cannot be taken up, ...
+    NotResumed(u32, String),
+    /// ... it is being recorded that its turn is taken up; the name of its session and the turn's number ...
+    TakingUp(String, u64),
+    /// ... and it has these results now.
+    TakenUp(u32, Vec<ResultAgain>),
+    /// This cancel is acknowledged.
+    Held(Box<Fact>),
+    /// The life of the engine ends here.
+    Crashed,
     /// A pool is about to be resized ...
     Resizing(ToolClass, usize),
     /// ... and now has its new width.
@@ -206,8 +223,13 @@ impl ResultView {
 impl Journal {
     /// An empty journal; time counts from now.
     pub fn new() -> Self {
+        Self::of(None)
+    }
+
+    /// The journal of a life.
+    pub(super) fn of(life: Option<Life>) -> Self {
         let (entries, open_calls) = (Arc::default(), Arc::default());
-        Self { began_at: Instant::now(), entries, open_calls, ended: Arc::default() }
+        Self { began_at: Instant::now(), entries, open_calls, ended: Arc::default(), life }
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
@@ -217,7 +239,15 @@ impl Journal {
     /// Records a fact at the current time.
     pub fn note(&self, fact: Fact) {
         let at_us = u64::try_from(self.began_at.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let Some(life) = &self.life else { return self.lock().push(Entry { at_us, fact }) };
+        if life.is_over() {
+            return;
+        }
+        let is_last = life.sees(&fact);
         self.lock().push(Entry { at_us, fact });
+        if is_last {
+            self.crash();
+        }
     }
 
     /// The number of entries.
@@ -228,6 +258,14 @@ impl Journal {
     /// Whether the journal has no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Ends the observed life as by a kill.
+    pub(super) fn crash(&self) {
+        if let Some(life) = &self.life {
+            self.note(Fact::Crashed);
+            life.end();
+        }
     }
 
     /// The number of calls that were received and have not ended.
@@ -269,7 +307,11 @@ impl EventSink for Journal {
 impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:>10.3} ms  ", self.at_us as f64 / 1000.0)?;
-        let Fact::Event(event) = &self.fact else { return write!(f, "· {:?}", self.fact) };
+        let event = match &self.fact {
+            Fact::Event(event) => event,
+            Fact::Crashed => return f.write_str("======== the life of the engine ends ========"),
+            fact => return write!(f, "· {fact:?}"),
+        };
         write!(f, "{} {}", event.session, event.agent.as_str())?;
         if let (Some(batch), Some(index)) = (event.batch, event.index) {
             write!(f, " batch {batch} call {index}")?;

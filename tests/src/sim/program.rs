@@ -15,6 +15,7 @@ mod generate;
 mod govern;
 mod guards;
 mod index;
+mod lives;
 mod meetings;
 mod policy;
 mod rare;
@@ -31,8 +32,9 @@ pub use calls_back::CallBack;
 pub use consent::{AnswerPlan, Consent, EditPlan};
 pub use generate::Bounds;
 pub use guards::{BreakerOwner, Guards, KeyPlan};
-pub use index::{Agent, AtGate, Group, Index, Node, Owner, Scope};
+pub use index::{Agent, AtGate, Group, Index, Node, Owner, Placed, Scope};
 pub(crate) use index::{call_id, node_of_id};
+pub use lives::{LifeEnd, LifeEndAt, LifeEnding, LivesPlan};
 pub use policy::PolicyPlan;
 pub use recorded::RecorderPlan;
 pub use room::Room;
@@ -75,6 +77,8 @@ pub struct Program {
     pub budgets: [Budget; 3],
     /// The recorder that is asked for what must be durable, if there is one.
     pub recorder: Option<RecorderPlan>,
+    /// How a further run of it is cut into several lives of the engine, if it is (JR-5 to JR-10).
+    pub lives: Option<LivesPlan>,
     /// The text that must not show up anywhere.
     pub secret: Option<Secret>,
     /// The policies that may come into force; the first is in force from the start.

@@ -4,12 +4,18 @@ use super::{
     Entry, Program, Report,
     check::{Violation, check},
     journal::{Fact, Journal, trace_hash},
+    lives,
     panics::panics_of,
     permits::{listen, with_listener},
     stage::{self, Agent, Stage, play_order},
 };
 use futures::future::{BoxFuture, join_all};
-use std::{fmt::Write, sync::Arc, time::Duration};
+use std::{
+    fmt::Write,
+    future::{Future, pending},
+    sync::Arc,
+    time::Duration,
+};
 use tokio::{runtime::Builder, time::sleep};
 use toolyard::{Engine, Session, SessionOptions};
 
@@ -24,26 +30,36 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// If the run itself cannot be set up.
 pub fn play(program: &Program) -> Report {
     let mut entries = Vec::new();
-    let panics = panics_of(|| {
-        let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
-        with_listener(|| {
-            runtime.expect("failed to build the runtime").block_on(run_program(program, &mut entries))
-        });
-    });
-    let panics = panics.into_iter().map(|panic| Violation::new("panic", panic));
-    let violations: Vec<_> = panics.chain(check(program, &entries)).collect();
-    Report { trace_hash: trace_hash(&entries, &violations), violations, entries }
+    let panics = on_a_runtime(async { run_program(program, Stage::new(program, None), &mut entries).await });
+    let mut violations: Vec<_> = panics.into_iter().chain(check(program, &entries)).collect();
+    let mut ends = Vec::new();
+    if let Some(plan) = program.lives.as_ref().filter(|_| violations.is_empty()) {
+        let played = lives::play(program, plan);
+        violations.extend(played.violations);
+        entries.extend(played.entries);
+        ends = played.ends;
+    }
+    Report { trace_hash: trace_hash(&entries, &violations), violations, entries, ends }
 }
 
-/// Plays a program until it ends or makes no more progress.
-async fn run_program(program: &Program, entries: &mut Vec<Entry>) {
-    let stage = Stage::new(program);
+/// Runs this on a runtime of its own, with paused time. All that is on the runtime is dropped with it. Returns the panics.
+pub(super) fn on_a_runtime(run: impl Future<Output = ()>) -> Vec<Violation> {
+    let panics = panics_of(|| {
+        let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
+        with_listener(|| runtime.expect("failed to build the runtime").block_on(run));
+    });
+    panics.into_iter().map(|panic| Violation::new("panic", panic)).collect()
+}
+
+/// Plays a program until it ends, its life does, or it makes no more progress.
+pub(super) async fn run_program(program: &Program, stage: Arc<Stage>, entries: &mut Vec<Entry>) {
     listen(Some(stage.journal.clone()), program.secret.as_ref().map(|secret| secret.core.as_str()));
     let mut guard = JournalGuard { journal: stage.journal.clone(), entries };
     let engine = stage::engine(program, &stage).await;
     stage.journal.note(Fact::Built(engine.epoch()));
     tokio::select! {
         biased;
+        () = until_over(&stage) => {}
         () = run_sessions(program, &stage, &engine) => {}
         () = until_stuck(&stage) => {
             let dump = dump(&stage, &engine).await;
@@ -119,6 +135,17 @@ fn session(program: &Program, engine: &Engine, at: usize) -> Session {
         options = options.capabilities(capabilities);
     }
     engine.session_with(format!("s{at}"), options)
+}
+
+/// Completes when the life of the engine is over, if it is to end before its work is done.
+async fn until_over(stage: &Stage) {
+    match &stage.life {
+        Some(life) => {
+            life.until_over().await;
+            stage.journal.crash();
+        }
+        None => pending().await,
+    }
 }
 
 /// Completes when nothing was observed for an hour.

@@ -4,16 +4,20 @@ mod calls_back;
 mod embedder;
 mod handler;
 mod late;
+mod life;
 mod operator;
 mod policy;
 mod recorder;
+mod returning;
 mod sandbox;
 mod secret;
 mod stream;
 mod turns;
 
+pub(super) use life::{Callers, Life, effect};
 pub(super) use operator::{play_order, shut_down};
 pub(super) use policy::{capabilities, identity};
+pub use returning::ResultAgain;
 pub(super) use turns::Agent;
 
 use super::{
@@ -38,8 +42,8 @@ use std::{
 };
 use toolyard::{
     Budgets, Call, CallId, CallTimeout, Clock, ConfirmationMode, Confirmations, Engine, HiddenFrom,
-    HostBackend, KeyConflict, Limits, OnSerialFailure, PoolWidths, RetryPolicy, SideEffects, ToolContext,
-    ToolSpec, from_fn,
+    HostBackend, KeyConflict, Limits, OnInterrupted, OnSerialFailure, PoolWidths, RetryPolicy, SideEffects,
+    ToolContext, ToolSpec, from_fn,
 };
 
 /// The state that the parts of one run share.
@@ -48,6 +52,8 @@ pub(super) struct Stage {
     calls: BTreeMap<u32, Arc<CallPlan>>,
     pub(super) journal: Journal,
     pub(super) shaker: Shaker,
+    /// The life of the engine, if the run has several.
+    pub(super) life: Option<Life>,
     /// The number of running blocking handlers.
     pub(super) busy: Arc<AtomicU64>,
     /// The running handlers by call number.
@@ -70,7 +76,7 @@ struct RunningHandler {
 }
 
 impl Stage {
-    pub(super) fn new(program: &Program) -> Arc<Self> {
+    pub(super) fn new(program: &Program, life: Option<Life>) -> Arc<Self> {
         let mut calls = BTreeMap::new();
         for batch in program.batches() {
             batch.walk(&mut |call| drop(calls.insert(call.node, Arc::new(call.clone()))));
@@ -78,8 +84,9 @@ impl Stage {
         Arc::new(Self {
             program: program.clone(),
             calls,
-            journal: Journal::new(),
+            journal: Journal::of(life.clone()),
             shaker: Shaker::new(program.chaos),
+            life,
             busy: Arc::default(),
             running: Mutex::default(),
             left_behind: Mutex::default(),
@@ -221,9 +228,14 @@ pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
     if let Some(redactor) = secret::redactor(program) {
         builder = builder.redact(redactor).trace_content(true);
     }
-    if let Some(plan) = program.recorder {
-        builder = builder.recorder(recorder::scripted(stage, plan));
-    }
+    builder = match (&stage.life, program.recorder) {
+        (Some(life), _) => {
+            let then = if life.plan().goes_on { OnInterrupted::Continue } else { OnInterrupted::default() };
+            builder.recorder(recorder::Both::new(stage, life)).on_interrupted(then)
+        }
+        (None, Some(plan)) => builder.recorder(recorder::scripted(stage, plan)),
+        (None, None) => builder,
+    };
     if program.skip_rest {
         builder = builder.on_serial_failure(OnSerialFailure::SkipRest);
     }

@@ -25,6 +25,9 @@ pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
     let mut violations = Vec::new();
     for (number, trace) in &traces.calls {
         let Some(node) = index.nodes.get(number) else { continue };
+        if index.earlier.is_answered(index, node) {
+            continue; // by what was said in an earlier life
+        }
         let approval =
             CallApproval { index, traces, in_force: &in_force, remembered: &remembered, node, trace };
         let mut broken =

@@ -1,6 +1,9 @@
 //! I13: started calls never cost more than the budget; reservations of calls that never started are refunded (RT-11).
 
-use super::{Traces, Violation, traces::CallTrace};
+use super::{
+    Traces, Violation,
+    traces::{AttemptTrace, CallTrace},
+};
 use crate::sim::{
     Fact,
     program::{Index, Node},
@@ -91,10 +94,10 @@ fn is_known(index: &Index<'_>, owner: BudgetOwner) -> bool {
     !matches!(owner, BudgetOwner::Tool(_, tool) if tool >= index.program.tools.len())
 }
 
-/// Whether a call started and paid. Only its first attempt pays.
-fn has_paid(trace: &CallTrace<'_>) -> bool {
-    trace.attempts.first().is_some_and(|it| it.number == 1)
-        && trace.failure().is_none_or(|(_, it)| it.attempts > 0)
+/// Whether a call started and paid. Only its first attempt pays, in each life of the engine.
+fn has_paid(index: &Index<'_>, node: u32, trace: &CallTrace<'_>) -> bool {
+    let is_first = |it: &AttemptTrace| it.number == 1 || it.number <= index.earlier.attempts(node) + 1;
+    trace.attempts.first().is_some_and(is_first) && trace.failure().is_none_or(|(_, it)| it.attempts > 0)
 }
 
 /// The number of calls that were started and their total cost.
@@ -102,7 +105,7 @@ fn spent(index: &Index<'_>, traces: &Traces<'_>, owner: BudgetOwner) -> (u64, u6
     let paid = traces
         .calls
         .iter()
-        .filter(|(_, trace)| has_paid(trace))
+        .filter(|(node, trace)| has_paid(index, **node, trace))
         .filter_map(|(node, _)| index.nodes.get(node));
     let costs =
         paid.filter(|node| owner.charges(index, node)).filter_map(|node| Some(node.tool?.guards.cost));

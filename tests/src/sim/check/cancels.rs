@@ -9,7 +9,7 @@ use crate::sim::{
 
 /// The reach of a cancel.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Reach {
+pub(in crate::sim) enum Reach {
     Batch(u32),
     Session(usize),
     Fork(u32),
@@ -22,7 +22,7 @@ pub(super) enum Reach {
 
 impl Reach {
     /// Whether it reaches this call.
-    pub(super) fn reaches(self, index: &Index<'_>, node: u32) -> bool {
+    pub(in crate::sim) fn reaches(self, index: &Index<'_>, node: u32) -> bool {
         match self {
             Self::Batch(batch) => {
                 index.lineage(node).any(|above| index.nodes.get(&above).is_some_and(|it| it.batch == batch))
@@ -82,8 +82,8 @@ pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
                 let what = format!("c{node} started after {fact:?} at {at_us} us");
                 violations.push(Violation::new("I10", what));
             }
-            let ended =
-                trace.first_time(HandlerStep::Ended).unwrap_or(if traces.is_finished { 0 } else { u64::MAX });
+            let is_cut_off = traces.is_finished || traces.has_crashed;
+            let ended = trace.first_time(HandlerStep::Ended).unwrap_or(if is_cut_off { 0 } else { u64::MAX });
             if ended > stops_by
                 && trace.first_time(HandlerStep::Started).is_some()
                 && can_be_dropped(index, *node)

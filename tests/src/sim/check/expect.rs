@@ -40,10 +40,15 @@ pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
         if node.class().is_some() {
             may_be.extend(shared_codes(index, &disturbances, &gate, node, end.at_us));
         }
+        may_be.extend(index.earlier.codes(index, node));
         if let Some(late_us) = overrun_us(index, node, trace).filter(|_| is_free) {
             violations.push(Violation::new("V3", format!("c{number} ended {late_us} us after its deadline")));
         }
-        if !may_be.contains(&end.code) {
+        // What has cancelled it may be noted only behind its end, where the engine's life has ended.
+        let is_cut_off = traces.has_crashed
+            && end.code == Some(ErrorKind::Cancelled)
+            && traces.entries.last().is_some_and(|last| last.at_us == end.at_us);
+        if !may_be.contains(&end.code) && !is_cut_off {
             let expected: Vec<_> = may_be.into_iter().map(code_name).collect();
             let (actual, expected) = (code_name(end.code), expected.join(", "));
             let what = format!("c{number} ended with {actual}, expected one of {expected}");
@@ -101,7 +106,9 @@ fn own_codes(index: &Index<'_>, gate: &Gate<'_>, node: &Node<'_>) -> BTreeSet<Co
             None => codes.extend(admitted_codes(index, gate, node)),
         }
     }
-    if settled_yes {
+    let settled_before = index.earlier.is_settled(node.call.node);
+    codes.extend(may_be(ErrorKind::UserDenied, settled_before));
+    if settled_yes || settled_before {
         codes.extend(admitted_codes(index, gate, node));
     }
     codes
@@ -232,14 +239,15 @@ fn may_not_wait(index: &Index<'_>, node: &Node<'_>) -> bool {
 fn handler_codes(index: &Index<'_>, gate: &Gate<'_>, node: &Node<'_>) -> BTreeSet<Code> {
     let most = node.tool.expect("a call that runs has a tool").guards.retry.max_attempts().get();
     let firsts = if index.peers(node.call.node).len() > 1 { 1..=most } else { 1..=1 };
-    firsts.flat_map(|first| codes_from(index, gate, node, first)).collect()
+    let later = index.earlier.next_attempts(node.call.node);
+    firsts.chain(later).flat_map(|first| codes_from(index, gate, node, first)).collect()
 }
 
 /// The codes of a call whose own attempts begin with this one.
 fn codes_from(index: &Index<'_>, gate: &Gate<'_>, node: &Node<'_>, first: u32) -> BTreeSet<Code> {
     let walls_ms = gate.walls_ms(node);
     let tool = node.tool.expect("a call that runs has a tool");
-    let most = tool.guards.retry.max_attempts().get();
+    let most = tool.guards.retry.max_attempts().get().max(first);
     let mut codes = BTreeSet::new();
     for attempt in first..=most {
         let ends: BTreeSet<_> =

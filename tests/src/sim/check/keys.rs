@@ -99,6 +99,9 @@ impl Caller<'_> {
             }
             Dedupe::Fresh | Dedupe::Joined | Dedupe::Replayed | Dedupe::Reconciled => {}
         }
+        if self.index.earlier.was_attempted(self.index, self.node.call.node) {
+            return;
+        }
         if result.dedupe == Dedupe::Fresh || result.code == Some(ErrorKind::Cancelled) {
             return;
         }

@@ -19,7 +19,11 @@ pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
             }
             Fact::Handler(node, HandlerStep::Started) => drop(left.insert(*node)),
             Fact::Handler(node, HandlerStep::Ended) => drop(left.remove(node)),
-            Fact::Results(batch, _) | Fact::Drop(batch) => drop(answered.insert(*batch)),
+            Fact::Results(batch, _)
+            | Fact::Drop(batch)
+            | Fact::TakenUp(batch, _)
+            | Fact::GivenUp(batch)
+            | Fact::NotResumed(batch, _) => drop(answered.insert(*batch)),
             _ => {}
         }
     }

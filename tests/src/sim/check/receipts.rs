@@ -31,7 +31,7 @@ fn is_of(traces: &Traces<'_>, place: usize, node: u32, resolved: &EventKind) -> 
     })
 }
 
-pub(super) fn check(_: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
+pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut broken =
         |call: u32, what: &str| violations.push(Violation::new("SM-6", format!("c{call} {what}")));
@@ -63,6 +63,9 @@ pub(super) fn check(_: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
     }
     let (mut ids, mut unrecorded) = (BTreeSet::new(), Vec::new());
     for (node, trace) in &traces.calls {
+        if index.nodes.get(node).is_some_and(|it| index.earlier.is_answered(index, it)) {
+            continue; // by what was said in an earlier life
+        }
         for (place, _, event) in &trace.events {
             if !is_of(traces, *place, *node, &event.kind) {
                 unrecorded.push(*node);

@@ -26,7 +26,7 @@ pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
             continue;
         };
         let mut broken = |what: String| violations.push(Violation::new("I9", format!("c{number} {what}")));
-        let most = tool.guards.retry.max_attempts().get();
+        let most = tool.guards.retry.max_attempts().get().max(index.earlier.next_attempt(index, *number));
         if let Some(it) = trace.attempts.iter().find(|it| it.number > most) {
             broken(format!("made attempt {} of at most {most}", it.number));
         }
@@ -225,6 +225,8 @@ fn check_bucket(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
             Fact::Event(event) => {
                 let Some(it) = node_of(event).and_then(|node| index.nodes.get(&node)) else { continue };
                 let code = match event.kind {
+                    // What an earlier life has left is free.
+                    EventKind::Retry { code: ErrorKind::Interrupted, .. } => continue,
                     EventKind::Retry { code, .. } => code,
                     EventKind::Attempt => {
                         made.insert(it.call.node);

@@ -93,6 +93,7 @@ pub(in crate::sim) fn program(read: usize, sessions: &[&[usize]]) -> Program {
         threads: None,
         room: None,
         recorder: None,
+        lives: None,
         hooks: false,
         budgets: [Budget::UNLIMITED; 3],
         secret: None,

@@ -23,6 +23,8 @@ pub struct Traces<'a> {
     pub results: BTreeMap<u32, &'a ResultView>,
     /// Whether the run came to its end instead of getting stuck.
     pub is_finished: bool,
+    /// Whether it was cut short by the end of the engine's life.
+    pub has_crashed: bool,
 }
 
 /// Everything observed of one call.
@@ -75,7 +77,7 @@ pub struct CallEnd {
 impl<'a> Traces<'a> {
     /// Sorts the journal by call.
     pub fn new(index: &Index<'_>, entries: &'a [Entry]) -> Self {
-        let is_finished = !entries.iter().any(|entry| matches!(entry.fact, Fact::Stuck(_)));
+        let is_finished = !entries.iter().any(|entry| matches!(entry.fact, Fact::Stuck(_) | Fact::Crashed));
         let mut traces = Self {
             entries,
             calls: BTreeMap::new(),
@@ -83,6 +85,7 @@ impl<'a> Traces<'a> {
             resent: Vec::new(),
             results: BTreeMap::new(),
             is_finished,
+            has_crashed: entries.iter().any(|entry| matches!(entry.fact, Fact::Crashed)),
         };
         let (mut batches, mut known) = (BTreeMap::new(), BTreeSet::new());
         for (place, Entry { at_us, fact }) in entries.iter().enumerate() {
@@ -137,6 +140,15 @@ impl<'a> Traces<'a> {
                 _ => {}
             }
         }
+        // Results of an earlier life that are only told again say nothing of this one.
+        let is_sent_anew = |node: &u32| {
+            let batch = index.nodes.get(node).filter(|it| it.parent.is_none()).map(|it| it.batch);
+            let is_it = |entry: &Entry| matches!(entry.fact, Fact::Unknown(it) if Some(it) == batch);
+            batch.is_none() || entries.iter().any(is_it)
+        };
+        traces.calls.retain(|node, trace| {
+            !index.earlier.has_ended(*node) || !trace.is_told_at_once() || is_sent_anew(node)
+        });
         traces
     }
 
@@ -206,6 +218,14 @@ impl CallTrace<'_> {
         self.over.get_or_insert((at_us, place));
         let last = self.attempts.last_mut().filter(|it| it.closed.is_none()).into_iter();
         last.for_each(|it| it.closed = Some((at_us, place)));
+    }
+
+    /// Whether it has ended as soon as it was received.
+    fn is_told_at_once(&self) -> bool {
+        match &self.events[..] {
+            [(_, from_us, _), (_, to_us, _)] => from_us == to_us,
+            _ => false,
+        }
     }
 
     /// When the call was ready for its first permits, computed from its `called` event, to the millisecond.

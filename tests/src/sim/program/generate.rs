@@ -64,6 +64,7 @@ impl Program {
         program.edit(&mut Dice::new(seed, 11));
         program.record(&mut Dice::new(seed, 12));
         program.forget_stale_cancels();
+        program.live_on(&mut Dice::new(seed, 13));
         program
     }
 }
@@ -124,6 +125,7 @@ impl Generator {
             threads: None,
             room: None,
             recorder: None,
+            lives: None,
             hooks,
             budgets: [Budget::UNLIMITED; 3],
             secret: None,

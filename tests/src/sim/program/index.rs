@@ -3,6 +3,7 @@
 use super::{
     BatchPlan, CallPlan, Consent, DispatchMode, End, ForkPlan, HookPlan, Program, Step, ToolPlan, TurnPlan,
 };
+use crate::sim::check::Earlier;
 use std::collections::BTreeMap;
 use toolyard::{CallId, Routing, ToolClass};
 
@@ -21,6 +22,8 @@ pub struct Index<'p> {
     groups: BTreeMap<Group, Vec<u32>>,
     /// How the gate answered calls, for reasons that only the run decides.
     at_gate: BTreeMap<u32, AtGate>,
+    /// What earlier lives of the engine have done for its calls.
+    pub earlier: Earlier,
 }
 
 /// How the gate answered a call for a reason that only the run decides.
@@ -121,6 +124,7 @@ impl<'p> Index<'p> {
             agents: Vec::new(),
             groups: BTreeMap::new(),
             at_gate,
+            earlier: Earlier::default(),
         };
         for (root, session) in program.sessions.iter().enumerate() {
             let cap = session.cap.or(program.cap);
@@ -149,6 +153,13 @@ impl<'p> Index<'p> {
             index.groups.entry(group).or_default().push(node);
         }
         index
+    }
+
+    /// The same after these earlier lives of the engine.
+    #[must_use]
+    pub fn after(mut self, earlier: Earlier) -> Self {
+        self.earlier = earlier;
+        self
     }
 
     fn turn(&mut self, turn: &'p TurnPlan, agent: usize, parent: Option<u32>) {

@@ -124,6 +124,11 @@ impl Script {
         })
     }
 
+    /// Whether it makes agents.
+    pub fn forks(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Fork(_)))
+    }
+
     /// The batches of its steps.
     pub fn batches(&self) -> impl Iterator<Item = &BatchPlan> {
         self.steps.iter().flat_map(Step::batches)

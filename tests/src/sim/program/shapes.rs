@@ -184,7 +184,7 @@ impl Program {
     }
 
     /// Visits every turn of an agent that a handler forks.
-    fn every_turn_of_a_handler(&mut self, see: &mut impl FnMut(&mut TurnPlan)) {
+    pub(super) fn every_turn_of_a_handler(&mut self, see: &mut impl FnMut(&mut TurnPlan)) {
         self.every_call(&mut |call| {
             for step in &mut call.script.steps {
                 if let Step::Fork(fork) = step {
@@ -196,7 +196,7 @@ impl Program {
 }
 
 impl ForkPlan {
-    fn every_turn(&mut self, see: &mut impl FnMut(&mut TurnPlan)) {
+    pub(super) fn every_turn(&mut self, see: &mut impl FnMut(&mut TurnPlan)) {
         self.turns.iter_mut().for_each(&mut *see);
         self.forks.iter_mut().for_each(|fork| fork.every_turn(see));
     }

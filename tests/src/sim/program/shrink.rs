@@ -22,6 +22,7 @@ pub fn smaller(program: &Program) -> Vec<Program> {
         cut(&mut less, at);
         found.push(less);
     }
+    found.extend(program.with_fewer_lives());
     found.extend(settings(program));
     found
 }

@@ -10,7 +10,7 @@ use futures::future::join_all;
 use serde_json::Value;
 use std::{future::pending, sync::Arc, time::Duration};
 use tokio::time::sleep;
-use toolyard::{Tool, ToolContext, ToolError, ToolOutput, async_trait};
+use toolyard::{Reconciled, Tool, ToolContext, ToolError, ToolOutput, async_trait};
 
 /// A tool that follows its call's script, and its `on_cancel` once it is cancelled.
 pub(super) struct Scripted {
@@ -43,6 +43,28 @@ impl Tool for Scripted {
                     Err(ToolError::cancelled("stopped"))
                 }
             },
+        }
+    }
+
+    async fn reconcile(&self, _: &Value, _: Option<&str>, cx: &ToolContext) -> Reconciled {
+        self.stage.shaker.nudge().await;
+        self.find_out(cx)
+    }
+}
+
+impl Scripted {
+    /// What the world says of a call that no handler of this life has run. What its handler has dispatched it does not know.
+    fn find_out(&self, cx: &ToolContext) -> Reconciled {
+        let plan = self.stage.plan(cx.call_id());
+        let life = self.stage.life.as_ref().filter(|life| life.plan().reconciles);
+        let Some(life) = life.filter(|_| !plan.script.is_nested()) else { return Reconciled::Unknown };
+        match life.effects_of(plan.node) {
+            0 => Reconciled::NotDone { is_final: true },
+            _ if plan.script.ends().all(|end| end == End::Ok) => {
+                let text = self.stage.program.with_secret(cx.call_id().as_str());
+                Reconciled::Done(ToolOutput::text(padded(text, plan.script.bytes)))
+            }
+            _ => Reconciled::Unknown,
         }
     }
 }

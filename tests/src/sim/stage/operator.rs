@@ -18,6 +18,9 @@ pub(in crate::sim) async fn play_order(
 ) {
     sleep(Duration::from_millis(order.at_ms)).await;
     stage.shaker.nudge().await;
+    if let Some(life) = &stage.life {
+        life.does(order);
+    }
     let note = |fact| stage.journal.note(fact);
     match order.act {
         Act::Resize(class, width) => {
@@ -36,6 +39,7 @@ pub(in crate::sim) async fn play_order(
             if let Some(session) = sessions.get(at) {
                 note(Fact::CancelSession(at));
                 session.cancel();
+                stage.hold(session, Fact::CancelSession(at));
             }
         }
         Act::CancelCall(root, node) => {
@@ -43,12 +47,16 @@ pub(in crate::sim) async fn play_order(
                 note(Fact::CancelCall(node));
                 let found = session.cancel_call(&call_id(node));
                 note(Fact::CallCancelled(node, found));
+                if found {
+                    stage.hold(session, Fact::CancelCall(node));
+                }
             }
         }
         Act::CancelCalls(at) => {
             if let Some(session) = sessions.get(at) {
                 note(Fact::CancelCalls(at));
                 session.cancel_calls();
+                stage.hold(session, Fact::CancelCalls(at));
             }
         }
         Act::SetPolicy(at) => {

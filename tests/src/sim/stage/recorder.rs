@@ -1,10 +1,19 @@
-//! The recorder of a program: slow, and failing now and then. What it is given is in the journal.
+//! The recorder of a program: slow, and failing now and then. What it is given is in the journal. In a run of several lives
+//! it also has what the next one needs.
 
-use super::Stage;
-use crate::sim::{Dice, journal::Fact, program::RecorderPlan};
+use super::{Stage, life::Life};
+use crate::sim::{
+    Dice,
+    journal::{Fact, Journal},
+    program::RecorderPlan,
+};
 use parking_lot::Mutex;
 use std::{sync::Arc, time::Duration};
-use toolyard::{MemoryRecord, MemoryRecorder, Pace};
+use toolyard::{
+    AnswerRecord, AttemptEnd, AttemptRecord, BatchRecord, CancelRecord, CloseRecord, Durable, EndRecord,
+    ForkRecord, MemoryRecord, MemoryRecorder, OpenTurn, Pace, Past, PastTurn, PushRecord, QuestionRecord,
+    RecordError, Recorder, ResumeRecord, SessionId, SessionRecord, VerdictRecord, event::Epoch,
+};
 
 /// Longer than anybody waits.
 const LATE: Duration = Duration::from_secs(3600);
@@ -31,5 +40,120 @@ fn pace(dice: &mut Dice, plan: RecorderPlan, record: &MemoryRecord) -> Pace {
         _ if is_late => Pace::Fails(LATE),
         _ if fails => Pace::Fails(after),
         _ => Pace::After(after),
+    }
+}
+
+/// A ledger, which decides when a record is durable and which the next life has, beside a recorder by which the journal of
+/// the run knows of it.
+pub(super) struct Both {
+    journal: Journal,
+    life: Life,
+    noted: MemoryRecorder,
+    /// What the ledger has said of the record that is being noted.
+    pace: Arc<Mutex<Pace>>,
+}
+
+impl Both {
+    pub(super) fn new(stage: &Stage, life: &Life) -> Self {
+        let pace = Arc::new(Mutex::new(Pace::Nothing));
+        let (next, journal) = (pace.clone(), stage.journal.clone());
+        let noted = MemoryRecorder::paced(move |record| {
+            let pace = *next.lock();
+            journal.note(Fact::Recorded(Box::new(record.clone()), pace));
+            pace
+        });
+        Self { journal: stage.journal.clone(), life: life.clone(), noted, pace }
+    }
+
+    fn give(&self, give: impl Fn(&dyn Recorder) -> Durable) -> Durable {
+        let after = self.life.next_pace();
+        let durable = give(self.life.ledger());
+        *self.pace.lock() = match durable {
+            Durable::Nothing => Pace::Nothing,
+            Durable::When(_) => Pace::After(after),
+        };
+        drop(give(&self.noted));
+        durable
+    }
+}
+
+impl Recorder for Both {
+    fn outlives_engine(&self) -> bool {
+        true
+    }
+
+    fn begin(&self, epoch: Epoch) {
+        self.life.ledger().begin(epoch);
+    }
+
+    fn past(&self, session: &SessionId) -> Result<Past, RecordError> {
+        self.life.ledger().past(session)
+    }
+
+    fn open_turns(&self) -> Result<Vec<OpenTurn>, RecordError> {
+        self.life.ledger().open_turns()
+    }
+
+    fn turn(&self, session: &SessionId, turn: u64) -> Result<Option<PastTurn>, RecordError> {
+        self.life.ledger().turn(session, turn)
+    }
+
+    fn resumed(&self, record: &ResumeRecord<'_>) -> Durable {
+        self.life.next_pace();
+        let durable = self.life.ledger().resumed(record);
+        self.journal.note(Fact::TakingUp(record.session.to_string(), record.turn));
+        durable
+    }
+
+    fn session(&self, record: &SessionRecord<'_>) -> Durable {
+        self.give(|to| to.session(record))
+    }
+
+    fn fork(&self, record: &ForkRecord<'_>) -> Durable {
+        self.give(|to| to.fork(record))
+    }
+
+    fn batch(&self, record: &BatchRecord<'_>) -> Durable {
+        self.give(|to| to.batch(record))
+    }
+
+    fn pushed(&self, record: &PushRecord<'_>) -> Durable {
+        self.give(|to| to.pushed(record))
+    }
+
+    fn closed(&self, record: &CloseRecord<'_>) -> Durable {
+        self.give(|to| to.closed(record))
+    }
+
+    fn question(&self, record: &QuestionRecord<'_>) -> Durable {
+        self.give(|to| to.question(record))
+    }
+
+    fn answer(&self, record: &AnswerRecord<'_>) -> Durable {
+        self.give(|to| to.answer(record))
+    }
+
+    fn attempt(&self, record: &AttemptRecord<'_>) -> Durable {
+        self.give(|to| to.attempt(record))
+    }
+
+    fn attempt_ended(&self, record: &AttemptEnd<'_>) -> Durable {
+        self.give(|to| to.attempt_ended(record))
+    }
+
+    fn ended(&self, record: &EndRecord<'_>) -> Durable {
+        self.give(|to| to.ended(record))
+    }
+
+    fn cancelled(&self, record: &CancelRecord<'_>) -> Durable {
+        self.give(|to| to.cancelled(record))
+    }
+
+    fn verdict(&self, record: &VerdictRecord<'_>) -> Durable {
+        self.give(|to| to.verdict(record))
+    }
+
+    fn flush(&self) -> Durable {
+        self.life.ledger().flush()
     }
 }

@@ -35,6 +35,7 @@ pub(super) async fn play(agent: Agent<'_>, plan: &TurnPlan, gap_ms: u64) {
             agent.stage.journal.note(Fact::CancelTurn(batch));
         }
         open = cancelled(agent, &turn, open, plan);
+        agent.hold(plan.batch.key().filter(|_| plan.mode.has_turn()).map(Fact::CancelTurn));
     } else if is_cut {
         // Recorded before it happens.
         drop(awaited);

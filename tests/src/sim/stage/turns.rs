@@ -1,6 +1,6 @@
 //! The users of the engine: agents with their turns and forks.
 
-use super::{Stage, handler::Awaited, late, stream};
+use super::{Stage, handler::Awaited, late, returning, stream};
 use crate::sim::{
     journal::{Fact, HandlerStep, ResultView},
     nest::{self, Parent},
@@ -47,6 +47,7 @@ pub(super) fn play_fork<'a>(
                 sleep(Duration::from_millis(after)).await;
                 stage.journal.note(Fact::CancelFork(plan.number));
                 session.cancel();
+                stage.hold(&session, Fact::CancelFork(plan.number));
             }
         };
         let played = async {
@@ -83,6 +84,12 @@ impl Agent<'_> {
     async fn play_turn(self, plan: &TurnPlan) {
         sleep(Duration::from_millis(plan.gap_ms)).await;
         self.stage.shaker.nudge().await;
+        if let (Some(life), Some(batch), None) = (&self.stage.life, plan.batch.key(), self.handler)
+            && life.sends(batch)
+            && returning::ask_again(self, life, plan, batch).await
+        {
+            return;
+        }
         if let Some(gap_ms) = plan.mode.gap_ms() {
             return stream::play(self, plan, gap_ms).await;
         }
@@ -111,6 +118,7 @@ impl Agent<'_> {
             self.stage.journal.note(Fact::CancelTurn(batch));
         }
         turn.cancel();
+        self.hold(plan.batch.key().map(Fact::CancelTurn));
         let outcomes = dispatch.await;
         self.resumed(plan);
         awaited.record(self.stage.views(&outcomes));
@@ -158,12 +166,21 @@ impl Agent<'_> {
             match plan.batch.calls.get(at) {
                 Some(call) => {
                     self.stage.journal.note(Fact::CancelCall(call.node));
-                    turn.cancel_call_at(at);
+                    if turn.cancel_call_at(at) {
+                        self.hold(Some(Fact::CancelCall(call.node)));
+                    }
                 }
                 None => assert!(!turn.cancel_call_at(at), "the batch has no such call"),
             }
         }
         pending().await
+    }
+
+    /// Waits until a cancel is acknowledged, in a run of several lives.
+    pub(super) fn hold(self, cancel: Option<Fact>) {
+        if let Some(cancel) = cancel {
+            self.stage.hold(self.session, cancel);
+        }
     }
 
     /// Records a step of the handler that drives this agent. An empty batch is answered at once and parks no handler.
