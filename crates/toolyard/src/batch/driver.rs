@@ -153,8 +153,12 @@ pub(super) async fn wait_for_zombies(batch: &Arc<BatchState>, run: usize, until:
     !batch.is_quiescent(run)
 }
 
-/// The reason to skip the runs behind this one, if it has failed and that is configured (CL-4).
+/// The reason to skip the runs behind this one: it has failed and that is configured (CL-4), or calls of it may have been
+/// suspended, and what is behind them must not start before them (SM-10).
 pub(super) fn skips_rest(batch: &BatchState, run: usize) -> Option<Stop> {
+    if batch.is_left_to_another_life() {
+        return Some(Stop::ShuttingDown);
+    }
     let skip = batch.session.engine.on_serial_failure == OnSerialFailure::SkipRest;
     (skip && batch.serial_failed(run)).then_some(Stop::Predecessor)
 }

@@ -85,6 +85,12 @@ impl BatchState {
             && self.records().is_some_and(|records| records.may_be_resumed)
     }
 
+    /// Whether what has not begun of it goes on in another life of the engine, because this one ends (SM-10). The pools are
+    /// told of a drain one after the other, so a call may be suspended while others are still let through.
+    pub(crate) fn is_left_to_another_life(&self) -> bool {
+        self.session.engine.is_draining() && self.may_be_resumed()
+    }
+
     /// What its attempts build on.
     pub(crate) fn foundation(&self) -> Foundation {
         self.records().map_or_else(Foundation::default, |records| records.foundation().clone())

@@ -66,6 +66,19 @@ fn what_was_cancelled_stays_cancelled() {
     assert_eq!((starts(&report, 0), starts(&report, 1)), (2, 0));
 }
 
+/// SM-10, CL-3: nothing starts behind a call that a drain suspends, also while the pools are still being told of the drain:
+/// the next life would run the two in the wrong order.
+#[test]
+fn nothing_starts_behind_what_is_suspended() {
+    let drain = (LifeEndAt::Ms(1), LifeEnding::Drain(30_000, 0));
+    for seed in 0..200 {
+        let mut program = slow(READ);
+        program.chaos = Chaos { seed, yields: 100, naps: 300 };
+        program.lives = lives(&[(LifeEndAt::Ms(1_000), CRASH), drain]);
+        passes(&program);
+    }
+}
+
 /// JR-8: wherever two lives end in a row, one of them while a turn is taken up, all is as it should be.
 #[test]
 fn lives_may_end_anywhere() {
