@@ -2,10 +2,11 @@
 //!
 //! - reads: the processor time of the thread that makes the calls, with a journal and without, beside the floor F; and that
 //!   of the writer;
-//! - writes: the time of calls that change something, 64 at once, beside a bare program that writes the same rows with the
-//!   same library in groups of 64.
+//! - writes: the time of calls that change something, 64 at once, with a journal and without, beside a bare program that
+//!   writes the same rows with the same library in groups of 64; and the processor time of both threads.
 //!
-//! `cargo bench -p toolyard-journal --features bundled`; Linux.
+//! `cargo bench -p toolyard-journal --features bundled`; Linux. With `-- reads`, `process` or `full` only that, with a
+//! number so many rounds: what counts instructions needs one.
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -28,7 +29,7 @@ mod linux {
     /// Writes at once.
     const AT_ONCE: usize = 64;
     /// Rounds of all contenders, one after the other.
-    const ROUNDS: usize = 15;
+    pub(super) const ROUNDS: usize = 15;
 
     fn now(clock: ClockId) -> Duration {
         let now = clock_gettime(clock);
@@ -96,7 +97,7 @@ mod linux {
         took.as_nanos() as f64 / (BATCHES * READS) as f64
     }
 
-    pub(super) fn reads_cost(directory: &Path) {
+    pub(super) fn reads_cost(directory: &Path, rounds: usize) {
         let settings = Settings::default().durability(Durability::Process);
         let journal = Journal::open(directory.join("reads"), settings).expect("the journal can be opened");
         let runtime = runtime();
@@ -105,7 +106,7 @@ mod linux {
         // They stay open, as in a program: else each batch opens its session anew.
         let _sessions = [bare.session("bench"), journalled.session("bench")];
         let (mut without, mut with, mut writers) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..ROUNDS {
+        for _ in 0..rounds {
             let least = of_reads(&runtime, None);
             without.push(of_reads(&runtime, Some(&bare)) / least);
             let mut on_caller = 0.0;
@@ -137,8 +138,8 @@ mod linux {
             for at in 0..AT_ONCE {
                 let row = (group * AT_ONCE + at) as i64;
                 let args = arguments(at).to_string();
-                let mut batch = db.prepare_cached("INSERT INTO b (session, agent, turn, number, calls, at) VALUES (1, 'root', ?1, ?1, 1, 0)").expect("sql");
-                batch.execute([row]).expect("a row");
+                let mut batch = db.prepare_cached("INSERT INTO b (session, agent, turn, number, calls, at) VALUES (?1, 'root', ?2, ?2, 1, 0)").expect("sql");
+                batch.execute([at as i64, row]).expect("a row");
                 let batch = db.last_insert_rowid();
                 let mut call = db.prepare_cached("INSERT INTO c (id, batch, place, call_id, tool, arguments, is_text, at) VALUES (?1, ?2, 0, 'call_0', 'write', ?3, 0, 0)").expect("sql");
                 call.execute(params![batch << 24, batch, args]).expect("a row");
@@ -192,33 +193,79 @@ mod linux {
         while agents.join_next().await.is_some() {}
     }
 
-    pub(super) fn writes_cost(directory: &Path, durability: Durability) {
+    pub(super) fn writes_cost(directory: &Path, durability: Durability, rounds: usize) {
         let each = if durability == Durability::Full { 12 } else { 60 };
         let name = format!("{durability:?}");
         let db = bare_file(&directory.join(format!("bare-{name}")), durability);
         let settings = Settings::default().durability(durability);
         let journal = Journal::open(directory.join(&name), settings).expect("the journal can be opened");
         let runtime = runtime();
-        let engine = runtime.block_on(engine(Some(&journal)));
-        let _open: Vec<_> = (0..AT_ONCE).map(|agent| engine.session(format!("agent-{agent}"))).collect();
-        let mut ratios = Vec::new();
+        let (bare, journalled) =
+            runtime.block_on(async { (engine(None).await, engine(Some(&journal)).await) });
+        let open = |engine: &Engine| -> Vec<_> {
+            (0..AT_ONCE).map(|agent| engine.session(format!("agent-{agent}"))).collect()
+        };
+        let _open = [open(&bare), open(&journalled)];
+        let mut rows = Writes::default();
         let before = journal.status().commits;
-        for _ in 0..ROUNDS {
-            let bare = passes(ClockId::Monotonic, || bare_commits(&db, each));
-            let ours = passes(ClockId::Monotonic, || runtime.block_on(writes(&engine, each)));
-            ratios.push(ours.as_secs_f64() / bare.as_secs_f64());
+        for _ in 0..rounds {
+            rows.round(&runtime, || bare_commits(&db, each), [&bare, &journalled], each);
         }
         let commits = journal.status().commits - before;
-        let calls = ROUNDS * each * AT_ONCE;
+        let in_a_commit = (rounds * each * AT_ONCE) as f64 / commits as f64;
         println!(
             "writes, {AT_ONCE} at once, {name}, as multiples of a bare group commit of the same rows (time):"
         );
-        println!("  with a journal      {:.2} ({})  goal 1.5", median(ratios.clone()), range(&ratios));
+        rows.print();
         println!(
-            "  calls in a commit   {:.1}{}",
-            calls as f64 / commits as f64,
+            "  calls in a commit             {in_a_commit:.1}{}",
             if name == "Full" { "  goal 16" } else { "" }
         );
+    }
+
+    /// What writes cost, as multiples of the bare commits of the same round.
+    #[derive(Default)]
+    struct Writes {
+        bare: Vec<f64>,
+        without: Vec<f64>,
+        with: Vec<f64>,
+        callers: Vec<f64>,
+        writers: Vec<f64>,
+    }
+
+    impl Writes {
+        fn round(&mut self, runtime: &Runtime, bare: impl FnOnce(), engines: [&Engine; 2], each: usize) {
+            let mut processor = Duration::ZERO;
+            let least = passes(ClockId::Monotonic, || {
+                processor = passes(ClockId::ThreadCPUTime, bare);
+            })
+            .as_secs_f64();
+            self.bare.push(processor.as_secs_f64() / least);
+            let [without, with] = engines.map(|engine| {
+                let [mut time, mut caller] = [Duration::ZERO; 2];
+                let process = passes(ClockId::ProcessCPUTime, || {
+                    time = passes(ClockId::Monotonic, || {
+                        caller = passes(ClockId::ThreadCPUTime, || runtime.block_on(writes(engine, each)));
+                    });
+                });
+                [time, caller, process.saturating_sub(caller)].map(|it| it.as_secs_f64() / least)
+            });
+            self.without.push(without[0]);
+            self.with.push(with[0]);
+            self.callers.push(with[1]);
+            self.writers.push(with[2]);
+        }
+
+        fn print(&self) {
+            let row = |what: &str, all: &[f64], goal: &str| {
+                println!("  {what:<30}{:.2} ({}){goal}", median(all.to_vec()), range(all));
+            };
+            row("the bare commits, processor", &self.bare, "");
+            row("without a journal", &self.without, "");
+            row("with a journal", &self.with, "  goal 1.5");
+            row("its callers' thread, processor", &self.callers, "");
+            row("its writer's thread, processor", &self.writers, "");
+        }
     }
 }
 
@@ -228,9 +275,20 @@ fn main() {
         let directory = std::env::var_os("TOOLYARD_BENCH_DIR").map(std::path::PathBuf::from);
         let own = tempfile::tempdir().expect("a directory can be made");
         let directory = directory.as_deref().unwrap_or(own.path());
-        linux::reads_cost(directory);
-        linux::writes_cost(directory, toolyard_journal::Durability::Process);
-        linux::writes_cost(directory, toolyard_journal::Durability::Full);
+        let (numbers, parts): (Vec<_>, Vec<_>) = std::env::args()
+            .skip(1)
+            .filter(|word| !word.starts_with("--"))
+            .partition(|word| word.parse::<usize>().is_ok());
+        let rounds = numbers.first().and_then(|word| word.parse().ok()).unwrap_or(linux::ROUNDS);
+        let is_asked = |part: &str| parts.is_empty() || parts.iter().any(|it| it == part);
+        if is_asked("reads") {
+            linux::reads_cost(directory, rounds);
+        }
+        for durability in [toolyard_journal::Durability::Process, toolyard_journal::Durability::Full] {
+            if is_asked(durability.as_str()) {
+                linux::writes_cost(directory, durability, rounds);
+            }
+        }
     }
     #[cfg(not(target_os = "linux"))]
     println!("this bench reads clocks of Linux");
