@@ -10,7 +10,7 @@ pub(crate) use resumed::end_open;
 
 use crate::{
     epoch::EpochId,
-    op::{AnswerOp, AttemptOp, BatchOp, EndOp, Op, OpenBatch, Place, QuestionOp, whole},
+    op::{AnswerOp, AttemptOp, BatchOp, End, Op, OpenBatch, Place, QuestionOp, json_of, whole, word},
     schema::PLACES,
 };
 use rusqlite::{Connection, OptionalExtension, params};
@@ -70,7 +70,9 @@ pub(crate) fn apply(db: &Connection, epoch: EpochId, ids: &mut Ids, op: &Op, now
                 to.count(sql, params![row, call.call_id.as_str(), attempt, now, status.text, is_retried])
             })
         }
-        Op::Ended(end) => to.ended(end),
+        Op::Ended(end) => to.ended(&end.call, &end.end()),
+        // The writer applies them one by one, because each may be refused.
+        Op::Ends(ends) => ends.each().try_for_each(|(call, end)| to.ended(&call, &end)),
         Op::Cancelled { session, agent, what } => to.cancelled(session, agent.as_str(), what),
         Op::Resumed(resumed) => to.resumed(resumed),
         Op::Verdict { call, found, output } => {
@@ -85,6 +87,18 @@ pub(crate) fn apply(db: &Connection, epoch: EpochId, ids: &mut Ids, op: &Op, now
         }
         Op::Forget { session, key } => to.forget(session, key),
     }
+}
+
+/// Applies the end of a call of this epoch.
+pub(crate) fn apply_end(
+    db: &Connection,
+    epoch: EpochId,
+    ids: &mut Ids,
+    call: &Place,
+    end: &End<'_>,
+    now: i64,
+) -> Done {
+    Tables { db, epoch, ids, now }.ended(call, end)
 }
 
 struct Tables<'a> {
@@ -313,6 +327,7 @@ impl Tables<'_> {
     /// The arguments are left out if they are those that the call came with.
     fn attempt(&mut self, attempt: &AttemptOp) -> Done {
         let AttemptOp { call, version, side_effects, arguments, key, approval, digest, .. } = attempt;
+        let facts = json_of(&attempt.facts);
         let sql = "INSERT INTO attempt_rows
              (call, number, version, side_effects, arguments, key, approval, digest, timeout_ms, facts, started_ms)
              SELECT id, ?3, ?4, ?5, nullif(?6, arguments), ?7, ?8, ?9, ?10, ?11, ?12 FROM call_rows
@@ -329,28 +344,28 @@ impl Tables<'_> {
                 approval,
                 digest,
                 attempt.timeout_ms,
-                attempt.facts,
+                facts,
                 to.now
             ];
             to.count(sql, values)
         })
     }
 
-    fn ended(&mut self, end: &EndOp) -> Done {
-        let code = end.status.code.map(|code| crate::op::word(&code));
+    fn ended(&mut self, call: &Place, end: &End<'_>) -> Done {
+        let (code, ending) = (end.code.map(|code| word(&code)), json_of(&end.ending));
         let sql = "UPDATE call_rows SET ended_ms = ?3, status = ?4, code = ?5, ending = ?6, dedupe = ?7, attempts = ?8,
              sandbox = ?9, was_waited_for = ?10 WHERE id = ?1 AND call_id = ?2 AND ended_ms IS NULL";
-        self.on_call(&end.call, |to, row| {
+        self.on_call(call, |to, row| {
             let values = params![
                 row,
-                end.call.call_id.as_str(),
+                call.call_id.as_str(),
                 to.now,
-                end.status.text,
+                end.status,
                 code,
-                end.ending,
-                end.dedupe,
+                ending,
+                end.dedupe.shared_as().unwrap_or("fresh"),
                 end.attempts,
-                end.sandbox,
+                end.sandbox.as_str(),
                 end.was_waited_for,
             ];
             to.count(sql, values)

@@ -1,13 +1,17 @@
 //! Records as the writer gets them: copied, on the thread that gives them, as cheaply as can be.
 //!
 //! What is shared (ids, names, calls with their arguments) is shared; a result, and the arguments of an attempt, are
-//! written as JSON at once, because they are only lent.
+//! written as JSON at once, because they are only lent. What has no text yet gets it from the writer.
+
+mod ends;
+
+pub(crate) use ends::{End, EndsOp};
 
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::time::Duration;
 use toolyard::{
-    AgentPath, AttemptEnd, AttemptRecord, Call, CallError, CallId, CallPlace, EndRecord, ErrorKind,
+    AgentPath, AttemptEnd, AttemptRecord, Call, CallError, CallId, CallPlace, Dedupe, EndRecord, ErrorKind,
     QuestionRecord, ResumeRecord, Routing, Sandbox, SessionId, SessionTerms, ToolOutput,
 };
 
@@ -50,7 +54,11 @@ impl Status {
 
 /// The JSON of a value whose keys are all texts.
 pub(crate) fn json_of<T: Serialize + ?Sized>(value: &T) -> String {
-    serde_json::to_string(value).unwrap_or_else(|error| format!("not written as JSON: {error}"))
+    serde_json::to_string(value).unwrap_or_else(|error| not_json(&error))
+}
+
+fn not_json(error: &serde_json::Error) -> String {
+    format!("not written as JSON: {error}")
 }
 
 /// A record.
@@ -92,6 +100,7 @@ pub(crate) enum Op {
         is_retried: bool,
     },
     Ended(Box<EndOp>),
+    Ends(Box<EndsOp>),
     Cancelled {
         session: SessionId,
         agent: AgentPath,
@@ -178,7 +187,7 @@ pub(crate) struct AttemptOp {
     pub(crate) digest: Option<String>,
     pub(crate) timeout_ms: i64,
     pub(crate) key: Option<String>,
-    pub(crate) facts: String,
+    pub(crate) facts: Facts,
 }
 
 impl From<&AttemptRecord<'_>> for AttemptOp {
@@ -200,7 +209,7 @@ impl From<&AttemptRecord<'_>> for AttemptOp {
             digest: record.digest.map(|digest| digest.to_string()),
             timeout_ms: whole(record.timeout.as_millis()),
             key: record.key.map(str::to_owned),
-            facts: json_of(&facts),
+            facts,
         }
     }
 }
@@ -212,18 +221,18 @@ pub(crate) fn attempt_ended(record: &AttemptEnd<'_>) -> (Op, usize) {
     (Op::AttemptEnded { call: record.call.into(), attempt, status, is_retried }, bytes)
 }
 
-/// What of an attempt has no column of its own.
-#[derive(Serialize)]
-struct Facts {
-    is_repeatable: bool,
-    is_recursive: bool,
-    cost: Option<u64>,
-    sandbox: Sandbox,
+/// What of an attempt has no column of its own: written as JSON.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Facts {
+    pub(crate) is_repeatable: bool,
+    pub(crate) is_recursive: bool,
+    pub(crate) cost: Option<u64>,
+    pub(crate) sandbox: Sandbox,
 }
 
 /// The same of an end.
-#[derive(Serialize)]
-struct Ending {
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Ending {
     routing: Routing,
     run: u32,
     cancel_requested: bool,
@@ -231,39 +240,61 @@ struct Ending {
     ran_us: i64,
 }
 
-/// What of an end has no column of its own.
-pub(crate) fn ending(
-    routing: Routing,
-    run: u32,
-    cancel_requested: bool,
-    queued: Duration,
-    ran: Duration,
-) -> String {
-    let (queued_us, ran_us) = (whole(queued.as_micros()), whole(ran.as_micros()));
-    json_of(&Ending { routing, run, cancel_requested, queued_us, ran_us })
+impl Ending {
+    /// About how many bytes it has as JSON, and so have the facts of an attempt.
+    pub(crate) const BYTES: usize = 96;
+
+    pub(crate) fn new(
+        routing: Routing,
+        run: u32,
+        cancel_requested: bool,
+        queued: Duration,
+        ran: Duration,
+    ) -> Self {
+        let (queued_us, ran_us) = (whole(queued.as_micros()), whole(ran.as_micros()));
+        Self { routing, run, cancel_requested, queued_us, ran_us }
+    }
+
+    fn of(end: &EndRecord<'_>) -> Self {
+        Self::new(end.routing, end.run, end.cancel_requested, end.queued, end.ran)
+    }
 }
 
 #[derive(Debug)]
 pub(crate) struct EndOp {
     pub(crate) call: Place,
     pub(crate) status: Status,
-    pub(crate) dedupe: String,
+    pub(crate) dedupe: Dedupe,
     pub(crate) attempts: u32,
-    pub(crate) sandbox: String,
-    pub(crate) ending: String,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) ending: Ending,
     pub(crate) was_waited_for: bool,
+}
+
+impl EndOp {
+    /// The end as it is written.
+    pub(crate) fn end(&self) -> End<'_> {
+        End {
+            status: &self.status.text,
+            code: self.status.code,
+            dedupe: self.dedupe,
+            attempts: self.attempts,
+            sandbox: self.sandbox,
+            ending: self.ending,
+            was_waited_for: self.was_waited_for,
+        }
+    }
 }
 
 impl From<&EndRecord<'_>> for EndOp {
     fn from(record: &EndRecord<'_>) -> Self {
-        let ending = ending(record.routing, record.run, record.cancel_requested, record.queued, record.ran);
         Self {
             call: record.call.into(),
             status: Status::of(record.status),
-            dedupe: word(&record.dedupe),
+            dedupe: record.dedupe,
             attempts: record.attempts,
-            sandbox: word(&record.sandbox),
-            ending,
+            sandbox: record.sandbox,
+            ending: Ending::of(record),
             was_waited_for: record.must_wait(),
         }
     }

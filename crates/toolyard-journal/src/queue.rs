@@ -7,18 +7,21 @@
 //!
 //! Records that nobody needs, those of plain reads, have half of the room: they never keep out one that somebody waits for.
 
-use crate::op::Op;
+mod gathering;
+
+use crate::op::{EndsOp, Op};
 use futures::{channel::oneshot, future::ready};
+use gathering::Gathering;
 use parking_lot::{Condvar, Mutex};
 use std::{
     future::Future,
-    mem::take,
+    mem::{replace, take},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
-    time::Duration,
+    time::{Duration, Instant},
 };
-use toolyard::{Durable, RecordError};
+use toolyard::{Durable, EndRecord, RecordError};
 
 /// What a journal is doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +61,9 @@ pub struct JournalStatus {
 /// Whoever waits for a record.
 pub(crate) type Waiter = oneshot::Sender<Result<(), RecordError>>;
 
+/// How many records the writer's empty list keeps room for: as many as a large group has, some 100 KiB.
+const KEPT: usize = 512;
+
 /// How long somebody waits on a thread for one group to be written.
 const READ_WAIT: Duration = Duration::from_secs(10);
 
@@ -76,8 +82,9 @@ pub(crate) struct Job {
     pub(crate) faulty: Faulty,
     /// Whether nobody needs it: nothing waits for it, and it may be left out.
     pub(crate) is_spare: bool,
-    /// What it counts in the bound.
+    /// What it counts in the bounds.
     pub(crate) bytes: usize,
+    pub(crate) records: usize,
 }
 
 impl Job {
@@ -111,17 +118,17 @@ struct Held {
 
 impl Held {
     fn of<'a>(jobs: impl Iterator<Item = &'a Job>) -> Self {
-        jobs.fold(Self::default(), |held, job| held.with(job.bytes))
+        jobs.fold(Self::default(), |held, job| held.with(job.records, job.bytes))
     }
 
-    /// With one more, of this many bytes.
-    fn with(self, bytes: usize) -> Self {
-        Self { records: self.records + 1, bytes: self.bytes.saturating_add(bytes) }
+    /// With so many more, of this many bytes together.
+    fn with(self, records: usize, bytes: usize) -> Self {
+        Self { records: self.records + records, bytes: self.bytes.saturating_add(bytes) }
     }
 
     /// Whether there is no room for one more in this much; a single one may have more bytes.
     fn fills(self, max: Self, bytes: usize) -> bool {
-        self.records >= max.records || (self.records > 0 && self.with(bytes).bytes > max.bytes)
+        self.records >= max.records || (self.records > 0 && self.with(1, bytes).bytes > max.bytes)
     }
 }
 
@@ -137,8 +144,13 @@ struct Waiting {
     taken: usize,
     /// All jobs before this number are written, or have failed.
     written: u64,
-    /// Whether somebody waits for one of the jobs.
+    /// The list that the writer has emptied.
+    emptied: Vec<Job>,
+    /// Whether somebody waits for one of the jobs, and how many tasks do; how many waited for those that are being written.
     is_urgent: bool,
+    awaited: usize,
+    awaited_taken: usize,
+    gathering: Gathering,
     is_closing: bool,
     state: JournalState,
     commits: u64,
@@ -149,6 +161,20 @@ struct Waiting {
 impl Waiting {
     fn bytes(&self) -> usize {
         self.needed.bytes.saturating_add(self.spare.bytes)
+    }
+
+    fn records_held(&self) -> usize {
+        self.needed.records + self.spare.records
+    }
+
+    /// The last job, which is spare, has got one more record, of this many bytes.
+    fn grow_last(&mut self, bytes: usize) {
+        if let Some(job) = self.jobs.last_mut() {
+            job.bytes += bytes;
+            job.records += 1;
+        }
+        self.next += 1;
+        self.spare = self.spare.with(1, bytes);
     }
 
     /// Counts anew how much waits.
@@ -178,7 +204,11 @@ impl Queue {
             first: 0,
             taken: 0,
             written: 0,
+            emptied: Vec::new(),
             is_urgent: false,
+            awaited: 0,
+            awaited_taken: 0,
+            gathering: Gathering::default(),
             is_closing: false,
             state: JournalState::Writing,
             commits: 0,
@@ -200,8 +230,39 @@ impl Queue {
             waiting.lost += 1;
             return;
         }
-        let job = Job { op: Some(op), waiter: None, faulty: Faulty::Kept, is_spare: true, bytes };
+        let op = Some(op);
+        let job = Job { op, waiter: None, faulty: Faulty::Kept, is_spare: true, bytes, records: 1 };
         self.add(&mut waiting, job);
+    }
+
+    /// Gives the end of a call that nobody needs, of so many bytes beside its texts: with those of its batch that came last,
+    /// if nothing came since.
+    pub(crate) fn give_end(&self, end: &EndRecord<'_>, bytes: usize) {
+        let mut waiting = self.waiting.lock();
+        if self.refuses(&waiting, bytes, true).is_some() {
+            waiting.lost += 1;
+            return;
+        }
+        let mut own = None;
+        let added = match last_ends(&mut waiting.jobs).filter(|ends| ends.takes(end.call)) {
+            Some(ends) => ends.add(end),
+            None => own.insert(Box::new(EndsOp::of(end.call))).add(end),
+        };
+        let bytes = bytes + added;
+        let is_refused = self.refuses(&waiting, bytes, true).is_some();
+        match own {
+            Some(_) if is_refused => waiting.lost += 1,
+            Some(ends) => {
+                let op = Some(Op::Ends(ends));
+                let job = Job { op, waiter: None, faulty: Faulty::Kept, is_spare: true, bytes, records: 1 };
+                self.add(&mut waiting, job);
+            }
+            None if is_refused => {
+                last_ends(&mut waiting.jobs).into_iter().for_each(EndsOp::remove_last);
+                waiting.lost += 1;
+            }
+            None => waiting.grow_last(bytes),
+        }
     }
 
     /// Gives a record that somebody waits for; or none, to wait for those before it.
@@ -213,13 +274,13 @@ impl Queue {
         if let (JournalState::Failing(why), Faulty::Refused | Faulty::Kept) = (&waiting.state, faulty) {
             let error = RecordError::new(why.as_str());
             if faulty == Faulty::Kept {
-                self.add(&mut waiting, Job { op, waiter: None, faulty, is_spare: false, bytes });
+                self.add(&mut waiting, Job { op, waiter: None, faulty, is_spare: false, bytes, records: 1 });
             }
             return failed(error);
         }
         let (waiter, done) = oneshot::channel();
         let number = waiting.next;
-        self.add(&mut waiting, Job { op, waiter: Some(waiter), faulty, is_spare: false, bytes });
+        self.add(&mut waiting, Job { op, waiter: Some(waiter), faulty, is_spare: false, bytes, records: 1 });
         drop(waiting);
         Durable::when(Given { queue: Arc::clone(self), number, done, is_hurried: false })
     }
@@ -237,12 +298,12 @@ impl Queue {
         let Waiting { needed, spare, .. } = waiting;
         let half = Held { records: self.max.records.div_ceil(2), bytes: self.max.bytes / 2 };
         let is_full = match is_spare {
-            true => spare.fills(half, bytes) || waiting.jobs.len() >= self.max.records,
+            true => spare.fills(half, bytes) || waiting.records_held() >= self.max.records,
             // What is spare takes no more than its half, even if a single one of it is larger.
             false => needed.fills(self.left_by(Held { bytes: spare.bytes.min(half.bytes), ..*spare }), bytes),
         };
         is_full.then(|| {
-            let (records, held) = (waiting.jobs.len(), waiting.bytes());
+            let (records, held) = (waiting.records_held(), waiting.bytes());
             RecordError::new(format!(
                 "the journal's queue is full ({records} records with {held} bytes wait): its disk is too slow, or full"
             ))
@@ -255,7 +316,7 @@ impl Queue {
 
     fn add(&self, waiting: &mut Waiting, job: Job) {
         let held = if job.is_spare { &mut waiting.spare } else { &mut waiting.needed };
-        *held = held.with(job.bytes);
+        *held = held.with(job.records, job.bytes);
         waiting.jobs.push(job);
         waiting.next += 1;
         // Later ones find the writer awake, or lingering for all.
@@ -267,8 +328,13 @@ impl Queue {
     /// Somebody waits for the record of this number.
     fn hurry(&self, number: u64) {
         let mut waiting = self.waiting.lock();
-        if number >= waiting.first && !waiting.is_urgent {
-            waiting.is_urgent = true;
+        if number < waiting.first {
+            return;
+        }
+        waiting.awaited += 1;
+        let is_first = !replace(&mut waiting.is_urgent, true);
+        // Those between find the writer awake, or waiting for the rest.
+        if is_first || waiting.gathering.is_complete(waiting.awaited) {
             self.woken.notify_one();
         }
     }
@@ -285,6 +351,7 @@ impl Queue {
                 JournalState::Writing | JournalState::Closed => {}
             }
             waiting.is_urgent = true;
+            waiting.gathering.end();
             self.woken.notify_one();
             if self.done.wait_for(&mut waiting, READ_WAIT).timed_out() {
                 return Err(RecordError::new(
@@ -304,27 +371,45 @@ impl Queue {
                 // The one that was urgent may have been refused since.
                 waiting.is_urgent = false;
                 self.woken.wait(&mut waiting);
-            } else if waiting.is_urgent
-                || waiting.is_closing
-                || self.woken.wait_for(&mut waiting, linger).timed_out()
-            {
+            } else if waiting.is_closing {
+                break;
+            } else if waiting.is_urgent {
+                match waiting.gathering.wait_until(waiting.awaited) {
+                    Some(until) if !self.woken.wait_until(&mut waiting, until).timed_out() => {}
+                    _ => break,
+                }
+            } else if self.woken.wait_for(&mut waiting, linger).timed_out() {
                 break;
             }
         }
-        let jobs = take(&mut waiting.jobs);
-        (waiting.is_urgent, waiting.taken) = (false, jobs.len());
-        waiting.count();
+        let emptied = take(&mut waiting.emptied);
+        let jobs = replace(&mut waiting.jobs, emptied);
+        waiting.awaited_taken = take(&mut waiting.awaited);
+        let awaited = waiting.awaited_taken;
+        waiting.gathering.taken(awaited);
+        (waiting.is_urgent, waiting.taken) = (false, waiting.records_held());
+        (waiting.needed, waiting.spare) = (Held::default(), Held::default());
         waiting.first = waiting.next;
         (!jobs.is_empty()).then_some(jobs)
     }
 
+    /// The writer has told all of a group, and gives back its list, so that another need not be made.
+    pub(crate) fn emptied(&self, mut jobs: Vec<Job>) {
+        jobs.clear();
+        jobs.shrink_to(KEPT);
+        self.waiting.lock().emptied = jobs;
+    }
+
     /// A group is durable, `refused` of its records aside, for which nobody waited.
+    #[expect(clippy::disallowed_methods, reason = "the writer is a thread, and a disk takes real time")]
     pub(crate) fn written(&self, records: usize, lost: usize) {
         let mut waiting = self.waiting.lock();
         waiting.commits += 1;
         waiting.records += records as u64;
         waiting.lost += lost as u64;
         (waiting.taken, waiting.written) = (0, waiting.first);
+        let (told, awaited) = (take(&mut waiting.awaited_taken), waiting.awaited);
+        waiting.gathering.told(told, awaited, Instant::now());
         waiting.state = JournalState::Writing;
         self.done.notify_all();
     }
@@ -336,7 +421,7 @@ impl Queue {
         group.retain_mut(|job| job.stays(&mut told));
         let mut waiting = self.waiting.lock();
         waiting.state = JournalState::Failing(error.to_string());
-        waiting.taken = group.len();
+        waiting.taken = group.iter().map(|job| job.records).sum();
         waiting.jobs.retain_mut(|job| job.stays(&mut told));
         waiting.count();
         drop(waiting);
@@ -377,10 +462,18 @@ impl Queue {
             state: waiting.state.clone(),
             commits: waiting.commits,
             records: waiting.records,
-            waiting: waiting.jobs.len() + waiting.taken,
+            waiting: waiting.records_held() + waiting.taken,
             waiting_bytes: waiting.bytes(),
             lost: waiting.lost,
         }
+    }
+}
+
+/// The ends that were given last, if nothing was given since.
+fn last_ends(jobs: &mut [Job]) -> Option<&mut EndsOp> {
+    match jobs.last_mut()?.op.as_mut()? {
+        Op::Ends(ends) => Some(ends),
+        _ => None,
     }
 }
 

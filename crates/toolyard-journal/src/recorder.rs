@@ -3,8 +3,8 @@
 use crate::{
     journal::Journal,
     op::{
-        self, AnswerOp, AttemptOp, BatchOp, CancelOp, EndOp, Op, OpenBatch, QuestionOp, ResumeOp, json_of,
-        word,
+        self, AnswerOp, AttemptOp, BatchOp, CancelOp, EndOp, Ending, Op, OpenBatch, QuestionOp, ResumeOp,
+        json_of, word,
     },
     queue::{Faulty, JournalState},
 };
@@ -94,7 +94,7 @@ impl Recorder for Journal {
 
     fn resumed(&self, record: &ResumeRecord<'_>) -> Durable {
         let op = ResumeOp::from(record);
-        let bytes = op.ended.iter().map(|end| RECORD_BYTES + end.status.text.len() + end.ending.len()).sum();
+        let bytes = op.ended.iter().map(|end| RECORD_BYTES + end.status.text.len() + Ending::BYTES).sum();
         self.wait(Op::Resumed(Box::new(op)), bytes, Faulty::Refused)
     }
 
@@ -172,7 +172,7 @@ impl Recorder for Journal {
 
     fn attempt(&self, record: &AttemptRecord<'_>) -> Durable {
         let attempt = AttemptOp::from(record);
-        let bytes = attempt.arguments.len() + attempt.facts.len();
+        let bytes = attempt.arguments.len() + Ending::BYTES;
         self.give(Op::Attempt(Box::new(attempt)), bytes, record.must_wait(), Faulty::Refused)
     }
 
@@ -183,9 +183,13 @@ impl Recorder for Journal {
     }
 
     fn ended(&self, record: &EndRecord<'_>) -> Durable {
+        if !record.must_wait() && !self.inner.is_shared.load(Ordering::Relaxed) {
+            self.inner.queue.give_end(record, RECORD_BYTES + Ending::BYTES);
+            return Durable::Nothing;
+        }
         let end = EndOp::from(record);
-        let bytes = end.status.text.len() + end.ending.len();
-        self.give(Op::Ended(Box::new(end)), bytes, record.must_wait(), Faulty::Kept)
+        let bytes = end.status.text.len() + Ending::BYTES;
+        self.wait(Op::Ended(Box::new(end)), bytes, Faulty::Kept)
     }
 
     fn cancelled(&self, record: &CancelRecord<'_>) -> Durable {

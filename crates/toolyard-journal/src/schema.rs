@@ -189,7 +189,10 @@ pub(crate) fn prepare(db: &mut Connection, path: &Path, durability: Durability) 
         let source = format!("this place has no shared memory for SQLite's log: its mode is '{mode}'").into();
         return Err(JournalError::Sqlite { path: path.to_owned(), doing: "opening the journal", source });
     }
-    db.execute_batch("PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 67108864").map_err(failed())?;
+    db.execute_batch(
+        "PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 67108864; PRAGMA wal_autocheckpoint = 8192",
+    )
+    .map_err(failed())?;
     db.set_prepared_statement_cache_capacity(64);
     if is_new { create(db).map_err(failed()) } else { Ok(()) }
 }

@@ -8,11 +8,12 @@
 mod failure;
 
 use crate::{
-    apply::{Fault, Ids, apply},
+    apply::{Fault, Ids, apply, apply_end},
     epoch::{self, EpochId},
     error::JournalError,
     identity::Files,
     lock::Lock,
+    op::Op,
     queue::{Job, JournalState, Queue, tell},
     settings::Settings,
     stamp::millis,
@@ -48,8 +49,8 @@ pub(crate) struct Writer {
     pub(crate) lock: Lock,
 }
 
-/// What became of a record of a committed group.
-type Applied = Result<(), RecordError>;
+/// What became of a record of a committed group; of one with many ends, how many of them were refused.
+type Applied = Result<usize, RecordError>;
 
 impl Writer {
     /// Writes until the queue ends. Whether all was written.
@@ -135,15 +136,17 @@ impl Writer {
         let now = millis(SystemTime::now());
         let mut applied = Vec::with_capacity(jobs.len());
         for job in jobs {
-            applied.push(match job.op.as_ref().map_or(Ok(()), |op| apply(&tx, self.epoch, ids, op, now)) {
-                Ok(()) => Ok(()),
-                Err(Fault::Refused(why)) => Err(RecordError::new(why)),
-                Err(Fault::Sql(error))
-                    if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) =>
-                {
-                    Err(RecordError::new("what the record belongs to is not in the journal").caused_by(error))
+            applied.push(match &job.op {
+                None => Ok(0),
+                Some(Op::Ends(ends)) => {
+                    let mut refused = 0;
+                    for (call, end) in ends.each() {
+                        let done = apply_end(&tx, self.epoch, ids, &call, &end, now);
+                        refused += usize::from(refusal(done)?.is_err());
+                    }
+                    Ok(refused)
                 }
-                Err(Fault::Sql(error)) => return Err(error.into()),
+                Some(op) => refusal(apply(&tx, self.epoch, ids, op, now))?.map(|()| 0),
             });
         }
         tx.commit()?;
@@ -154,20 +157,33 @@ impl Writer {
         }
     }
 
-    fn tell(&self, jobs: Vec<Job>, applied: Vec<Applied>) {
-        let written =
-            jobs.iter().zip(&applied).filter(|(job, applied)| job.op.is_some() && applied.is_ok()).count();
-        let lost = jobs
-            .iter()
-            .zip(&applied)
-            .filter(|(job, applied)| job.waiter.is_none() && applied.is_err())
-            .count();
+    fn tell(&self, mut jobs: Vec<Job>, applied: Vec<Applied>) {
+        let (mut written, mut lost) = (0, 0);
+        for (job, applied) in jobs.iter().zip(&applied) {
+            let refused = applied.as_ref().map_or(job.records, |refused| *refused);
+            written += if job.op.is_some() { job.records - refused } else { 0 };
+            lost += if job.waiter.is_none() { refused } else { 0 };
+        }
         self.queue.written(written, lost);
-        for (job, applied) in jobs.into_iter().zip(applied) {
-            if let Some(waiter) = job.waiter {
-                let _ = waiter.send(applied); // it may have left
+        for (job, applied) in jobs.iter_mut().zip(applied) {
+            if let Some(waiter) = job.waiter.take() {
+                let _ = waiter.send(applied.map(drop)); // it may have left
             }
         }
+        self.queue.emptied(jobs);
+    }
+}
+
+/// Why a record is refused, if it is: others of its group are written.
+fn refusal(applied: Result<(), Fault>) -> Result<Result<(), RecordError>, Failure> {
+    match applied {
+        Ok(()) => Ok(Ok(())),
+        Err(Fault::Refused(why)) => Ok(Err(RecordError::new(why))),
+        Err(Fault::Sql(error)) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+            let what = "what the record belongs to is not in the journal";
+            Ok(Err(RecordError::new(what).caused_by(error)))
+        }
+        Err(Fault::Sql(error)) => Err(error.into()),
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::{Done, Tables};
 use crate::{
-    op::{ResumeOp, ending, json_of, whole, word},
+    op::{Ending, ResumeOp, json_of, whole, word},
     schema::is_cancelled,
 };
 use rusqlite::{Connection, params};
@@ -53,7 +53,7 @@ impl Tables<'_> {
             self.interrupt(of_agent, params![name, unnamed, self.now])?;
             self.close(of_agent, params![name, unnamed])?;
         }
-        ended.iter().try_for_each(|end| self.ended(end))
+        ended.iter().try_for_each(|end| self.ended(&end.call, &end.end()))
     }
 
     /// Ends the input of such batches.
@@ -110,7 +110,7 @@ pub(crate) fn end_open(
     of: &str,
     values: impl rusqlite::Params,
 ) -> rusqlite::Result<()> {
-    let ending = ending(Routing::ShortCircuit, 0, false, Duration::ZERO, Duration::ZERO);
+    let ending = json_of(&Ending::new(Routing::ShortCircuit, 0, false, Duration::ZERO, Duration::ZERO));
     // These texts are the program's own; quotes in them are doubled.
     let quoted = |text: String| text.replace('\'', "''");
     let (status, code) = (quoted(json_of(error)), word(&error.kind));

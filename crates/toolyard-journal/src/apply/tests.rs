@@ -1,9 +1,10 @@
 use super::*;
 use crate::{
-    op::{CancelOp, Status},
+    op::{CancelOp, EndOp, Ending, Facts, Status},
     schema,
 };
-use toolyard::AgentPath;
+use std::time::Duration;
+use toolyard::{AgentPath, Dedupe, Routing, Sandbox};
 
 /// Tables, and a writer's memory of them.
 struct Book {
@@ -90,10 +91,10 @@ fn end(call: Place) -> Op {
     Op::Ended(Box::new(EndOp {
         call,
         status: Status { text: "{}".to_owned(), code: None },
-        dedupe: "fresh".to_owned(),
+        dedupe: Dedupe::Fresh,
         attempts: 1,
-        sandbox: "none".to_owned(),
-        ending: "{}".to_owned(),
+        sandbox: Sandbox::Host,
+        ending: Ending::new(Routing::Serial, 0, false, Duration::ZERO, Duration::ZERO),
         was_waited_for: true,
     }))
 }
@@ -109,7 +110,7 @@ fn attempt(call: Place) -> Op {
         digest: None,
         timeout_ms: 1,
         key: None,
-        facts: "{}".to_owned(),
+        facts: Facts { is_repeatable: false, is_recursive: false, cost: None, sandbox: Sandbox::Host },
     }))
 }
 

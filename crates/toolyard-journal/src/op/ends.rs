@@ -1,0 +1,145 @@
+//! Ends of calls for which nobody waits, many in one record (JR-3).
+//!
+//! ```text
+//!   end of a plain read ─► its texts are written behind those of the one before it ─► one record for the calls of a batch
+//! ```
+//!
+//! They come for every read, on the thread that makes the calls. What each of them would allocate there, the writer would
+//! free on its own thread, which makes both wait for the allocator.
+
+use super::{Ending, Place};
+use serde::Serialize;
+use toolyard::{
+    AgentPath, CallError, CallPlace, Dedupe, EndRecord, ErrorKind, Sandbox, SessionId, ToolOutput,
+};
+
+/// How many ends a record has, at most, and about how many bytes of text.
+const ENDS_MAX: usize = 256;
+const TEXT_MAX: usize = 64 << 10;
+
+/// Ends of calls of one batch, in the order in which they were given.
+#[derive(Debug)]
+pub(crate) struct EndsOp {
+    session: SessionId,
+    agent: AgentPath,
+    turn: u64,
+    batch: u64,
+    ends: Vec<Packed>,
+    /// The id and the result of each, one behind the other.
+    texts: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Packed {
+    index: u32,
+    /// Where its id and its result end in the texts.
+    id_until: usize,
+    status_until: usize,
+    code: Option<ErrorKind>,
+    dedupe: Dedupe,
+    attempts: u32,
+    sandbox: Sandbox,
+    ending: Ending,
+}
+
+/// An end, as it is written.
+pub(crate) struct End<'a> {
+    /// The JSON of the output, or of the error.
+    pub(crate) status: &'a str,
+    /// The code of the error; `None` for an output.
+    pub(crate) code: Option<ErrorKind>,
+    pub(crate) dedupe: Dedupe,
+    pub(crate) attempts: u32,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) ending: Ending,
+    pub(crate) was_waited_for: bool,
+}
+
+impl EndsOp {
+    /// A record without ends, of the batch of this call.
+    pub(crate) fn of(call: CallPlace<'_>) -> Self {
+        let CallPlace { session, agent, turn, batch, .. } = call;
+        let (session, agent) = (session.clone(), agent.clone());
+        Self { session, agent, turn, batch, ends: Vec::new(), texts: Vec::new() }
+    }
+
+    /// Whether the end of this call may be added.
+    pub(crate) fn takes(&self, call: CallPlace<'_>) -> bool {
+        self.batch == call.batch
+            && self.turn == call.turn
+            && self.session == *call.session
+            && self.agent == *call.agent
+            && self.ends.len() < ENDS_MAX
+            && self.texts.len() < TEXT_MAX
+    }
+
+    /// Adds an end. Returns how many bytes of text it has.
+    pub(crate) fn add(&mut self, end: &EndRecord<'_>) -> usize {
+        let before = self.texts.len();
+        self.texts.extend_from_slice(end.call.call_id.as_str().as_bytes());
+        let id_until = self.texts.len();
+        write_status(&mut self.texts, end.status);
+        self.ends.push(Packed {
+            index: end.call.index,
+            id_until,
+            status_until: self.texts.len(),
+            code: end.status.err().map(|error| error.kind),
+            dedupe: end.dedupe,
+            attempts: end.attempts,
+            sandbox: end.sandbox,
+            ending: Ending::of(end),
+        });
+        self.texts.len() - before
+    }
+
+    /// Takes the end back that was added last.
+    pub(crate) fn remove_last(&mut self) {
+        self.ends.pop();
+        self.texts.truncate(self.ends.last().map_or(0, |end| end.status_until));
+    }
+
+    /// Each end, with its call.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (Place, End<'_>)> {
+        let starts = std::iter::once(0).chain(self.ends.iter().map(|end| end.status_until));
+        starts.zip(&self.ends).map(|(from, end)| {
+            let call = Place {
+                session: self.session.clone(),
+                batch: self.batch,
+                index: end.index,
+                agent: self.agent.clone(),
+                turn: self.turn,
+                call_id: self.text(from, end.id_until).into(),
+            };
+            let end = End {
+                status: self.text(end.id_until, end.status_until),
+                code: end.code,
+                dedupe: end.dedupe,
+                attempts: end.attempts,
+                sandbox: end.sandbox,
+                ending: end.ending,
+                was_waited_for: false,
+            };
+            (call, end)
+        })
+    }
+
+    fn text(&self, from: usize, until: usize) -> &str {
+        std::str::from_utf8(&self.texts[from..until]).expect("ids and JSON are texts")
+    }
+}
+
+fn write_status(texts: &mut Vec<u8>, status: Result<&ToolOutput, &CallError>) {
+    match status {
+        Ok(output) => write_json(texts, output),
+        Err(error) => write_json(texts, error),
+    }
+}
+
+/// The same text that [`json_of`](super::json_of) gives.
+fn write_json<T: Serialize>(texts: &mut Vec<u8>, value: &T) {
+    let before = texts.len();
+    if let Err(error) = serde_json::to_writer(&mut *texts, value) {
+        texts.truncate(before);
+        texts.extend_from_slice(super::not_json(&error).as_bytes());
+    }
+}
