@@ -172,12 +172,17 @@ impl Recorder for Ledger {
     }
 
     fn attempt(&self, record: &AttemptRecord<'_>) -> Durable {
-        self.keep(Op::attempt(record), record.must_wait())
+        match record.is_of_plain_read() {
+            true => Durable::Nothing,
+            false => self.keep(Op::attempt(record), record.must_wait()),
+        }
     }
 
     fn attempt_ended(&self, record: &AttemptEnd<'_>) -> Durable {
-        let must_wait = record.key.is_some() || !record.tool.side_effects.is_read_only();
-        self.keep(Op::attempt_ended(record), must_wait)
+        match record.is_of_plain_read() {
+            true => Durable::Nothing,
+            false => self.keep(Op::attempt_ended(record), record.must_wait()),
+        }
     }
 
     fn ended(&self, record: &EndRecord<'_>) -> Durable {

@@ -18,8 +18,8 @@ pub(crate) fn expire(db: &mut Connection, epoch: EpochId, keep_open: Duration) -
     let message = "nobody has resumed its turn in time";
     let of = |kind| CallError::new(kind, message).with_reason(Reason::Expired);
     let values = params![before, epoch.0, now];
-    end_open(&tx, "EXISTS", &of(ErrorKind::Interrupted), LEFT, values)?;
-    end_open(&tx, "NOT EXISTS", &of(ErrorKind::Cancelled).not_started(), LEFT, values)?;
+    end_open(&tx, "", &of(ErrorKind::Interrupted), LEFT, values)?;
+    end_open(&tx, "NOT", &of(ErrorKind::Cancelled).not_started(), LEFT, values)?;
     tx.execute(
         &format!(
             "UPDATE batch_rows SET calls = (SELECT count(*) FROM call_rows c WHERE c.batch = batch_rows.id)

@@ -171,15 +171,20 @@ impl Recorder for Journal {
     }
 
     fn attempt(&self, record: &AttemptRecord<'_>) -> Durable {
+        if record.is_of_plain_read() && !self.inner.is_shared.load(Ordering::Relaxed) {
+            return Durable::Nothing;
+        }
         let attempt = AttemptOp::from(record);
         let bytes = attempt.arguments.len() + Ending::BYTES;
         self.give(Op::Attempt(Box::new(attempt)), bytes, record.must_wait(), Faulty::Refused)
     }
 
     fn attempt_ended(&self, record: &AttemptEnd<'_>) -> Durable {
-        let must_wait = record.key.is_some() || !record.tool.side_effects.is_read_only();
+        if record.is_of_plain_read() && !self.inner.is_shared.load(Ordering::Relaxed) {
+            return Durable::Nothing;
+        }
         let (op, bytes) = op::attempt_ended(record);
-        self.give(op, bytes, must_wait, Faulty::Kept)
+        self.give(op, bytes, record.must_wait(), Faulty::Kept)
     }
 
     fn ended(&self, record: &EndRecord<'_>) -> Durable {

@@ -160,7 +160,8 @@ fn calls() -> String {
     format!(
         "CREATE VIEW calls AS SELECT s.epoch, s.name AS session, b.agent, b.turn, b.number AS batch, c.place, c.call_id,
         c.tool, c.arguments, c.key, CASE WHEN c.ended_ms IS NOT NULL THEN 'ended'
-            WHEN EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id) THEN 'attempted' ELSE 'not_started' END AS state,
+            WHEN EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id)
+                OR EXISTS (SELECT 1 FROM batch_rows n WHERE n.parent = c.id) THEN 'attempted' ELSE 'not_started' END AS state,
         {} AS is_cancelled, c.status, c.code, c.dedupe, c.attempts, c.sandbox, c.arrived_ms, c.ended_ms,
         c.key_released_ms FROM call_rows c JOIN batch_rows b ON b.id = c.batch JOIN session_rows s ON s.id = b.session",
         is_cancelled()

@@ -291,6 +291,7 @@ impl Named {
     fn resumed(&mut self, agent: &AgentPath, turn: u64, epoch: Option<Epoch>) {
         let below = self.below(agent, turn);
         let named_agents = self.named_agents.clone();
+        let parents: Vec<_> = self.batches.iter().filter_map(|batch| batch.op.parent.clone()).collect();
         for batch in &mut self.batches {
             let is_own = batch.op.turn == turn && batch.op.parent.is_none() && batch.op.agent == *agent;
             let is_below = below.contains(&batch.op.batch);
@@ -306,7 +307,11 @@ impl Named {
                 batch.is_open = false;
             }
             if is_below || of_unnamed {
-                batch.calls.iter_mut().filter(|call| call.end.is_none()).for_each(Recorded::interrupt);
+                let (session, number) = (&batch.op.session, batch.op.batch);
+                for (index, call) in (0u32..).zip(&mut batch.calls).filter(|(_, call)| call.end.is_none()) {
+                    let place = Place { session: session.clone(), batch: number, index };
+                    call.interrupt(parents.contains(&place));
+                }
             }
         }
     }
@@ -396,8 +401,9 @@ impl Named {
 }
 
 impl Recorded {
-    fn interrupt(&mut self) {
-        let attempts = self.attempts.last().map_or(0, |(last, _)| last.attempt);
+    /// Whoever has dispatched it has ended. That a read was started is known if its handler has dispatched something.
+    fn interrupt(&mut self, has_dispatched: bool) {
+        let attempts = self.attempts.last().map_or(u32::from(has_dispatched), |(last, _)| last.attempt);
         let message = "the engine's process ended while whoever has dispatched this call was running";
         let error = match attempts {
             0 => CallError::new(ErrorKind::Cancelled, message).not_started(),

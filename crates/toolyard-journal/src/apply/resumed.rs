@@ -72,9 +72,9 @@ impl Tables<'_> {
     fn interrupt(&self, of: &str, values: impl rusqlite::Params + Copy) -> Done {
         let message = "the engine's process ended while whoever has dispatched this call was running";
         let interrupted = CallError::new(ErrorKind::Interrupted, message);
-        end_open(self.db, "EXISTS", &interrupted, of, values)?;
+        end_open(self.db, "", &interrupted, of, values)?;
         let cancelled = CallError::new(ErrorKind::Cancelled, message).not_started();
-        Ok(end_open(self.db, "NOT EXISTS", &cancelled, of, values)?)
+        Ok(end_open(self.db, "NOT", &cancelled, of, values)?)
     }
 
     /// The agents of other openings below this one that have open turns, and that nobody can find by a name.
@@ -101,11 +101,11 @@ impl Tables<'_> {
     }
 }
 
-/// Ends the open calls of such batches with this error, at the time `?3`: those for which there are attempts, or, with
-/// `NOT EXISTS`, none.
+/// Ends the open calls of such batches with this error, at the time `?3`: those that were started, or, with `NOT`, the others.
+/// Whether a read was started is not recorded; what its handler has dispatched is.
 pub(crate) fn end_open(
     db: &Connection,
-    attempts: &str,
+    not: &str,
     error: &CallError,
     of: &str,
     values: impl rusqlite::Params,
@@ -115,11 +115,12 @@ pub(crate) fn end_open(
     let quoted = |text: String| text.replace('\'', "''");
     let (status, code) = (quoted(json_of(error)), word(&error.kind));
     let (dedupe, sandbox) = (word(&Dedupe::Fresh), word(&Sandbox::Host));
+    let dispatched = "EXISTS (SELECT 1 FROM batch_rows n WHERE n.parent = call_rows.id)";
     db.prepare_cached(&format!(
         "UPDATE call_rows SET ended_ms = ?3, status = '{status}', code = '{code}', ending = '{ending}',
              dedupe = '{dedupe}', sandbox = '{sandbox}', was_waited_for = 0,
-             attempts = (SELECT count(*) FROM attempt_rows a WHERE a.call = call_rows.id)
-             WHERE {attempts} (SELECT 1 FROM attempt_rows a WHERE a.call = call_rows.id)
+             attempts = max({dispatched}, (SELECT count(*) FROM attempt_rows a WHERE a.call = call_rows.id))
+             WHERE {not} (EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = call_rows.id) OR {dispatched})
              AND id IN (SELECT c.id FROM call_rows c INDEXED BY call_open JOIN batch_rows b ON b.id = c.batch
                  WHERE c.ended_ms IS NULL AND {of})"
     ))?

@@ -73,7 +73,7 @@ impl Reader {
             let attempts = self.attempts(id, &call.call.arguments)?;
             let state = match end {
                 Some(end) => CallState::Ended(Box::new(EndRow { attempts, ..end })),
-                None if attempts.is_empty() => CallState::NotStarted,
+                None if attempts.is_empty() && !call.has_dispatched => CallState::NotStarted,
                 None => CallState::Attempted { attempts },
             };
             Ok(CallRow { state, questions: self.questions(id)?, ..call })

@@ -166,11 +166,12 @@ pub struct CallRow {
 /// How far a call has come.
 #[derive(Debug, Clone)]
 pub enum CallState {
-    /// No attempt is recorded: one that changes something has certainly not been started.
+    /// No attempt is recorded: one that changes something has certainly not been started. The attempts of plain reads are
+    /// not recorded.
     NotStarted,
     /// It was started, and has no result.
     Attempted {
-        /// Its attempts, at least one, the first first.
+        /// Its attempts, the first first; none of a read whose handler has dispatched calls.
         attempts: Vec<AttemptRow>,
     },
     /// It has its result.

@@ -121,7 +121,8 @@ impl Reader {
                     c.id IS NOT NULL AND c.ended_ms IS NULL AS has_no_end,
                     CASE WHEN c.id IS NULL THEN NULL WHEN c.code = 'cancelled' THEN 'cancelled'
                         WHEN c.ended_ms IS NOT NULL THEN 'ended'
-                        WHEN EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id) THEN 'attempted'
+                        WHEN EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id)
+                            OR EXISTS (SELECT 1 FROM batch_rows n WHERE n.parent = c.id) THEN 'attempted'
                         WHEN {is_cancelled} THEN 'cancelled'
                         ELSE 'not_started' END AS state
                 FROM batch_rows b JOIN session_rows s ON s.id = b.session LEFT JOIN call_rows c ON c.batch = b.id

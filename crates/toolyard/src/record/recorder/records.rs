@@ -245,6 +245,12 @@ impl AttemptRecord<'_> {
     pub fn must_wait(&self) -> bool {
         self.key.is_some() || !self.tool.side_effects.is_read_only()
     }
+
+    /// Whether another life of the engine loses nothing without this record: the call only reads, has no key, and spawns no
+    /// sub-agents, so it may run again whether or not it had begun. What its handler dispatches is recorded by itself.
+    pub fn is_of_plain_read(&self) -> bool {
+        !self.must_wait() && !self.tool.recursive
+    }
 }
 
 /// An attempt that has ended and is not its call's end.
@@ -264,6 +270,18 @@ pub struct AttemptEnd<'a> {
     /// Whether another attempt follows. If not, the call's caller has left, and this is the result of the other calls of
     /// its key.
     pub is_retried: bool,
+}
+
+impl AttemptEnd<'_> {
+    /// Whether the call changes something, or has a key: whether the next attempt must wait until this record is durable.
+    pub fn must_wait(&self) -> bool {
+        self.key.is_some() || !self.tool.side_effects.is_read_only()
+    }
+
+    /// Whether the attempt is one whose [record](AttemptRecord::is_of_plain_read) nobody needs.
+    pub fn is_of_plain_read(&self) -> bool {
+        !self.must_wait() && !self.tool.recursive
+    }
 }
 
 /// A call that has its result.

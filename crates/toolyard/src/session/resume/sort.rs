@@ -80,7 +80,10 @@ fn left(call: &PastCall, spec: Option<&ToolSpec>) -> Left {
     if call.is_unsure && !is_harmless {
         return Left::Unknown; // another attempt may have begun that is not recorded
     }
-    let Some(last) = call.attempts.last() else { return Left::NotStarted };
+    let Some(last) = call.attempts.last() else {
+        // Whether a read was started is not recorded; what its handler has dispatched is.
+        return if call.has_dispatched { Left::Unknown } else { Left::NotStarted };
+    };
     if last.retried_after.is_some() {
         return Left::MayRepeat;
     }
@@ -114,7 +117,7 @@ async fn sort_call(
 ) -> Result<SortedCall, RecordError> {
     let entry = core.engine.registry.get(&past.call.name);
     let left = left(&past, entry.as_deref().map(ToolEntry::spec));
-    let attempts = past.attempts.last().map_or(0, |last| last.attempt);
+    let attempts = past.attempts.last().map_or(u32::from(past.has_dispatched), |last| last.attempt);
     let PastCall {
         call, is_cancelled, has_dispatched, attempts: all, end, question, reconciled, done, ..
     } = past;
@@ -182,10 +185,10 @@ impl Running<'_> {
     /// It ends with what it is known to have done, or with this error.
     fn ends(self, found: Result<ToolOutput, CallError>) -> (Fate, Option<EndsNow>) {
         let routing = self.routing();
-        let Self { call, entry, last, is_edited, .. } = self;
+        let Self { call, entry, last, has_dispatched, is_edited } = self;
         let is_done = found.is_ok();
         let mut outcome = Outcome::new(call, routing, found);
-        outcome.attempts = last.as_ref().map_or(0, |last| last.attempt);
+        outcome.attempts = last.as_ref().map_or(u32::from(has_dispatched), |last| last.attempt);
         outcome.dedupe = if is_done { Dedupe::Reconciled } else { Dedupe::Fresh };
         let is_unknown = is_interrupted(&outcome);
         (

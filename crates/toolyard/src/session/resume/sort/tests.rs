@@ -46,6 +46,12 @@ fn what_was_started_is_repeated_only_if_that_does_no_harm() {
     assert_eq!(left(&started(&read), Some(&newer)), Left::Unknown, "the version has changed");
     let nested = PastCall { has_dispatched: true, ..started(&read) };
     assert_eq!(left(&nested, Some(&read)), Left::Unknown, "its handler has dispatched calls");
+    let nested = PastCall { has_dispatched: true, ..past(Vec::new()) };
+    assert_eq!(
+        left(&nested, Some(&read)),
+        Left::Unknown,
+        "its handler has dispatched calls, so it was started"
+    );
     let mut recursive = attempt(&read);
     recursive.is_recursive = true;
     assert_eq!(left(&past(vec![recursive]), Some(&read)), Left::Unknown);
