@@ -167,7 +167,7 @@ mod linux {
         db.execute_batch(&format!(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous};
              CREATE TABLE b (id INTEGER PRIMARY KEY AUTOINCREMENT, session, agent, turn, number, request, parent, calls, at);
-             CREATE INDEX b1 ON b (session, number); CREATE INDEX b2 ON b (session, turn);
+             CREATE INDEX b1 ON b (session, turn, number);
              CREATE TABLE c (id INTEGER PRIMARY KEY, batch, place, call_id, tool, arguments, is_text, key, more, at, ended,
                  status, code, ending, dedupe, attempts, sandbox, waited);
              CREATE INDEX c1 ON c (batch); CREATE INDEX c2 ON c (id) WHERE ended IS NULL;

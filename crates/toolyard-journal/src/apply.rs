@@ -201,15 +201,16 @@ impl Tables<'_> {
         })
     }
 
-    /// The row of a batch of this epoch: of several of its number, in sessions of one name, the last.
-    fn latest_batch(&mut self, session: &SessionId, batch: u64) -> Result<Option<i64>, Fault> {
+    /// The row of a call's batch of this epoch: of several of its number, in sessions of one name, the last.
+    fn latest_batch(&mut self, call: &Place) -> Result<Option<i64>, Fault> {
+        let (session, batch) = (&call.session, call.batch);
         if let Some(row) = self.ids.batch(session, batch) {
             return Ok(Some(row));
         }
         let sql = "SELECT b.id, b.session FROM batch_rows b JOIN session_rows s ON s.id = b.session
-                   WHERE s.name = ?1 AND s.epoch = ?2 AND b.number = ?3 ORDER BY b.id DESC LIMIT 1";
+                   WHERE s.name = ?1 AND s.epoch = ?2 AND b.turn = ?3 AND b.number = ?4 ORDER BY b.id DESC LIMIT 1";
         let mut found = self.db.prepare_cached(sql)?;
-        let values = params![session.as_str(), self.epoch.0, whole(batch)];
+        let values = params![session.as_str(), self.epoch.0, whole(call.turn), whole(batch)];
         let found: Option<(i64, i64)> =
             found.query_row(values, |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
         if let Some((row, of)) = found {
@@ -221,7 +222,7 @@ impl Tables<'_> {
     /// Where the row of a call is, if it is of the session that was opened last under its name. Whether that row has this
     /// call is for whoever uses it to ask.
     fn latest_row(&mut self, call: &Place) -> Result<Option<i64>, Fault> {
-        self.latest_batch(&call.session, call.batch)?.map(|batch| row_of(batch, call.index)).transpose()
+        self.latest_batch(call)?.map(|batch| row_of(batch, call.index)).transpose()
     }
 
     /// The row of exactly this call of this epoch.

@@ -8,6 +8,9 @@
 //!
 //! A call is one row, made with its batch or push and completed by its end; an attempt is another (JR-2). A session knows
 //! the last batch before it (`after_batch`): its own have higher numbers.
+//!
+//! With many sessions most of what a commit writes are pages of the indexes that have the session first, because each
+//! session's are elsewhere: batches have only one such index.
 
 use crate::{error::JournalError, settings::Durability};
 use rusqlite::Connection;
@@ -72,8 +75,7 @@ CREATE TABLE batch_rows (
     turn INTEGER NOT NULL, number INTEGER NOT NULL, request TEXT, parent INTEGER, is_sequential INTEGER NOT NULL,
     calls INTEGER, arrived_ms INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX batch_numbers ON batch_rows (session, number);
-CREATE INDEX batch_turns ON batch_rows (session, turn);
+CREATE INDEX batch_turns ON batch_rows (session, turn, number);
 CREATE INDEX batch_requests ON batch_rows (request) WHERE request IS NOT NULL;
 CREATE INDEX batch_parents ON batch_rows (parent) WHERE parent IS NOT NULL;
 CREATE INDEX batch_open ON batch_rows (id) WHERE calls IS NULL;
