@@ -8,11 +8,15 @@
 //! Records that nobody needs, those of plain reads, have half of the room: they never keep out one that somebody waits for.
 
 mod gathering;
+mod job;
+
+pub(crate) use job::{Faulty, Job, tell};
 
 use crate::op::{EndsOp, Op};
 use futures::{channel::oneshot, future::ready};
 use gathering::Gathering;
-use parking_lot::{Condvar, Mutex};
+use job::Held;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::{
     future::Future,
     mem::{replace, take},
@@ -58,79 +62,14 @@ pub struct JournalStatus {
     pub lost: u64,
 }
 
-/// Whoever waits for a record.
-pub(crate) type Waiter = oneshot::Sender<Result<(), RecordError>>;
-
 /// How many records the writer's empty list keeps room for: as many as a large group has, some 100 KiB.
 const KEPT: usize = 512;
 
+/// How many written records wait, at most, for those who give others to drop them, and how many bytes they have.
+const SPENT_MAX: Held = Held { records: 4096, bytes: 1 << 20 };
+
 /// How long somebody waits on a thread for one group to be written.
 const READ_WAIT: Duration = Duration::from_secs(10);
-
-/// Tells these that what they wait for has failed.
-pub(crate) fn tell(waiters: impl IntoIterator<Item = Waiter>, error: &RecordError) {
-    for waiter in waiters {
-        let _ = waiter.send(Err(error.clone())); // it may have left
-    }
-}
-
-/// A record, and who waits for it.
-pub(crate) struct Job {
-    /// `None` only waits for those before it.
-    pub(crate) op: Option<Op>,
-    pub(crate) waiter: Option<Waiter>,
-    pub(crate) faulty: Faulty,
-    /// Whether nobody needs it: nothing waits for it, and it may be left out.
-    pub(crate) is_spare: bool,
-    /// What it counts in the bounds.
-    pub(crate) bytes: usize,
-    pub(crate) records: usize,
-}
-
-impl Job {
-    /// Whether it stays to be written once those who have waited too long are told, who are taken out of it.
-    pub(crate) fn stays(&mut self, told: &mut Vec<Waiter>) -> bool {
-        if self.faulty == Faulty::Awaited {
-            return true;
-        }
-        told.extend(self.waiter.take());
-        self.faulty == Faulty::Kept && self.op.is_some()
-    }
-}
-
-/// What becomes of a record while the disk is full.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Faulty {
-    /// It is refused, and not written later: what it would allow does not happen.
-    Refused,
-    /// It has happened, and waits until there is room; whoever waits for it is told that this takes too long.
-    Kept,
-    /// It waits until there is room, and so does whoever waits for it: all that its session does builds on it.
-    Awaited,
-}
-
-/// How much waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Held {
-    records: usize,
-    bytes: usize,
-}
-
-impl Held {
-    fn of<'a>(jobs: impl Iterator<Item = &'a Job>) -> Self {
-        jobs.fold(Self::default(), |held, job| held.with(job.records, job.bytes))
-    }
-
-    /// With so many more, of this many bytes together.
-    fn with(self, records: usize, bytes: usize) -> Self {
-        Self { records: self.records + records, bytes: self.bytes.saturating_add(bytes) }
-    }
-
-    /// Whether there is no room for one more in this much; a single one may have more bytes.
-    fn fills(self, max: Self, bytes: usize) -> bool {
-        self.records >= max.records || (self.records > 0 && self.with(1, bytes).bytes > max.bytes)
-    }
-}
 
 struct Waiting {
     jobs: Vec<Job>,
@@ -144,8 +83,10 @@ struct Waiting {
     taken: usize,
     /// All jobs before this number are written, or have failed.
     written: u64,
-    /// The list that the writer has emptied.
+    /// The list that the writer has emptied, and what it has written. Whoever gives a record drops some of that, on the
+    /// thread on which it was made: if the writer did, both would wait for the allocator.
     emptied: Vec<Job>,
+    spent: Vec<Job>,
     /// Whether somebody waits for one of the jobs, and how many tasks do; how many waited for those that are being written.
     is_urgent: bool,
     awaited: usize,
@@ -205,6 +146,7 @@ impl Queue {
             taken: 0,
             written: 0,
             emptied: Vec::new(),
+            spent: Vec::new(),
             is_urgent: false,
             awaited: 0,
             awaited_taken: 0,
@@ -223,9 +165,15 @@ impl Queue {
         }
     }
 
+    /// The lock, and some of what the writer has written, which is dropped once the lock is released.
+    fn enter(&self) -> ([Option<Job>; 2], MutexGuard<'_, Waiting>) {
+        let mut waiting = self.waiting.lock();
+        ([waiting.spent.pop(), waiting.spent.pop()], waiting)
+    }
+
     /// Gives a record that nobody needs.
     pub(crate) fn give(&self, op: Op, bytes: usize) {
-        let mut waiting = self.waiting.lock();
+        let (_spent, mut waiting) = self.enter();
         if self.refuses(&waiting, bytes, true).is_some() {
             waiting.lost += 1;
             return;
@@ -238,7 +186,7 @@ impl Queue {
     /// Gives the end of a call that nobody needs, of so many bytes beside its texts: with those of its batch that came last,
     /// if nothing came since.
     pub(crate) fn give_end(&self, end: &EndRecord<'_>, bytes: usize) {
-        let mut waiting = self.waiting.lock();
+        let (_spent, mut waiting) = self.enter();
         if self.refuses(&waiting, bytes, true).is_some() {
             waiting.lost += 1;
             return;
@@ -267,7 +215,7 @@ impl Queue {
 
     /// Gives a record that somebody waits for; or none, to wait for those before it.
     pub(crate) fn wait_for(self: &Arc<Self>, op: Option<Op>, bytes: usize, faulty: Faulty) -> Durable {
-        let mut waiting = self.waiting.lock();
+        let (_spent, mut waiting) = self.enter();
         if let Some(refused) = self.refuses(&waiting, bytes, false) {
             return failed(refused);
         }
@@ -393,11 +341,20 @@ impl Queue {
         (!jobs.is_empty()).then_some(jobs)
     }
 
-    /// The writer has told all of a group, and gives back its list, so that another need not be made.
+    /// The writer has told all of a group, and gives back its list, so that another need not be made. It drops what is too
+    /// much to be kept.
     pub(crate) fn emptied(&self, mut jobs: Vec<Job>) {
-        jobs.clear();
+        let held = Held::of(jobs.iter());
+        let mut waiting = self.waiting.lock();
+        let all = Held::of(waiting.spent.iter()).with(held.records, held.bytes);
+        if all.records > SPENT_MAX.records || all.bytes > SPENT_MAX.bytes {
+            drop(waiting);
+            jobs.clear();
+            waiting = self.waiting.lock();
+        }
+        waiting.spent.append(&mut jobs);
         jobs.shrink_to(KEPT);
-        self.waiting.lock().emptied = jobs;
+        waiting.emptied = jobs;
     }
 
     /// A group is durable, `refused` of its records aside, for which nobody waited.

@@ -1,0 +1,73 @@
+//! What waits in the queue: a record, who waits for it, and how much it counts.
+
+use crate::op::Op;
+use futures::channel::oneshot;
+use toolyard::RecordError;
+
+/// Whoever waits for a record.
+pub(crate) type Waiter = oneshot::Sender<Result<(), RecordError>>;
+
+/// Tells these that what they wait for has failed.
+pub(crate) fn tell(waiters: impl IntoIterator<Item = Waiter>, error: &RecordError) {
+    for waiter in waiters {
+        let _ = waiter.send(Err(error.clone())); // it may have left
+    }
+}
+
+/// A record, and who waits for it.
+pub(crate) struct Job {
+    /// `None` only waits for those before it.
+    pub(crate) op: Option<Op>,
+    pub(crate) waiter: Option<Waiter>,
+    pub(crate) faulty: Faulty,
+    /// Whether nobody needs it: nothing waits for it, and it may be left out.
+    pub(crate) is_spare: bool,
+    /// What it counts in the bounds.
+    pub(crate) bytes: usize,
+    pub(crate) records: usize,
+}
+
+impl Job {
+    /// Whether it stays to be written once those who have waited too long are told, who are taken out of it.
+    pub(crate) fn stays(&mut self, told: &mut Vec<Waiter>) -> bool {
+        if self.faulty == Faulty::Awaited {
+            return true;
+        }
+        told.extend(self.waiter.take());
+        self.faulty == Faulty::Kept && self.op.is_some()
+    }
+}
+
+/// What becomes of a record while the disk is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Faulty {
+    /// It is refused, and not written later: what it would allow does not happen.
+    Refused,
+    /// It has happened, and waits until there is room; whoever waits for it is told that this takes too long.
+    Kept,
+    /// It waits until there is room, and so does whoever waits for it: all that its session does builds on it.
+    Awaited,
+}
+
+/// How much waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Held {
+    pub(super) records: usize,
+    pub(super) bytes: usize,
+}
+
+impl Held {
+    pub(super) fn of<'a>(jobs: impl Iterator<Item = &'a Job>) -> Self {
+        jobs.fold(Self::default(), |held, job| held.with(job.records, job.bytes))
+    }
+
+    /// With so many more, of this many bytes together.
+    pub(super) fn with(self, records: usize, bytes: usize) -> Self {
+        Self { records: self.records + records, bytes: self.bytes.saturating_add(bytes) }
+    }
+
+    /// Whether there is no room for one more in this much; a single one may have more bytes.
+    pub(super) fn fills(self, max: Self, bytes: usize) -> bool {
+        self.records >= max.records || (self.records > 0 && self.with(1, bytes).bytes > max.bytes)
+    }
+}
