@@ -51,7 +51,10 @@ impl Failure {
         match self {
             Self::Refused(_) => Exit::CallFailed,
             Self::Journal(
-                JournalError::Held { .. } | JournalError::FileSystem { .. } | JournalError::Stopped(_),
+                JournalError::Held { .. }
+                | JournalError::StillRuns { .. }
+                | JournalError::FileSystem { .. }
+                | JournalError::Stopped(_),
             ) => Exit::Usage,
             Self::Journal(_) => Exit::Input,
         }

@@ -5,7 +5,11 @@ use crate::{
     error::{Error, chain},
     setup::Setup,
 };
-use std::path::{Path, PathBuf};
+use std::{
+    io::{IsTerminal, stderr},
+    path::{Path, PathBuf},
+    time::Duration,
+};
 use tokio::task::spawn_blocking;
 use toolyard::EngineBuilder;
 use toolyard_journal::{Durability, Journal, JournalError, Settings};
@@ -27,7 +31,7 @@ impl JournalFile {
             Survives::Process => Durability::Process,
         };
         let settings = Settings::default().durability(durability);
-        let opened = spawn_blocking(move || Journal::open(file, settings)).await;
+        let opened = spawn_blocking(move || opened(&file, settings)).await;
         match opened {
             Ok(Ok(journal)) => Ok(Self(Some(journal))),
             Ok(Err(error)) => Err(unusable(&error)),
@@ -61,6 +65,19 @@ impl JournalFile {
     }
 }
 
+/// Opens a journal, and says on a terminal for whom that waits.
+fn opened(file: &Path, settings: Settings) -> Result<Journal, JournalError> {
+    match Journal::open(file, settings.lock_wait(Duration::ZERO)) {
+        Err(held @ (JournalError::Held { .. } | JournalError::StillRuns { .. })) => {
+            if stderr().is_terminal() {
+                anstream::eprintln!("toolyard: --journal: waiting for at most 10 s: {held}");
+            }
+            Journal::open(file, settings)
+        }
+        opened => opened,
+    }
+}
+
 fn unusable(error: &JournalError) -> Error {
     Error::Usage(format!("--journal: {}", chain(error)))
 }
@@ -72,5 +89,5 @@ fn governed_by(file: &Path) -> Vec<PathBuf> {
         name.push(ending);
         PathBuf::from(name)
     };
-    vec![file.to_owned(), beside(".lock"), beside("-wal"), beside("-shm")]
+    vec![file.to_owned(), beside(".lock"), beside(".programs"), beside("-wal"), beside("-shm")]
 }

@@ -22,6 +22,20 @@ pub enum JournalError {
         /// Who has it.
         holder: Holder,
     },
+    /// Nobody has it, but programs that the last one has started still run, and may change what calls that are taken up
+    /// would change (JR-4).
+    #[error(
+        "{}: {last} has let go of this journal, but what it has started still runs{}; wait until that has ended, or end it, \
+         and try again", path.display(), Numbers(running)
+    )]
+    StillRuns {
+        /// The journal.
+        path: PathBuf,
+        /// Who had it last.
+        last: Holder,
+        /// What runs: some of the processes, as far as the system says so. A helper has its programs under it.
+        running: Vec<u32>,
+    },
     /// It would be where locks and syncs cannot be relied on (JR-4).
     #[error(
         "{}: a journal cannot be on {kind}, where locks and syncs cannot be relied on; put it on a local disk",
@@ -94,7 +108,21 @@ impl JournalError {
     }
 }
 
-/// The process that has a journal.
+/// The numbers of processes, in brackets.
+struct Numbers<'a>(&'a [u32]);
+
+impl fmt::Display for Numbers<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let numbers: Vec<String> = self.0.iter().map(u32::to_string).collect();
+        match numbers.as_slice() {
+            [] => Ok(()),
+            [one] => write!(f, " (process {one})"),
+            more => write!(f, " (processes {})", more.join(", ")),
+        }
+    }
+}
+
+/// The process that has a journal, or had it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Holder {

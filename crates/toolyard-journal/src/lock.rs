@@ -1,7 +1,16 @@
 //! The lock of a journal: one process at a time writes it (JR-4).
 //!
-//! The lock is one of the operating system's, on a file beside the journal, and ends with the process that has it. The file
-//! stays: removing it could let two processes hold one each.
+//! ```text
+//!   FILE.lock      the process that writes ── free when that has ended, or has closed the journal
+//!   FILE.programs  the same process, and all that it has started ── free when all of them have ended
+//! ```
+//!
+//! Both are locks of the operating system's, on files beside the journal, and an opener takes them in this order. There are
+//! two because programs could let go of a lock that they share: this way it is never that of the process. The files stay:
+//! removing one could let two processes hold one each.
+
+#[cfg(unix)]
+mod programs;
 
 use crate::{
     error::{Holder, JournalError},
@@ -22,12 +31,15 @@ const EVERY: Duration = Duration::from_millis(20);
 /// Held as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Lock {
+    /// Let go of first: whoever has the other one finds this one free, if nothing runs any more.
+    #[cfg(unix)]
+    _programs: toolyard_process::KeptOpen,
     _file: File,
 }
 
 impl Lock {
-    /// Takes the lock of this journal, and waits for it at most this long. Programs that a process has started do not
-    /// inherit it: they may still run when it is free.
+    /// Takes the lock of this journal, and waits for it at most this long: for the process that has it, and for what a
+    /// process that had it has started. Where programs inherit nothing (Windows), those may still run.
     pub(crate) fn take(journal: &Path, wait: Duration) -> Result<Self, JournalError> {
         let path = beside(journal, "lock");
         let mut options = OpenOptions::new();
@@ -36,22 +48,33 @@ impl Lock {
         unlinked(&mut options);
         let mut file = options.open(&path).map_err(JournalError::io(&path, "opening the lock"))?;
         let mut left = wait;
-        loop {
-            match file.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::Error(error)) => return Err(JournalError::io(&path, "locking")(error)),
-                Err(TryLockError::WouldBlock) if left.is_zero() => {
-                    return Err(JournalError::Held { path: journal.to_owned(), holder: holder(&mut file) });
-                }
-                Err(TryLockError::WouldBlock) => {
-                    let pause = left.min(EVERY);
-                    park_timeout(pause);
-                    left -= pause;
-                }
+        if !locked(&file, &mut left).map_err(JournalError::io(&path, "locking"))? {
+            return Err(JournalError::Held { path: journal.to_owned(), holder: holder(&mut file) });
+        }
+        #[cfg(unix)]
+        let programs = programs::take(journal, &mut left, || holder(&mut file))?;
+        sign(&mut file).map_err(JournalError::io(&path, "signing the lock"))?;
+        Ok(Self {
+            #[cfg(unix)]
+            _programs: programs,
+            _file: file,
+        })
+    }
+}
+
+/// Locks a file, unless another process has it for the time that is left to wait, which gets less.
+fn locked(file: &File, left: &mut Duration) -> io::Result<bool> {
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if left.is_zero() => return Ok(false),
+            Err(TryLockError::WouldBlock) => {
+                let pause = EVERY.min(*left);
+                park_timeout(pause);
+                *left -= pause;
             }
         }
-        sign(&mut file).map_err(JournalError::io(&path, "signing the lock"))?;
-        Ok(Self { _file: file })
     }
 }
 

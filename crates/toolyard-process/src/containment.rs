@@ -10,7 +10,7 @@ pub enum Containment {
     Helper(crate::Helper),
     /// The process group of the program: a process that leaves it is not found. The default. So that the program inherits
     /// no descriptor, those of this process from 3 on are marked close-on-exec when it is started (unix), and so are not
-    /// inherited by other children either.
+    /// inherited by other children either; but for what `keep_open` was given.
     #[default]
     Group,
 }

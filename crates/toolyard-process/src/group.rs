@@ -4,7 +4,7 @@
 //! and signals to it reach no other process. So it is only observed, and reaped when no more signals will be sent.
 
 use crate::{
-    End, Program, Ran, Report, Rest, TERM_GRACE, descriptor3,
+    End, Program, Ran, Report, Rest, TERM_GRACE, descriptor3, kept_open,
     pipes::Theirs,
     processes::{Orders, Progress},
     program::InputKind,
@@ -30,9 +30,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long to wait for a group that was killed.
 const KILL_GRACE: Duration = Duration::from_millis(500);
-
-/// The descriptors from here on are not the three that a program is given.
-const FIRST_STRAY: i32 = 3;
 
 /// A process group, as long as signals may be sent to it.
 #[derive(Debug, Clone)]
@@ -67,9 +64,7 @@ pub(crate) fn start(program: Program, theirs: Theirs) -> io::Result<(Members, Gr
     }
     command.stdin(Stdio::from(theirs.stdin)).stdout(Stdio::from(theirs.stdout));
     command.stderr(Stdio::from(theirs.stderr));
-    // What this process was given or opened by accident is not for a program.
-    close_fds::set_fds_cloexec_threadsafe(FIRST_STRAY, &[]);
-    let child = command.spawn()?;
+    let child = kept_open::start(&mut command)?;
     let first = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
     let first = first.ok_or_else(|| io::Error::other("the program has no process id"))?;
     let group = Group { first: Arc::new(Mutex::new(Some(first))) };

@@ -3,6 +3,7 @@
 use crate::{
     Confinement, Door, Helper, Program, Report, TERM_GRACE,
     descendants::kill_all,
+    kept_open::kept_open,
     launch::{self, Launch},
     message::{Heard, Message},
     pipes::Theirs,
@@ -59,14 +60,15 @@ pub(crate) struct Begun {
 pub(crate) fn start(mut program: Program, helper: &Helper, theirs: Theirs) -> io::Result<Begun> {
     let name = program.helper_name.clone();
     let has_directory = program.confinement.is_none() && program.directory.is_named();
-    let document = Launch::of(&program, has_directory).document()?;
+    let kept = kept_open();
+    let document = Launch::of(&program, has_directory, kept.len()).document()?;
     let (others, door) = match program.confinement.take() {
         Some(confinement) => handles(confinement)?,
         None => (program.directory.open()?.into_iter().collect(), None),
     };
     let (ours, socket) = StdUnixStream::pair()?;
     ours.set_nonblocking(true)?;
-    let unsent = launch::send(&ours, document, &theirs, &others)?;
+    let unsent = launch::send(&ours, document, &kept, &theirs, &others)?;
     let mut command = Command::new(helper.path());
     command.arg0(name).arg(Helper::ARGUMENT).env_clear();
     command.stdin(Stdio::from(OwnedFd::from(socket))).stdout(Stdio::null()).stderr(Stdio::null());

@@ -118,7 +118,9 @@ fn help_over(socket: UnixStream) -> io::Result<()> {
     setsid()?;
     set_child_subreaper(Some(getpid()))?;
     descendants(getpid())?; // a helper that cannot see its processes must not start any
-    let received = Received::receive(&socket)?;
+    let mut received = Received::receive(&socket)?;
+    // Closed by the end of this process, which is that of all that it has started.
+    let _kept = received.take_kept();
     match received.confined() {
         None => Supervision::run(program(received.into_command()?), pending(), socket),
         Some(_) => confine::start(received, socket),

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   length (4 bytes, big endian)   JSON, without a line end   then only orders
-//!   └ with it, as SCM_RIGHTS: standard input, output, error, and the directory if there is one,
+//!   └ with it, as SCM_RIGHTS: what the helper keeps open itself, if there is any, alone, and then
+//!     standard input, output, error, and the directory if there is one,
 //!     or what a confined program is granted, and where its door goes if it has one;
 //!     what a helper hands on to another has its own after those
 //! ```
@@ -26,6 +27,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::{
     ffi::{OsStr, OsString},
+    fs::File,
     io::{self, Write as _},
     os::{
         fd::{AsFd, OwnedFd},
@@ -33,6 +35,7 @@ use std::{
     },
     path::Path,
     process::{Command, Stdio},
+    sync::Arc,
 };
 
 /// The longest launch document in bytes: arguments and environment in JSON. Linux itself allows 2 MiB of them by default.
@@ -45,6 +48,9 @@ type Length = u32;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Launch {
+    /// How many files the helper keeps open until it ends: the first that come. The program does not have them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    kept: usize,
     program: Bytes,
     args: Vec<Bytes>,
     env: Vec<(Bytes, Bytes)>,
@@ -78,6 +84,7 @@ impl Confined {
 #[derive(Debug)]
 pub(crate) struct Received {
     launch: Launch,
+    kept: Vec<OwnedFd>,
     stdin: OwnedFd,
     stdout: OwnedFd,
     stderr: OwnedFd,
@@ -86,9 +93,10 @@ pub(crate) struct Received {
 }
 
 impl Launch {
-    pub(crate) fn of(program: &Program, has_directory: bool) -> Self {
+    pub(crate) fn of(program: &Program, has_directory: bool, kept: usize) -> Self {
         let bytes = |text: &OsString| Bytes::of(text);
         Self {
+            kept,
             program: Bytes::of(program.path.as_os_str()),
             args: program.args.iter().map(bytes).collect(),
             env: program.env.iter().map(|(name, value)| (bytes(name), bytes(value))).collect(),
@@ -117,13 +125,20 @@ impl Launch {
     }
 }
 
-/// Sends the descriptors with as much of the document as the socket takes now. Returns the rest.
+/// Sends the descriptors with as much of the document as the socket takes now: with its length those that the helper keeps,
+/// if there are any, because one message takes not all. Returns the rest.
 pub(crate) fn send(
     socket: &UnixStream,
     mut document: Vec<u8>,
+    kept: &[Arc<File>],
     theirs: &Theirs,
     others: &[OwnedFd],
 ) -> io::Result<Vec<u8>> {
+    if !kept.is_empty() {
+        let kept: Vec<_> = kept.iter().map(|file| file.as_fd()).collect();
+        let sent = rights::send(socket, &document[..size_of::<Length>()], &kept)?;
+        document.drain(..sent);
+    }
     let descriptors = [&theirs.stdin, &theirs.stdout, &theirs.stderr].into_iter().chain(others);
     let descriptors: Vec<_> = descriptors.map(AsFd::as_fd).collect();
     let sent = rights::send(socket, &document, &descriptors)?;
@@ -139,10 +154,17 @@ impl Received {
     pub(crate) fn receive(socket: &UnixStream) -> io::Result<Self> {
         let (launch, descriptors) = receive(socket)?;
         let mut descriptors = descriptors.into_iter();
+        let kept = descriptors.by_ref().take(launch.kept).collect();
         let mut next = || descriptors.next().ok_or_else(missing);
         let (stdin, stdout, stderr) = (next()?, next()?, next()?);
         let directory = launch.has_directory.then(next).transpose()?;
-        Ok(Self { launch, stdin, stdout, stderr, directory, handles: descriptors.collect() })
+        Ok(Self { launch, kept, stdin, stdout, stderr, directory, handles: descriptors.collect() })
+    }
+
+    /// Takes out what this process keeps open until it ends, and hands on to nobody.
+    pub(crate) fn take_kept(&mut self) -> Vec<OwnedFd> {
+        self.launch.kept = 0;
+        std::mem::take(&mut self.kept)
     }
 
     /// What the program is confined to, if it is.
@@ -192,7 +214,7 @@ impl Received {
         let document = self.launch.document()?;
         let theirs = Theirs { stdin: self.stdin, stdout: self.stdout, stderr: self.stderr };
         let others: Vec<OwnedFd> = self.handles.into_iter().chain(with).collect();
-        let rest = send(socket, document, &theirs, &others)?;
+        let rest = send(socket, document, &[], &theirs, &others)?;
         let mut socket = socket;
         socket.write_all(&rest)
     }
@@ -242,6 +264,11 @@ fn receive(socket: &UnixStream) -> io::Result<(Launch, Vec<OwnedFd>)> {
     let mut document = vec![0; length];
     rights::receive(socket, &mut document, &mut descriptors)?;
     Ok((serde_json::from_slice(&document)?, descriptors))
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 fn missing() -> io::Error {

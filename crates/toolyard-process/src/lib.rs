@@ -57,6 +57,8 @@ mod head_tail;
 mod helped;
 #[cfg(target_os = "linux")]
 mod helper;
+#[cfg(unix)]
+mod kept_open;
 mod lasting;
 #[cfg(target_os = "linux")]
 mod launch;
@@ -91,6 +93,8 @@ pub use git::git_files;
 pub use head_tail::HeadTail;
 #[cfg(target_os = "linux")]
 pub use helper::{Helper, NotClaimed, help_if_asked};
+#[cfg(unix)]
+pub use kept_open::{KEPT_OPEN_MAX, KeptOpen, keep_open};
 pub use lasting::LastingLimits;
 #[cfg(target_os = "linux")]
 pub use launch::LAUNCH_BYTES_MAX;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Child, Command},
 };
 use tempfile::TempDir;
 
@@ -55,6 +55,11 @@ impl Yard {
 
     /// Kills the program when the call that waits has begun.
     fn killed(&self, input: &str) {
+        self.killed_after(input, |_| {});
+    }
+
+    /// The same, once something was done to the program.
+    fn killed_after(&self, input: &str, before: impl FnOnce(&Child)) {
         fs::write(self.file("waits"), "").unwrap();
         let mut child = self.run(&[]).spawn().unwrap();
         std::io::Write::write_all(&mut child.stdin.take().unwrap(), input.as_bytes()).unwrap();
@@ -62,6 +67,7 @@ impl Yard {
             assert!(child.try_wait().unwrap().is_none(), "it has ended: {:?}", child.wait_with_output());
             std::thread::yield_now();
         }
+        before(&child);
         child.kill().unwrap();
         child.wait().unwrap();
         fs::remove_file(self.file("waits")).unwrap();
@@ -85,6 +91,58 @@ fn results(done: &Done) -> Vec<(String, bool)> {
         (result["tool_use_id"].as_str().unwrap().to_owned(), result["is_error"] == Value::Bool(true))
     };
     all["content"].as_array().unwrap().iter().map(of).collect()
+}
+
+/// The children of a process.
+#[cfg(target_os = "linux")]
+fn children(of: u32) -> Vec<u32> {
+    let parent = |process: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse::<u32>().ok()
+    };
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    let all = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    all.filter(|process| parent(process) == Some(of)).collect()
+}
+
+#[cfg(target_os = "linux")]
+fn signal(name: &str, process: u32) {
+    let arguments = [format!("-{name}"), process.to_string()];
+    assert!(Command::new("kill").args(arguments).status().unwrap().success());
+}
+
+/// JR-4: as long as a program runs that a killed engine has started, nobody takes up what that has left, and whoever would
+/// is told what runs; once it is gone, whoever waits goes on.
+#[cfg(target_os = "linux")]
+#[test]
+fn nobody_goes_on_beside_an_old_helper() {
+    let (yard, input) = (Yard::new(), response(&["a", "b"]));
+    let mut helpers = Vec::new();
+    yard.killed_after(&input, |engine| {
+        helpers = children(engine.id());
+        // A helper ends its programs as soon as the engine is gone, unless it cannot.
+        signal("STOP", helpers[0]);
+    });
+    let [helper] = helpers[..] else { panic!("{helpers:?}") };
+    let refused = fed(
+        {
+            let mut prune = program(&["journal", "prune"]);
+            prune.arg(yard.file("agent.journal")).args(["--older-than", "1d"]);
+            prune
+        },
+        "",
+    );
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    let said = format!("what it has started still runs (process {helper})");
+    assert!(refused.stderr.contains(&said), "{refused:?}");
+    let mut waiting = yard.run(&[]).spawn().unwrap();
+    std::io::Write::write_all(&mut waiting.stdin.take().unwrap(), input.as_bytes()).unwrap();
+    assert!(!children(helper).is_empty(), "its program has ended");
+    signal("CONT", helper);
+    let done = waiting.wait_with_output().unwrap();
+    assert!(!Path::new(&format!("/proc/{helper}/fd")).exists() || children(helper).is_empty());
+    assert_eq!(done.status.code(), Some(1), "{done:?}");
+    assert_eq!(yard.effects(), [json!({"text": "a"})]);
 }
 
 fn is_installed(program: &str) -> bool {

@@ -135,9 +135,10 @@ async fn files_are_their_owners_alone() {
     let engine = engine(&journal).build().await.unwrap();
     engine.session("demo").call(Call::new("call_1", "save", "{}")).await;
     let path = scene.path();
-    let files = ["", ".lock", "-wal", "-shm"].map(|ending| format!("{}{ending}", path.display()));
+    let files =
+        ["", ".lock", ".programs", "-wal", "-shm"].map(|ending| format!("{}{ending}", path.display()));
     let modes = files.map(|file| std::fs::metadata(file).unwrap().permissions().mode() & 0o777);
-    assert_eq!(modes, [0o600; 4]);
+    assert_eq!(modes, [0o600; 5]);
 }
 
 /// A file that is something else is left as it is.
