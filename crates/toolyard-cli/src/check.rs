@@ -1,6 +1,7 @@
 //! `toolyard check`: what a configuration says, and what that means for each tool.
 
 mod json;
+pub(crate) mod open;
 pub(crate) mod permission;
 mod resilience;
 mod ungiven;
@@ -8,10 +9,11 @@ mod ungiven;
 pub(crate) use permission::unconfined;
 
 use crate::{
-    cli::{CheckArgs, SetupArgs},
+    cli::CheckArgs,
     config::{BudgetSettings, Config, PRIORITIES},
     error::Error,
     exit::Exit,
+    journal::open_calls,
     logging::redacted,
     mcp,
     run::results,
@@ -20,23 +22,29 @@ use crate::{
     table::Table,
     tools::{class, limit},
 };
+use open::Open;
+use serde_json::Value;
 use std::{num::NonZeroUsize, time::Duration};
 use toolyard::{Budget, Engine, OnInterrupted, OnSerialFailure, Sandbox, ToolEntry, wording::Span};
 
 /// Validates the configuration and prints the resulting settings.
 pub(crate) async fn check(args: CheckArgs) -> Result<Exit, Error> {
-    match (look(&args.setup).await, args.json) {
-        (Ok(Found { settings, tables, warnings }), true) => {
-            results::print_pretty(&json::of(&settings, &tables, &warnings))?;
-        }
-        (Ok(found), false) => results::print_text(&found.text())?,
+    let found = match (look(&args).await, args.json) {
+        (Ok(found), _) => found,
         (Err(error), true) => {
             results::print_pretty(&json::of_error(&error))?;
             return Ok(error.exit());
         }
         (Err(error), false) => return Err(error),
+    };
+    match args.json {
+        true => results::print_pretty(&found.json())?,
+        false => results::print_text(&found.text())?,
     }
-    Ok(Exit::Ok)
+    Ok(match found.open {
+        Some(open) if open.has_changes() => Exit::CallFailed,
+        _ => Exit::Ok,
+    })
 }
 
 /// What a valid configuration says.
@@ -47,6 +55,8 @@ struct Found {
     tables: [Table; 3],
     /// Warnings and notes.
     warnings: Vec<String>,
+    /// What a journal has open, if one is named.
+    open: Option<Open>,
 }
 
 impl Found {
@@ -58,13 +68,26 @@ impl Found {
             warnings += "\n";
         }
         let [tools, permission, resilience] = &self.tables;
-        format!("{settings}\n{tools}\n{permission}\n{resilience}{warnings}")
+        let open = self.open.as_ref().map(Open::text).unwrap_or_default();
+        format!("{settings}\n{tools}\n{permission}\n{resilience}{warnings}{open}")
+    }
+
+    fn json(&self) -> Value {
+        let mut all = json::of(&self.settings, &self.tables, &self.warnings);
+        if let Some(open) = &self.open {
+            all["open_calls"] = open.json();
+        }
+        all
     }
 }
 
 /// Starts what the configuration names, and looks at what comes of it.
-async fn look(args: &SetupArgs) -> Result<Found, Error> {
-    let mut setup = Setup::load(args)?;
+async fn look(args: &CheckArgs) -> Result<Found, Error> {
+    let open = match &args.journal {
+        Some(file) => Some((file, open_calls(file)?)),
+        None => None,
+    };
+    let mut setup = Setup::load(&args.setup)?;
     setup.connect().await?;
     let engine = setup.engine().build().await?;
     let resilience = resilience::table(&setup.config, &engine);
@@ -73,8 +96,9 @@ async fn look(args: &SetupArgs) -> Result<Found, Error> {
     let settings = settings(&setup, &sandboxes);
     let tables = [table(&setup, &engine), permission::table(&setup, &engine), resilience];
     let warnings = warnings(&setup, &engine);
+    let open = open.map(|(file, calls)| Open::of(file, calls, &setup, &engine));
     setup.disconnect(false).await;
-    Ok(Found { settings, tables, warnings })
+    Ok(Found { settings, tables, warnings, open })
 }
 
 /// The settings that are of no single tool, by name.

@@ -2,6 +2,7 @@
 
 mod about;
 mod bench;
+mod check;
 mod compare;
 mod durable;
 mod init;
@@ -16,6 +17,7 @@ mod view;
 
 pub(crate) use about::{CompletionsArgs, ManArgs, SchemaArgs, SchemaName, Shell};
 pub(crate) use bench::BenchArgs;
+pub(crate) use check::CheckArgs;
 pub(crate) use compare::CompareArgs;
 #[cfg(feature = "journal")]
 pub(crate) use durable::Survives;
@@ -304,21 +306,6 @@ pub(crate) struct ToolsArgs {
     /// Only the tools that `toolyard mcp` serves: built-in ones only if the configuration enables them
     #[arg(long)]
     pub(crate) served: bool,
-}
-
-const CHECK_JSON: &str = "\
-Fields of --json: valid, settings (by name), tools (one for each, with the columns of the tables), warnings and notes, all
-in the words of the text. Otherwise, whatever is wrong: valid (false) and errors (file or null, line or null, what).";
-
-/// Arguments of `check`.
-#[derive(Debug, Args)]
-#[command(after_help = format!("{CHECK_JSON}\n\n{}", exit::HELP))]
-pub(crate) struct CheckArgs {
-    #[command(flatten)]
-    pub(crate) setup: SetupArgs,
-    /// Print one JSON object, also about what cannot be used
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 /// Arguments of `audit`.

@@ -9,9 +9,12 @@ mod approve;
 mod export;
 mod forget;
 mod list;
+mod open_calls;
 mod prune;
 mod show;
 mod verify;
+
+pub(crate) use open_calls::open_calls;
 
 use crate::{
     audit::moment::moment,

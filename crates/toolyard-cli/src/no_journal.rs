@@ -1,6 +1,7 @@
 //! Journals, in a program that was built without the feature `journal`: it reads and writes none.
 
-use crate::{cli::JournalCommand, error::Error, exit::Exit};
+use crate::{check::open::OpenCall, cli::JournalCommand, error::Error, exit::Exit};
+use std::path::Path;
 
 /// Why not.
 #[derive(Debug, thiserror::Error)]
@@ -21,5 +22,13 @@ impl Failure {
 /// # Errors
 /// Why not.
 pub(crate) async fn journal(_: JournalCommand) -> Result<Exit, Error> {
+    Err(Failure.into())
+}
+
+/// Reads nothing.
+///
+/// # Errors
+/// Why not.
+pub(crate) fn open_calls(_: &Path) -> Result<Vec<OpenCall>, Error> {
     Err(Failure.into())
 }

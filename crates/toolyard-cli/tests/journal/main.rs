@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 
 mod answers;
+#[cfg(unix)]
+mod checked;
 mod exports;
 #[cfg(unix)]
 mod killed;
@@ -17,5 +19,7 @@ mod served_kills;
 #[path = "../shared/mod.rs"]
 mod shared;
 mod whole;
+#[cfg(unix)]
+mod yard;
 
 use shared::child;
