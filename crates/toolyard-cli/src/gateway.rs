@@ -1,11 +1,14 @@
 //! `toolyard mcp`: serves the tools to an MCP client over standard input and output, or to many over HTTP.
 
+mod left;
+
 use crate::{
     cli::{ApproveOrAsk, McpArgs},
     error::Error,
     event_file::EventFile,
     exit::Exit,
     export::Export,
+    journal_file::JournalFile,
     run::interrupt::Interrupts,
     secrecy::TOKEN,
     setup::{INTERRUPT_GRACE, Setup},
@@ -23,6 +26,10 @@ use toolyard_mcp::{Clients, Gateway, HttpOptions};
 /// How long an interrupted program waits for clients to read the last answers.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 
+/// The session of the client on standard input and output in a journal, unless it has another name: a journal has one
+/// program at a time, and so one such client.
+const SESSION: &str = "mcp";
+
 /// Serves the client on standard input and output, or all clients that connect over HTTP.
 pub(crate) async fn mcp(args: McpArgs, export: &Export) -> Result<Exit, Error> {
     let http = args.http.map(Http::at).transpose()?;
@@ -34,6 +41,11 @@ pub(crate) async fn mcp(args: McpArgs, export: &Export) -> Result<Exit, Error> {
     setup.has_clients = true;
     let mut interrupts = Interrupts::listen();
     let events = setup.events(&args.events)?;
+    // Before servers are started, which share its lock (JR-4).
+    let journal = tokio::select! {
+        journal = JournalFile::open(&args.journal, &setup) => journal?,
+        _ = interrupts.next() => return Ok(Exit::Interrupted),
+    };
     let connected = tokio::select! {
         connected = setup.connect() => connected,
         _ = interrupts.next() => return Ok(Exit::Interrupted),
@@ -41,6 +53,7 @@ pub(crate) async fn mcp(args: McpArgs, export: &Export) -> Result<Exit, Error> {
     connected?;
     let clients = Clients::default();
     let builder = with_approver(export.count(setup.engine()), &args, events.clone(), &clients);
+    let builder = journal.attach(builder);
     let engine = builder.build().await?;
     export.observe(&engine);
     setup.attach(&engine);
@@ -48,14 +61,43 @@ pub(crate) async fn mcp(args: McpArgs, export: &Export) -> Result<Exit, Error> {
     if args.approve == ApproveOrAsk::Auto {
         options = options.confirmations(without_prompts(&setup, &engine));
     }
-    let gateway = Gateway::new(engine.clone(), clients).session_options(options);
-    let gateway = gateway.client_limits(setup.config.clients);
-    let served = serve(&gateway, &engine, http, &mut interrupts).await;
+    let options = options.without_resume();
+    let mut gateway = Gateway::new(engine.clone(), clients).session_options(options.clone());
+    gateway = gateway.client_limits(setup.config.clients);
+    let served = match in_journal(&args, &engine, &setup, &options, gateway).await {
+        Ok(gateway) => serve(&gateway, &engine, http, &mut interrupts).await,
+        Err(error) => Err(error),
+    };
     setup.disconnect(interrupts.last().is_some()).await;
+    let closed = journal.close().await;
     if let Some(events) = events {
         events.finish()?;
     }
-    served
+    closed.and(served)
+}
+
+/// With a journal, the sessions of clients have names that hold across lives of the engine, or are of one life alone; what
+/// earlier clients have left open ends.
+async fn in_journal(
+    args: &McpArgs,
+    engine: &Engine,
+    setup: &Setup,
+    options: &SessionOptions,
+    gateway: Gateway,
+) -> Result<Gateway, Error> {
+    let Some(journal) = &args.journal.journal else { return Ok(gateway) };
+    let own = match args.http {
+        Some(_) => None,
+        None => {
+            let opened = engine.open(args.session.as_deref().unwrap_or(SESSION), options.clone());
+            Some(opened.map_err(|error| Error::Usage(format!("--session: {error}")))?)
+        }
+    };
+    left::end(engine, setup, journal, own.as_ref(), options).await?;
+    Ok(match own {
+        Some(session) => gateway.in_session(session),
+        None => gateway.unique_sessions(),
+    })
 }
 
 fn with_approver(

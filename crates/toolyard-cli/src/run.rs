@@ -51,15 +51,16 @@ pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Error> {
     let Some(work) = work else { return Ok(interrupted_early(&args)) };
     // Only now, so that an input that cannot be read leaves no files.
     let records = Records::open(&args, &origin, &setup)?;
+    // Before servers are started, which share its lock (JR-4).
+    let journal = tokio::select! {
+        journal = JournalFile::open(&args.journal, &setup) => journal?,
+        () = interrupts.until(Signal::First) => return Ok(interrupted_early(&args)),
+    };
     let connected = tokio::select! {
         connected = setup.connect() => connected,
         () = interrupts.until(Signal::First) => return Ok(interrupted_early(&args)),
     };
     connected?;
-    let journal = tokio::select! {
-        journal = JournalFile::open(&args.journal, &setup) => journal?,
-        () = interrupts.until(Signal::First) => return Ok(interrupted_early(&args)),
-    };
     let io = RunIo { records: &records, interrupts, terminal, journal: journal.clone() };
     let runner = Arc::new(Runner::open(&setup, &args, io, export).await?);
     // A run that comes to nothing leaves an earlier record.

@@ -1,6 +1,6 @@
 //! The arguments of `toolyard mcp` and `toolyard mcp fetch`.
 
-use super::{ApproveOrAsk, EventsArgs, SetupArgs};
+use super::{ApproveOrAsk, EventsArgs, JournalArgs, SetupArgs};
 use clap::{Args, Subcommand};
 use std::net::SocketAddr;
 
@@ -8,6 +8,7 @@ const MCP: &str = "\
 Examples:
   toolyard mcp --config toolyard.toml            asks before writes and commands
   toolyard mcp --approve auto --events log-{pid}.jsonl         each client's events in a file of its own
+  toolyard mcp --journal agent.journal           a call with a key runs once, also if the program is killed
   TOOLYARD_MCP_TOKEN=… toolyard mcp --http 127.0.0.1:8080      many clients, at http://127.0.0.1:8080/mcp
 
 An entry in an MCP client's configuration:
@@ -21,6 +22,10 @@ it arrives, so calls that are sent together share the pools. The pools alone dec
 things run one at a time, in the order of arrival. If a tool fails, the result has isError, and its code and what is
 known of its effect are in _meta under toolyard/error. A tools/call may carry toolyard/idempotency_key,
 toolyard/timeout_ms (from its start, retries included) and toolyard/deadline_ms (its wait included) in its _meta.
+
+With --journal calls are recorded, and a call that is sent again with its key after a restart is answered from there. The
+client that had sent a call has gone when the program is started again, so what it left open ends then: a call that had
+not started is cancelled, and of one that was running its tool says what became of it, or nobody knows (interrupted).
 
 The program ends when its standard input does: calls that are still running have 5 s to be answered. With --http it runs
 until a signal arrives, and each client has its own session, from its initialize to its DELETE or until it has been
@@ -64,6 +69,12 @@ pub(crate) struct McpArgs {
     /// Who answers the questions about calls that need approval
     #[arg(long, value_name = "ANSWER", default_value = "ask")]
     pub(crate) approve: ApproveOrAsk,
+    #[command(flatten)]
+    pub(crate) journal: JournalArgs,
+    /// The session of the journal in which the client's calls are: under it a call with a key is known after a restart.
+    /// Clients over HTTP have sessions of their own [default: mcp]
+    #[arg(long, value_name = "NAME", requires = "journal", conflicts_with = "http")]
+    pub(crate) session: Option<String>,
     #[command(flatten)]
     pub(crate) events: EventsArgs,
     /// Serve clients over streamable HTTP instead, at this address and the path /mcp. They must send the bearer token

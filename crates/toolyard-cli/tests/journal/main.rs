@@ -10,6 +10,8 @@ mod exports;
 mod killed;
 mod lists;
 #[cfg(unix)]
+mod mcp;
+#[cfg(unix)]
 mod resumed;
 mod scene;
 #[cfg(unix)]

@@ -67,6 +67,7 @@ pub struct Gateway {
     engine: Engine,
     clients: Clients,
     options: SessionOptions,
+    names: Names,
     /// Whether its clients are asked about their own calls.
     asks: bool,
     opened: Arc<AtomicU64>,
@@ -81,6 +82,7 @@ impl Gateway {
             engine,
             clients,
             options: SessionOptions::default().without_resume(),
+            names: Names::Plain,
             asks: true,
             opened: Arc::default(),
             room,
@@ -100,6 +102,27 @@ impl Gateway {
         self.options = options.without_resume();
         self
     }
+
+    /// Serves its client in this session, which stays its own: for one client, whose idempotency keys are to be known
+    /// under a name that holds across lives of the engine (JR-10). When the client disconnects, the session is cancelled
+    /// like any other.
+    #[must_use]
+    pub fn in_session(mut self, session: Session) -> Self {
+        self.names = Names::One(session);
+        self
+    }
+
+    /// Gives each connection a session whose name no other one has, in this life of the engine or in another: for an engine
+    /// with a journal, in which a name stands for whoever has used it before (JR-10). The names begin with
+    /// [`UNIQUE_PREFIX`](Self::UNIQUE_PREFIX).
+    #[must_use]
+    pub fn unique_sessions(mut self) -> Self {
+        self.names = Names::Unique;
+        self
+    }
+
+    /// How the names of [unique sessions](Self::unique_sessions) begin.
+    pub const UNIQUE_PREFIX: &str = "mcp:";
 
     /// Asks its clients no questions about their own calls: somebody else answers them, whom the engine's approver asks.
     /// See [`Clients::asks`].
@@ -144,6 +167,23 @@ impl Gateway {
         }
     }
 
+    /// The session of a client of this name.
+    fn session_of(&self, client: &str) -> Session {
+        let Self { engine, options, names, opened, .. } = self;
+        let before = match names {
+            Names::One(session) => return session.clone(),
+            Names::Plain => client.to_owned(),
+            Names::Unique => format!("{}{client}:{}", Self::UNIQUE_PREFIX, engine.epoch()),
+        };
+        // A session of this name may be somebody else's: then this is another one (SM-8).
+        loop {
+            let number = opened.fetch_add(1, Ordering::Relaxed) + 1;
+            if let Ok(session) = engine.open(format!("{before}-{number}"), options.clone()) {
+                return session;
+            }
+        }
+    }
+
     /// The room that clients' messages share.
     pub(super) fn room(&self) -> &Arc<Room> {
         &self.room
@@ -165,6 +205,17 @@ impl Gateway {
         }
         pending().await
     }
+}
+
+/// Which session a connection has.
+#[derive(Clone)]
+enum Names {
+    /// One with the client's name and a number.
+    Plain,
+    /// One with the client's name, the engine's epoch and a number.
+    Unique,
+    /// This one.
+    One(Session),
 }
 
 impl fmt::Debug for Gateway {
@@ -200,15 +251,9 @@ impl Connection {
     }
 
     fn open_session(&self, context: &RequestContext<RoleServer>) -> (Session, bool) {
-        let Gateway { engine, clients, options, asks, opened, .. } = &self.gateway;
+        let Gateway { engine, clients, asks, .. } = &self.gateway;
         let name = context.client_info().map(|client| client.name).unwrap_or_default();
-        // A session of this name may be somebody else's: then this is another one (SM-8).
-        let session = loop {
-            let number = opened.fetch_add(1, Ordering::Relaxed) + 1;
-            if let Ok(session) = engine.open(format!("{}-{number}", plain(&name)), options.clone()) {
-                break session;
-            }
-        };
+        let session = self.gateway.session_of(&plain(&name));
         let client = Client::of(context.peer.clone(), *asks, MaybeRedactor::new(engine.redactor()));
         let can_ask = client.elicits;
         clients.insert(session.id().clone(), client);
