@@ -8,8 +8,8 @@
 //!                                   └─ agent actor …
 //! ```
 //!
-//! An agent is a fork of a session, so its calls are within what that may do, and share its order. Nothing is restarted:
-//! an agent that runs again repeats what it has done.
+//! An agent is a fork of a session, so its calls are within what that may do, and share its order. Nothing is restarted by
+//! itself: an agent that runs again repeats what it has done, but for what is [recorded](SupervisorOptions::recorded).
 
 mod actor;
 mod agent;
@@ -24,6 +24,7 @@ use crate::{
     lines::LongLines,
     process::{Means, scripts},
     profile::Profile,
+    recorded::Recorded,
     room::Kept,
     talk::AnswersRoom,
     tools::{Kinship, files::HostFiles},
@@ -67,6 +68,8 @@ pub struct SupervisorOptions {
     pub directory: std::path::PathBuf,
     /// What the tool `Write` does not write, wherever it lies (SB-11).
     pub guarded: Vec<std::path::PathBuf>,
+    /// What agents that are started again under their names were answered before.
+    pub recorded: Option<Arc<dyn Recorded>>,
 }
 
 impl SupervisorOptions {
@@ -79,6 +82,7 @@ impl SupervisorOptions {
             agents_max: AGENTS_MAX,
             directory: "/".into(),
             guarded: Vec::new(),
+            recorded: None,
         }
     }
 }

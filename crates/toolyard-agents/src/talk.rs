@@ -25,6 +25,7 @@ use crate::{
     lines::{LineError, Lines, LongLines},
     observe::Observer,
     protocol::{Ask, AskedCall, Hello, Refused, Tell, Welcome, ask, shown},
+    recorded::Recorded,
 };
 use apart::Apart;
 use end::{Closed, cancelled_early};
@@ -72,6 +73,8 @@ pub(crate) struct TalkParts<R, W> {
     pub(crate) answers: AnswersRoom,
     pub(crate) deltas: Deltas,
     pub(crate) observer: Observer,
+    /// What it was answered in earlier lives.
+    pub(crate) recorded: Option<Arc<dyn Recorded>>,
     pub(crate) orders: watch::Receiver<Order>,
 }
 
@@ -146,7 +149,8 @@ enum Next {
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
     pub(crate) fn new(parts: TalkParts<R, W>) -> Self {
-        let TalkParts { from, to, session, input, long_lines, answers, deltas, observer, orders } = parts;
+        let TalkParts { from, to, session, input, long_lines, answers, deltas, observer, recorded, orders } =
+            parts;
         Self {
             lines: Lines::new(from, &long_lines),
             line: 0,
@@ -154,8 +158,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Talk<R, W> {
             refused: RefusedInARow::default(),
             out: Outgoing::new(to),
             unread: Unread::new(answers),
-            turns: Turns::new(session.clone(), observer.clone()),
-            apart: Apart::new(session.clone(), observer.clone()),
+            turns: Turns::new(session.clone(), observer.clone(), recorded.clone()),
+            apart: Apart::new(session.clone(), observer.clone(), recorded),
             session,
             input,
             hello: Hello::default(),

@@ -5,6 +5,7 @@
 //!   prune, approve, forget   ─► Journal, as its writer: refused while another program has it
 //! ```
 
+mod answers;
 mod approve;
 mod export;
 mod forget;
@@ -14,6 +15,7 @@ mod prune;
 mod show;
 mod verify;
 
+pub(crate) use answers::Answers;
 pub(crate) use open_calls::open_calls;
 
 use crate::{

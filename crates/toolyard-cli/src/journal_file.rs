@@ -3,15 +3,18 @@
 use crate::{
     cli::{JournalArgs, Survives},
     error::{Error, chain},
+    journal::Answers,
     setup::Setup,
 };
 use std::{
     io::{IsTerminal, stderr},
     path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 use tokio::task::spawn_blocking;
-use toolyard::EngineBuilder;
+use toolyard::{Engine, EngineBuilder};
+use toolyard_agents::Recorded;
 use toolyard_journal::{Durability, Journal, JournalError, Settings};
 
 /// The journal of a run, if it has one.
@@ -50,6 +53,26 @@ impl JournalFile {
             Some(journal) => builder.recorder(journal.clone()),
             None => builder,
         }
+    }
+
+    /// Its files, which no tool writes.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        self.0.as_ref().map(|journal| governed_by(journal.path())).unwrap_or_default()
+    }
+
+    /// What it has of the calls of agents in a session of this name, which nobody uses yet. The engine is that of this life,
+    /// once it is built.
+    ///
+    /// # Errors
+    /// [`Error::Usage`], if the journal cannot be read.
+    pub(crate) fn recorded(
+        &self,
+        session: &str,
+        engine: Arc<OnceLock<Engine>>,
+    ) -> Result<Option<Arc<dyn Recorded>>, Error> {
+        let Some(journal) = &self.0 else { return Ok(None) };
+        let answers = Answers::of(journal.path(), session, engine).map_err(|error| unusable(&error))?;
+        Ok(Some(Arc::new(answers)))
     }
 
     /// Writes what was given, and lets go of the file.

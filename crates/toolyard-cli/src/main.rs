@@ -44,6 +44,7 @@ mod input;
 mod journal;
 #[cfg_attr(not(feature = "journal"), path = "no_journal_file.rs")]
 mod journal_file;
+mod left;
 mod logging;
 #[cfg_attr(
     not(all(feature = "micro-vm", target_os = "linux", target_arch = "x86_64")),

@@ -1,7 +1,12 @@
 //! Journals, in a program that was built without the feature `journal`: it writes none.
 
 use crate::{cli::JournalArgs, error::Error, setup::Setup};
-use toolyard::EngineBuilder;
+use std::{
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
+use toolyard::{Engine, EngineBuilder};
+use toolyard_agents::Recorded;
 
 /// The journal of a run: none.
 #[derive(Debug, Clone, Default)]
@@ -31,6 +36,23 @@ impl JournalFile {
     /// Changes nothing.
     pub(crate) fn attach(&self, builder: EngineBuilder) -> EngineBuilder {
         builder
+    }
+
+    /// None.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// Nothing.
+    ///
+    /// # Errors
+    /// None.
+    pub(crate) fn recorded(
+        &self,
+        _: &str,
+        _: Arc<OnceLock<Engine>>,
+    ) -> Result<Option<Arc<dyn Recorded>>, Error> {
+        Ok(None)
     }
 
     /// Does nothing.

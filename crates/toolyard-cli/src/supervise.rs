@@ -6,6 +6,7 @@
 //!                                                   └ report ◄─ how each ended           └─ questions, at the terminal
 //! ```
 
+mod durable;
 mod live;
 mod report;
 
@@ -16,6 +17,7 @@ use crate::{
     event_file::EventFile,
     exit::Exit,
     export::Export,
+    journal_file::JournalFile,
     output_file,
     run::{ask::with_user, interrupt::Interrupts},
     screen::Screen,
@@ -31,7 +33,7 @@ use std::{
 };
 use toolyard::{Capabilities, Confirmations, Engine, EngineBuilder, FsGrant, Session, SessionOptions};
 use toolyard_agents::{
-    AgentHandle, Audit, HostPaths, Means, Place, Profile, Supervisor, SupervisorOptions, TERM_GRACE,
+    AgentHandle, Audit, HostPaths, Means, Place, Profile, Recorded, Supervisor, SupervisorOptions, TERM_GRACE,
 };
 
 /// How long agents have to end after an interrupt: as long as what their calls have started, and a little longer, in which
@@ -44,6 +46,9 @@ const RESULTS_BYTES_MAX: usize = 16 << 20;
 /// The name of the agent whose program is given as arguments.
 const AGENT: &str = "agent";
 
+/// The name of the session without a journal.
+const SESSION: &str = "supervise";
+
 /// Runs agents until all have ended.
 pub(crate) async fn supervise(args: SuperviseArgs, export: &Export) -> Result<Exit, Error> {
     #[cfg(unix)]
@@ -54,12 +59,20 @@ pub(crate) async fn supervise(args: SuperviseArgs, export: &Export) -> Result<Ex
     let mut interrupts = Interrupts::listen();
     let events = setup.events(&args.events)?;
     let audit = args.audit.as_deref().map(|file| audit(file, &setup)).transpose()?;
+    // Before servers are started, which share its lock (JR-4).
+    let journal = tokio::select! {
+        journal = JournalFile::open(&args.journal, &setup) => journal?,
+        _ = interrupts.next() => return Ok(Exit::Interrupted),
+    };
     let connected = tokio::select! {
         connected = setup.connect() => connected,
         _ = interrupts.next() => return Ok(Exit::Interrupted),
     };
     connected?;
-    let supervisor = supervisor(&agents, &args, &setup, audit.as_ref(), events.as_ref())?;
+    let kept = Kept { audit: audit.as_ref(), events: events.as_ref(), journal: &journal };
+    let built = Arc::default();
+    let recorded = durable::recorded(&args, &journal, &built)?;
+    let supervisor = supervisor(&agents, &args, &setup, kept, recorded)?;
     if let Some(tool) = supervisor.tools().iter().find(|tool| setup.has_tool(&tool.spec().name)) {
         let name = tool.spec().name;
         return Err(Error::Usage(format!(
@@ -70,10 +83,12 @@ pub(crate) async fn supervise(args: SuperviseArgs, export: &Export) -> Result<Ex
     let mut live = Live::on_terminal();
     let screen = live.as_ref().map(Live::screen);
     let told = Told { audit: audit.as_ref(), events: events.as_ref(), screen };
-    let engine = engine(builder, &args, &setup, &interrupts, told).await?;
+    let engine = engine(journal.attach(builder), &args, &setup, &interrupts, told).await?;
+    let _ = built.set(engine.clone()); // it is empty: there is one engine
     export.observe(&engine);
     setup.attach(&engine);
-    let session = session(&engine, &setup)?;
+    let session = session(&engine, &args, &setup)?;
+    durable::end_left(&engine, &session).await?;
     if let Some(live) = &mut live {
         live.show(&supervisor);
     }
@@ -82,6 +97,7 @@ pub(crate) async fn supervise(args: SuperviseArgs, export: &Export) -> Result<Ex
     let reports = supervisor.reports();
     engine.shutdown(toolyard::Drain::default()).await;
     setup.disconnect(interrupted).await;
+    let closed = journal.close().await;
     let written = events.map_or(Ok(()), |events| events.finish());
     drop(live);
     match args.report {
@@ -92,6 +108,7 @@ pub(crate) async fn supervise(args: SuperviseArgs, export: &Export) -> Result<Ex
     if let Some(error) = failed {
         return Err(error);
     }
+    closed?;
     written?;
     Ok(match interrupted {
         true => Exit::Interrupted,
@@ -146,19 +163,29 @@ fn audit(file: &Path, setup: &Setup) -> Result<Audit, Error> {
     Ok(Audit::new(opened, Some(setup.config.redactor.clone())))
 }
 
+/// The files in which it is kept what agents do.
+struct Kept<'a> {
+    audit: Option<&'a Audit>,
+    events: Option<&'a EventFile>,
+    journal: &'a JournalFile,
+}
+
 fn supervisor(
     agents: &BTreeMap<String, AgentSettings>,
     args: &SuperviseArgs,
     setup: &Setup,
-    audit: Option<&Audit>,
-    events: Option<&EventFile>,
+    kept: Kept<'_>,
+    recorded: Option<Arc<dyn Recorded>>,
 ) -> Result<Supervisor, Error> {
+    let Kept { audit, events, journal } = kept;
     let profiles = agents.iter().map(|(name, agent)| (name.clone(), agent.profile.clone())).collect();
     let mut options = SupervisorOptions::new(profiles, means(setup));
     options.audit = audit.cloned();
+    options.recorded = recorded;
     options.directory = root(setup);
     options.guarded = setup.guarded();
     options.guarded.extend(args.audit.clone());
+    options.guarded.extend(journal.files());
     options.guarded.extend(setup.config.file.clone());
     options.guarded.extend(events.map(|events| events.path().to_owned()));
     for path in &mut options.guarded {
@@ -237,12 +264,21 @@ fn confirmations(args: &SuperviseArgs, setup: &Setup) -> Confirmations {
 }
 
 /// The session above all agents: they share its serial lease.
-fn session(engine: &Engine, setup: &Setup) -> Result<Session, Error> {
+fn session(engine: &Engine, args: &SuperviseArgs, setup: &Setup) -> Result<Session, Error> {
     let paths = Arc::new(HostPaths::from_directory(root(setup)));
     let capabilities = absolute(setup.config.policy.capabilities.clone(), &root(setup));
     let options = SessionOptions::default().priority(setup.config.priority).workspace(paths);
     let options = options.capabilities(capabilities);
-    engine.open("supervise", options).map_err(|error| Error::Usage(error.to_string()))
+    let name = match (&args.journal.journal, &args.session) {
+        (None, _) => SESSION,
+        (Some(_), Some(name)) => name,
+        (Some(_), None) => {
+            let session = engine.open_unnamed(options);
+            anstream::eprintln!("toolyard: to go on after a kill: --session {}", session.id());
+            return Ok(session);
+        }
+    };
+    engine.open(name, options).map_err(|error| Error::Usage(error.to_string()))
 }
 
 /// Capabilities whose paths begin at the root, and not at the workspace.

@@ -71,7 +71,8 @@ pub use {
     queue::{JournalState, JournalStatus},
     reader::{
         AnswerRow, AttemptRow, AttemptRowEnd, BatchRow, CallRow, CallState, CancelRow, EndRow, EpochRow,
-        ForkRow, Gap, OpenQuestion, OpenTurn, QuestionRow, Reader, SessionRow, Turn, TurnRow, Verdict, Which,
+        ForkRow, Gap, OpenQuestion, OpenTurn, QuestionRow, Reader, SessionRow, StartedCall, Turn, TurnRow,
+        Verdict, Which,
     },
     schema::VIEWS,
     settings::{Durability, Settings},

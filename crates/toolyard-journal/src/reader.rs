@@ -4,6 +4,7 @@ mod calls;
 mod export;
 pub(crate) mod gaps;
 mod rows;
+mod started;
 mod turns;
 pub(crate) mod values;
 
@@ -12,6 +13,7 @@ pub use rows::{
     AnswerRow, AttemptRow, AttemptRowEnd, BatchRow, CallRow, CallState, CancelRow, EndRow, EpochRow, ForkRow,
     OpenTurn, QuestionRow, SessionRow, Turn, Verdict,
 };
+pub use started::StartedCall;
 pub use turns::{OpenQuestion, TurnRow, Which};
 
 use crate::{error::JournalError, op::whole, schema};

@@ -293,6 +293,7 @@ impl Actor for AgentActor {
             answers: shared.answers.clone(),
             deltas: shared.deltas.clone(),
             observer,
+            recorded: shared.options.recorded.clone(),
             orders: ordered,
         });
         let (mine, asks, agent) = (me.clone(), me.clone(), session.agent().clone());

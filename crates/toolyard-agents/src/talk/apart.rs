@@ -1,10 +1,11 @@
 //! Calls that wait for the calls they name, and for no others (AG-3).
 
-use crate::observe::Observer;
+use crate::{observe::Observer, recorded::Recorded};
 use futures::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use std::{
     collections::{HashMap, HashSet, VecDeque},
-    future::pending,
+    future::{pending, ready},
+    sync::Arc,
 };
 use toolyard::{Call, CallId, Outcome, Session, Turn};
 
@@ -15,6 +16,7 @@ const RUNNING_MAX: usize = 16;
 pub(super) struct Apart {
     session: Session,
     observer: Observer,
+    recorded: Option<Arc<dyn Recorded>>,
     waiting: Vec<Waiting>,
     /// Those that wait for nothing, and have yet to be begun.
     ready: VecDeque<Call>,
@@ -30,10 +32,11 @@ struct Waiting {
 }
 
 impl Apart {
-    pub(super) fn new(session: Session, observer: Observer) -> Self {
+    pub(super) fn new(session: Session, observer: Observer, recorded: Option<Arc<dyn Recorded>>) -> Self {
         Self {
             session,
             observer,
+            recorded,
             waiting: Vec::new(),
             ready: VecDeque::new(),
             running: FuturesUnordered::new(),
@@ -50,6 +53,10 @@ impl Apart {
     }
 
     fn start(&mut self, call: Call) {
+        let recorded = self.recorded.as_ref();
+        if let Some(outcome) = recorded.and_then(|recorded| recorded.answer(self.session.agent(), &call)) {
+            return self.running.push(Box::pin(ready(outcome)));
+        }
         let turn = self.session.turn().without_resend();
         let mut batch = turn.open_driven();
         self.observer.given(&call, batch.number(), 0);

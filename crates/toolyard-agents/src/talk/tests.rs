@@ -65,6 +65,7 @@ async fn agent() -> Agent {
         answers: AnswersRoom::default(),
         deltas,
         observer,
+        recorded: None,
         orders: ordered,
     });
     let talk = tokio::spawn(talk.run(|| {}));

@@ -7,11 +7,12 @@
 //! ```
 
 use super::{CALLS_OPEN_MAX, known::BYTES_OPEN_MAX};
-use crate::observe::Observer;
+use crate::{observe::Observer, recorded::Recorded};
 use foldhash::fast::RandomState;
 use std::{
     collections::{HashSet, VecDeque},
     future::pending,
+    sync::Arc,
 };
 use toolyard::{Call, CallId, DrivenBatch, Outcome, Session, Turn};
 
@@ -22,8 +23,11 @@ const IN_ENGINE_MAX: usize = 64;
 pub(super) struct Turns {
     session: Session,
     observer: Observer,
+    recorded: Option<Arc<dyn Recorded>>,
     open: Option<OpenTurn>,
     queue: VecDeque<Queued>,
+    /// What is answered as it was in an earlier life.
+    replayed: VecDeque<Outcome>,
 }
 
 /// What waits for the end of the open batch.
@@ -66,8 +70,9 @@ impl OpenTurn {
 }
 
 impl Turns {
-    pub(super) fn new(session: Session, observer: Observer) -> Self {
-        Self { session, observer, open: None, queue: VecDeque::new() }
+    pub(super) fn new(session: Session, observer: Observer, recorded: Option<Arc<dyn Recorded>>) -> Self {
+        let (queue, replayed) = (VecDeque::new(), VecDeque::new());
+        Self { session, observer, recorded, open: None, queue, replayed }
     }
 
     /// Takes a call that is in order.
@@ -98,6 +103,9 @@ impl Turns {
     /// # Cancel safety
     /// Dropping the future loses nothing.
     pub(super) async fn next_ended(&mut self) -> Outcome {
+        if let Some(outcome) = self.replayed.pop_front() {
+            return outcome;
+        }
         let Some(open) = &mut self.open else { return pending().await };
         let (_, outcome) = open.batch.next_end().await;
         open.answered += 1;
@@ -108,9 +116,21 @@ impl Turns {
         outcome
     }
 
-    /// How many calls are in the engine.
+    /// How many calls are in the engine, or are answered without it.
     pub(super) fn running(&self) -> usize {
-        self.open.as_ref().map_or(0, OpenTurn::running)
+        self.open.as_ref().map_or(0, OpenTurn::running) + self.replayed.len()
+    }
+
+    /// Answers a call as an earlier life has, if that is recorded; returns it otherwise.
+    fn replay(&mut self, call: Call) -> Option<Call> {
+        let recorded = self.recorded.as_ref();
+        match recorded.and_then(|recorded| recorded.answer(self.session.agent(), &call)) {
+            Some(outcome) => {
+                self.replayed.push_back(outcome);
+                None
+            }
+            None => Some(call),
+        }
     }
 
     /// Gives the open batch what has waited for it, so that at most so many calls are in the engine.
@@ -125,9 +145,16 @@ impl Turns {
                     }
                 }
                 Queued::Call(call)
+                    if !self.replayed.is_empty() && self.running() >= calls_max.min(IN_ENGINE_MAX) =>
+                {
+                    return self.queue.push_front(Queued::Call(call));
+                }
+                Queued::Call(call)
                     if self.open.as_ref().is_none_or(|open| open.takes(&call.id, calls_max)) =>
                 {
-                    self.push(call);
+                    if let Some(call) = self.replay(call) {
+                        self.push(call);
+                    }
                 }
                 waits @ Queued::Call(_) => return self.queue.push_front(waits),
             }
@@ -157,6 +184,7 @@ impl Turns {
     /// Cancels all calls, which nobody waits for any more; returns those that have waited for their turn.
     pub(super) fn leave(&mut self) -> Vec<Call> {
         self.open = None;
+        self.replayed.clear();
         self.queue.drain(..).filter_map(Queued::call).collect()
     }
 }

@@ -23,6 +23,7 @@ pub(crate) struct OpenCall {
 
 /// How far such a call has come.
 #[derive(Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "journal"), expect(dead_code, reason = "without the feature no journal is read"))]
 pub(crate) enum OpenState {
     NotStarted,
     /// Not started, and cancelled: it will not be.

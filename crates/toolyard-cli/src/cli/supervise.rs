@@ -1,6 +1,6 @@
 //! Arguments of `supervise`.
 
-use super::{Approve, EventsArgs};
+use super::{Approve, EventsArgs, JournalArgs};
 use clap::{Args, ValueEnum};
 use std::{ffi::OsString, path::PathBuf};
 use toolyard::HostPattern;
@@ -10,6 +10,7 @@ Examples:
   toolyard supervise agents.toml                 the agents of [agents.NAME], each in a sandbox
   toolyard supervise --tools Read --fs r:data -- python3 agent.py
   toolyard supervise --tools Read,Write --fs rw:out --read .venv -- .venv/bin/python agent.py
+  toolyard supervise agents.toml --journal agents.journal --session monday   again after a kill: nothing is done twice
   toolyard supervise agents.toml --audit audit.jsonl --report json > report.json";
 
 const AGENTS: &str = "\
@@ -20,6 +21,12 @@ and each path under one of 'fs'. The tools are those of the configuration and Re
 
 Calls within 'tools' and 'fs' need no approval, unless the configuration has a section [confirmation] or --approve says
 so. How an agent ended: ended, failed(code), killed(signal), limit(which), protocol, stopped, not_started.
+
+With --journal calls are recorded. Agents that are started again in the session of the same name begin anew, and each call
+with the id, the tool and the arguments of an earlier one of the same agent is answered as that was, and does not run: so an
+agent that asks the same again goes on where it was. What was running when the program was killed is 'interrupted', unless
+its tool may be repeated or says what became of it; an agent with a name that another one had started is started again. In
+another session everything runs anew.
 
 What an agent writes to its standard error is logged here under its name; TOOLYARD_LOG=warn leaves it out.";
 
@@ -66,6 +73,12 @@ pub(crate) struct SuperviseArgs {
     /// Append what agents did and were refused to this file, as JSON lines
     #[arg(long, value_name = "FILE")]
     pub(crate) audit: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) journal: JournalArgs,
+    /// The session of the journal in which the agents run: started again in it, an agent is answered what it was answered
+    /// before under its name. Without a name it has one of its own, which is printed
+    #[arg(long, value_name = "NAME", requires = "journal")]
+    pub(crate) session: Option<String>,
     #[command(flatten)]
     pub(crate) events: EventsArgs,
     /// The report: a table on stderr, one JSON document on stdout, or none

@@ -11,6 +11,7 @@ use crate::{
     display::count,
     error::{Error, chain},
     journal::open_calls,
+    left::end_turn,
     setup::Setup,
 };
 use std::{
@@ -65,29 +66,13 @@ pub(super) async fn end(
             // Held until all of its turns have ended.
             let session = engine.session_with(session.as_str(), options.clone());
             for turn in turns {
-                end_turn(&session, turn).await;
+                end_turn(&session, turn, "an earlier client").await;
             }
         }
     });
     // Beyond that it goes on by itself, until the engine is shut down.
     let _ = timeout(AT_START, ending).await;
     Ok(())
-}
-
-async fn end_turn(session: &Session, turn: u64) {
-    match session.resume(turn).await {
-        Ok(resumed) => {
-            // Nobody waits for what has not started.
-            resumed.turn().cancel();
-            let ended: usize = resumed.finish().await.iter().map(Vec::len).sum();
-            anstream::eprintln!(
-                "toolyard: turn {turn} of session {}, which an earlier client had left open, has ended: {}",
-                session.id(),
-                count(ended, "call")
-            );
-        }
-        Err(error) => anstream::eprintln!("toolyard: --journal: session {}: {}", session.id(), chain(&error)),
-    }
 }
 
 /// The turns with a call whose tool is not there now, and may be later.

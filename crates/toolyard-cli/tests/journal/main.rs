@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 
+#[cfg(unix)]
+mod agents;
 mod answers;
 #[cfg(unix)]
 mod checked;

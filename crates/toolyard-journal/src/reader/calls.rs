@@ -42,21 +42,22 @@ impl Reader {
             Ok((row.get::<_, i64>(0)?, batch))
         })?;
         for (id, batch) in &mut all {
-            batch.calls = self.calls(*id)?;
+            batch.calls = self.calls_by("c.batch", *id)?;
         }
         Ok(all.into_iter().map(|(_, batch)| batch).collect())
     }
 
-    fn calls(&self, batch: i64) -> Result<Vec<CallRow>, JournalError> {
+    /// The calls whose column, of the calls' `c`, has this value.
+    pub(super) fn calls_by(&self, column: &'static str, value: i64) -> Result<Vec<CallRow>, JournalError> {
         let sql = format!(
             "SELECT c.id, c.place, c.call_id, c.tool, c.arguments, c.is_text, c.key, c.more, c.ended_ms, c.status, c.code,
              c.ending, c.dedupe, c.attempts, c.sandbox, v.found, v.output, coalesce(v.asked, 0), {},
              EXISTS (SELECT 1 FROM batch_rows n WHERE n.parent = c.id)
              FROM call_rows c JOIN batch_rows b ON b.id = c.batch LEFT JOIN verdict_rows v ON v.call = c.id
-             WHERE c.batch = ?1 ORDER BY c.id",
+             WHERE {column} = ?1 ORDER BY c.id",
             is_cancelled()
         );
-        let ended_and_rest = self.rows(&sql, [batch], |row, at| {
+        let ended_and_rest = self.rows(&sql, [value], |row, at| {
             let call = CallRow {
                 place: number(row, 1, at)?,
                 call: call(row, at)?,

@@ -43,6 +43,7 @@ async fn any_stream_of_bytes_is_survived() {
         let talk = Talk::new(TalkParts {
             from,
             to: their_to,
+            recorded: None,
             observer: Observer::new(session.id(), session.agent(), None),
             session,
             input: None,
