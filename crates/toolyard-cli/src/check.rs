@@ -3,6 +3,7 @@
 mod json;
 pub(crate) mod open;
 pub(crate) mod permission;
+mod reconcile;
 mod resilience;
 mod ungiven;
 
@@ -190,6 +191,7 @@ fn warnings(setup: &Setup, engine: &Engine) -> Vec<String> {
         }
     }
     lines.extend(permission::warnings(setup, engine));
+    lines.extend(reconcile::warnings(setup, engine));
     lines.extend(mcp::refused(setup).into_iter().map(|refused| format!("warning: {refused}")));
     let widest = setup.config.pools.read.max(setup.config.pools.concurrent);
     if let Some(most) = setup.max_in_flight

@@ -14,6 +14,7 @@ mod mock;
 mod nearest;
 mod policy;
 mod program;
+mod reconcile;
 mod redaction;
 mod retry;
 mod sandbox;
@@ -41,7 +42,7 @@ pub(crate) use shell::{SHELL, ShellSettings};
 pub(crate) use tool::SUB_AGENTS;
 pub(crate) use written::{Setting, Written};
 
-use crate::{machines::Machines, modules::Modules, stand_ins::Mock};
+use crate::{machines::Machines, modules::Modules, reconcile::Reconciles, stand_ins::Mock};
 use section::{Errors, Section, Source};
 use std::{
     collections::BTreeMap,
@@ -161,6 +162,8 @@ pub(crate) struct Config {
     broken_programs: Vec<String>,
     /// What answers calls in place of their tools.
     pub(crate) mocks: Vec<Mock>,
+    /// Which tools tell what became of calls of others.
+    pub(crate) reconciles: Reconciles,
     /// The MCP servers.
     pub(crate) servers: Vec<ServerConfig>,
     /// The built-in tools that are enabled.
@@ -211,6 +214,7 @@ impl Default for Config {
             programs: Vec::new(),
             broken_programs: Vec::new(),
             mocks: Vec::new(),
+            reconciles: Reconciles::default(),
             servers: Vec::new(),
             enabled: BUILTIN.to_vec(),
             names_builtin: false,
@@ -366,7 +370,11 @@ impl Config {
         let policies = tool::Policies { retry: self.retry, breaker: self.breaker };
         for (name, at, inner) in section.sections() {
             match self.spec(&name) {
-                Ok(spec) => drop(self.tools.insert(name, tool::read(inner, &spec, policies))),
+                Ok(spec) => {
+                    let (settings, reconcile) = tool::read(inner, &spec, policies);
+                    self.reconciles.0.extend(reconcile.map(|reconcile| (name.clone(), reconcile)));
+                    self.tools.insert(name, settings);
+                }
                 Err(what) => {
                     section.report(&at, what);
                     // Its keys are checked all the same.

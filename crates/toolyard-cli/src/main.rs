@@ -59,6 +59,7 @@ mod output_file;
 mod page_file;
 mod plan;
 mod programs;
+mod reconcile;
 mod reload;
 mod report;
 mod run;

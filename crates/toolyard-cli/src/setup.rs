@@ -122,6 +122,7 @@ impl Setup {
             .limits(self.config.limits)
             .on_serial_failure(self.config.on_serial_failure)
             .on_interrupted(self.config.on_interrupted)
+            .reconciler(self.config.reconciles.clone())
             .retry(self.config.retry)
             .breaker(self.config.breaker)
             .budgets(Budgets::from(self.config.budget))

@@ -44,7 +44,7 @@ pub use record::{
     PastSession, PastTurn, PushRecord, QuestionRecord, RecordError, Recorder, Recovered, ResumeRecord,
     SessionRecord, SessionTerms, VerdictRecord,
 };
-pub use record::{EventSink, EventWriter, Received, Subscription};
+pub use record::{EventSink, EventWriter, Received, Reconciler, Subscription};
 pub use session::{
     ForkError, ForkPolicy, Priority, ResumeError, ResumedTurn, Session, SessionCeiling, SessionOptions,
     SubAgents, Turn,

@@ -1,11 +1,13 @@
 //! What is told of calls: events to sinks and writers, spans, and records to whoever makes them durable.
 
 mod events;
+mod reconciler;
 mod recorder;
 pub mod telemetry;
 
 pub(crate) use events::{EventBus, EventPlace, Publisher, Queue, Sequence, When};
 pub use events::{EventSink, EventWriter, Received, Subscription};
+pub use reconciler::Reconciler;
 pub use recorder::{
     AnswerRecord, AttemptEnd, AttemptRecord, BatchRecord, CallPlace, CancelRecord, Cancelled, CloseRecord,
     Durable, EndRecord, ForkRecord, MemoryPlace, MemoryRecord, MemoryRecorder, OpenTurn, Pace, Past,

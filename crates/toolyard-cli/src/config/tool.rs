@@ -3,9 +3,10 @@
 use super::{
     breaker, budget,
     nearest::nearest,
-    retry,
+    reconcile, retry,
     section::{Placed, Section, TableOrFalse},
 };
+use crate::reconcile::Reconcile;
 use toolyard::{
     BreakerPolicy, HiddenFrom, KeyConflict, KeySource, LimitScope, Rate, RetryPolicy, SettingError,
     SideEffects, ToolClass, ToolConfig, ToolSettings, ToolSpec,
@@ -42,7 +43,11 @@ pub(super) struct Policies {
 }
 
 /// Reads the settings of the tool that its author described as `spec`.
-pub(super) fn read(mut section: Section<'_>, spec: &ToolSpec, policies: Policies) -> ToolConfig {
+pub(super) fn read(
+    mut section: Section<'_>,
+    spec: &ToolSpec,
+    policies: Policies,
+) -> (ToolConfig, Option<Reconcile>) {
     let side_effects = section.choice("side_effects", SIDE_EFFECTS).map(|(effects, _)| effects);
     let mut settings = concurrency(&mut section, spec, side_effects.unwrap_or(spec.side_effects));
     resilience(&mut settings, &mut section, spec, policies);
@@ -53,8 +58,9 @@ pub(super) fn read(mut section: Section<'_>, spec: &ToolSpec, policies: Policies
     settings.hidden_from = hidden_from(&mut section);
     settings.requires_capability = section.boolean("requires_capability");
     settings.approval_ignores = approval_ignores(&mut section, spec);
+    let reconcile = reconcile::take(&mut section);
     section.finish();
-    ToolConfig { side_effects, settings }
+    (ToolConfig { side_effects, settings }, reconcile)
 }
 
 /// Reads which calls its calls may run beside.

@@ -124,7 +124,7 @@ impl DataTemplate {
     }
 
     /// The data with these arguments.
-    pub(super) fn fill(&self, arguments: &Value) -> Value {
+    pub(crate) fn fill(&self, arguments: &Value) -> Value {
         match self {
             Self::Plain(value) => value.clone(),
             Self::Text(text) => text.value(arguments),

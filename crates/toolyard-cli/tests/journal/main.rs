@@ -14,6 +14,8 @@ mod lists;
 #[cfg(unix)]
 mod mcp;
 #[cfg(unix)]
+mod reconciled;
+#[cfg(unix)]
 mod resumed;
 mod scene;
 #[cfg(unix)]

@@ -146,6 +146,7 @@ const TABLES: &[(&str, &[&str])] = &[
     ("/properties/server/properties/tokens/additionalProperties", &["[server.tokens.ci]\n@"]),
     ("/properties/redaction", &["[redaction]\n@"]),
     ("/$defs/rule/oneOf/1", &["[policy.default]\n@"]),
+    ("/$defs/tool/properties/reconcile", &["[tools.echo.reconcile]\n@"]),
     ("/$defs/retry", &["[retry]\n@", "[tools.echo.retry]\n@"]),
     ("/$defs/breaker", &["[breaker]\n@", "[tools.echo.breaker]\n@"]),
     ("/$defs/budget/oneOf/1", &["[budget.turn]\n@", "[tools.echo.budget]\n@"]),

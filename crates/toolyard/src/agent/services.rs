@@ -8,7 +8,7 @@ use crate::{
     clock::Clock,
     config::{Budgets, Limits, OnInterrupted, OnSerialFailure, RECORD_WAIT, RECORD_WAIT_AT_LAST, Waits},
     pool::PoolLeases,
-    record::{Content, EventBus, EventPlace, Pending, RecordError, Recording, Sequence, When},
+    record::{Content, EventBus, EventPlace, Pending, Reconciler, RecordError, Recording, Sequence, When},
     tasks::{Blocking, Contained, Tasks, caught, log_error},
     tool::{BreakerMove, Lengthy, MoveOf, Registry, RulesInForce, ToolEntry, Transition},
 };
@@ -91,6 +91,7 @@ pub(crate) struct Services {
     pub(crate) tools: ToolUnits,
     pub(crate) on_serial_failure: OnSerialFailure,
     pub(crate) on_interrupted: OnInterrupted,
+    pub(crate) reconciler: Option<Arc<dyn Reconciler>>,
     pub(crate) resources: Arc<Resources>,
     pub(crate) scope: Option<Contained<Arc<dyn PathScope>>>,
 }

@@ -8,7 +8,7 @@ use crate::{
     clock::Clock,
     config::{Budgets, Limits, OnInterrupted, OnSerialFailure, PoolWidths, ToolConfig, Waits},
     pool::{PoolLeases, Pools},
-    record::{Content, EventBus, EventSink, EventWriter, Queue, Recorder, Recording, Sequence},
+    record::{Content, EventBus, EventSink, EventWriter, Queue, Reconciler, Recorder, Recording, Sequence},
     tasks::{Blocking, BlockingThreads, Contained, Spawner, Tasks, caught, unwind},
     tool::{Guards, IntoTool, Lengthy, Policies, Registry, RulesInForce},
 };
@@ -56,6 +56,7 @@ pub struct EngineBuilder {
     waits: Waits,
     on_serial_failure: OnSerialFailure,
     on_interrupted: OnInterrupted,
+    reconciler: Option<Arc<dyn Reconciler>>,
     policies: Policies,
     budgets: Budgets,
     seed: Option<u64>,
@@ -237,6 +238,12 @@ impl EngineBuilder {
     /// which nobody knows what it has done (JR-8).
     pub fn on_interrupted(mut self, then: OnInterrupted) -> Self {
         self.on_interrupted = then;
+        self
+    }
+
+    /// Sets who is asked what became of a call that was cut off, when its own tool does not know (JR-6).
+    pub fn reconciler(mut self, reconciler: impl Reconciler + 'static) -> Self {
+        self.reconciler = Some(Arc::new(reconciler));
         self
     }
 
@@ -432,6 +439,7 @@ impl EngineBuilder {
             tree_max_in_flight: self.tree_max_in_flight.and_then(NonZeroUsize::new),
             on_serial_failure: self.on_serial_failure,
             on_interrupted: self.on_interrupted,
+            reconciler: self.reconciler,
             resources: Arc::new(self.resources),
             scope: self.scope.map(Contained::new),
         };

@@ -1,5 +1,7 @@
 //! What becomes of the calls of a turn that was left open (JR-5, JR-6).
 
+mod other;
+
 use super::ResumedBatch;
 use crate::{
     batch::{Fate, TakenUp},
@@ -261,7 +263,7 @@ impl Asked<'_> {
             let asked = caught(|| tool.reconcile(&args, key.as_deref(), &cx))?;
             Caught::new(asked).await
         };
-        match engine.tasks.timeout(RECONCILE_WAIT, answer).await {
+        let found = match engine.tasks.timeout(RECONCILE_WAIT, answer).await {
             Some(Ok(found)) => found,
             Some(Err(panic)) => {
                 let what = "a tool panicked when it was asked what became of a call";
@@ -269,6 +271,10 @@ impl Asked<'_> {
                 Reconciled::Unknown
             }
             None => Reconciled::Unknown,
+        };
+        match found {
+            Reconciled::Done(_) | Reconciled::NotDone { .. } => found,
+            _ => other::ask(self.core, entry.name(), &args, key.as_deref()).await,
         }
     }
 
