@@ -17,7 +17,8 @@ Exit codes:
     0  valid
     1  valid, and with --journal the tool of an open call is not as it was
     2  usage or configuration
-    3  with --journal: not a journal, or damaged so that it cannot be read";
+    3  with --journal: not a journal, or damaged so that it cannot be read
+  130  interrupted";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
