@@ -99,3 +99,47 @@ fn check_explains_what_is_wrong() {
     }
     assert!(!check(BY_TEXT).json()["warnings"].to_string().contains("reconcile"));
 }
+
+/// A server whose tool `send` notes what it is sent, and lasts if it is told to, and whose tool `find` tells what was sent.
+const SERVER: &str = r#"
+while read -r line; do
+  id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  text=$(printf %s "$line" | sed -n 's/.*"text":"\([a-z]*\)".*/\1/p')
+  say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+  open='"inputSchema":{"type":"object"}'
+  case $line in
+    *'"initialize"'*) say '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"n","version":"1"}}' ;;
+    *'"tools/list"'*) say '{"tools":[{"name":"send",'"$open"'},{"name":"find",'"$open"',"annotations":{"readOnlyHint":true}}]}' ;;
+    *'"find"'*)
+      found=$(grep -c "\"$text\"" effects)
+      [ "$found" = 1 ] && items='["'"$text"'"]' || items='[]'
+      say '{"content":[{"type":"text","text":"'"$text found $found"'"}],"structuredContent":{"items":'"$items"'}}' ;;
+    *'"send"'*)
+      echo '{"text":"'"$text"'"}' >>effects
+      if [ -e waits ]; then cat never; fi
+      say '{"content":[{"type":"text","text":"sent"}]}' ;;
+  esac
+done
+"#;
+
+/// JR-6: a tool of a server that has no way to say it is asked about by another tool of the server.
+#[test]
+fn a_tool_of_a_server_tells_what_another_one_did() {
+    let yard = Yard::new();
+    fs::write(yard.file("server.sh"), SERVER).unwrap();
+    let config = format!(
+        "[confirmation]\ndefault = {{ read = \"auto\", write = \"auto\", execute = \"auto\", network = \"auto\" }}\n[mcp.post]\ncommand = \"sh\"\n\
+         args = [\"server.sh\"]\ncwd = {:?}\ntrust = true\n\
+         [tools.post__send]\nreconcile = {{ tool = \"post__find\", arguments = {{ text = \"{{args.text}}\" }}, \
+         found = \"/items\" }}\n",
+        yard.file("")
+    );
+    fs::write(yard.file("toolyard.toml"), config).unwrap();
+    let calls = ["a", "b"].map(|id| json!({"call_id": id, "name": "post__send", "arguments": {"text": id}}));
+    yard.killed(&json!({"calls": calls}).to_string());
+    let done = yard.done(&["--resume"], "");
+    let results = done.json()["results"].as_array().unwrap().clone();
+    let texts: Vec<String> = results.iter().map(|result| result["content"].to_string()).collect();
+    assert!(texts[0].contains("a found 1") && texts[1].contains("sent"), "{done:?}");
+    assert_eq!(yard.effects(), [json!({"text": "a"}), json!({"text": "b"})]);
+}
