@@ -160,7 +160,8 @@ impl Recorder for Ledger {
     }
 
     fn closed(&self, record: &CloseRecord<'_>) -> Durable {
-        self.keep(Op::Closed { session: record.session.clone(), batch: record.batch }, true)
+        let (session, request) = (record.session.clone(), record.request.map(Arc::from));
+        self.keep(Op::Closed { session, batch: record.batch, request }, true)
     }
 
     fn question(&self, record: &QuestionRecord<'_>) -> Durable {

@@ -55,9 +55,12 @@ pub(crate) fn apply(db: &Connection, epoch: EpochId, ids: &mut Ids, op: &Op, now
             let row = to.open_batch_row(batch)?;
             to.calls(row, *index, calls)
         }
-        Op::Closed { batch, calls } => {
+        Op::Closed { batch, calls, request } => {
             let row = to.open_batch_row(batch)?;
-            to.run("UPDATE batch_rows SET calls = ?2 WHERE id = ?1", params![row, calls])
+            to.run(
+                "UPDATE batch_rows SET calls = ?2, request = ?3 WHERE id = ?1",
+                params![row, calls, request],
+            )
         }
         Op::Question(question) => to.question(question),
         Op::Answer(answer) => to.answer(answer),

@@ -89,6 +89,7 @@ pub(crate) enum Op {
     Closed {
         batch: OpenBatch,
         calls: u32,
+        request: Option<String>,
     },
     Question(Box<QuestionOp>),
     Answer(Box<AnswerOp>),

@@ -95,14 +95,16 @@ impl Journal {
         })
     }
 
-    pub(crate) fn sessions_of(&self, name: Option<&SessionId>) -> Result<Vec<PastSession>, RecordError> {
-        match name {
+    pub(crate) fn session_of(&self, name: &SessionId) -> Result<Option<PastSession>, RecordError> {
+        match self.inner.lookup.may_be_open(name) {
+            true => self.read(|reader| reader.past_session(name)),
             // Nothing of it is on its way.
-            Some(name) if !self.inner.lookup.may_be_open(name) => {
-                self.read_now(|reader| reader.past_sessions(Some(name)))
-            }
-            _ => self.read(|reader| reader.past_sessions(name)),
+            false => self.read_now(|reader| reader.past_session(name)),
         }
+    }
+
+    pub(crate) fn all_sessions(&self) -> Result<Vec<PastSession>, RecordError> {
+        self.read(Reader::past_sessions)
     }
 
     pub(crate) fn request_of(

@@ -146,11 +146,17 @@ fn remove_empty(db: &mut Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Removes some sessions of which nothing is left. How many.
+/// Removes some sessions of which nothing is left. How many. The newest of a name says whether it is open, what it is
+/// described by, and who its agents are, so it stays while there are older ones, and while it is to be opened again.
 fn remove_sessions(db: &mut Connection) -> rusqlite::Result<usize> {
     let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let empty = "SELECT s.id FROM session_rows s WHERE s.epoch < (SELECT max(id) FROM epoch_rows)
-                 AND NOT EXISTS (SELECT 1 FROM batch_rows b WHERE b.session = s.id) LIMIT ?1";
+                 AND NOT EXISTS (SELECT 1 FROM batch_rows b WHERE b.session = s.id)
+                 AND (EXISTS (SELECT 1 FROM session_rows n WHERE n.name = s.name AND n.id > s.id)
+                     OR (NOT EXISTS (SELECT 1 FROM session_rows o WHERE o.name = s.name AND o.id < s.id)
+                         AND (json_extract(s.terms, '$.description') IS NULL
+                             OR EXISTS (SELECT 1 FROM cancel_rows k WHERE k.session = s.id AND k.what = 'session'))))
+                 LIMIT ?1";
     let sessions: Vec<i64> =
         tx.prepare(empty)?.query_map([SESSIONS], |row| row.get(0))?.collect::<Result<_, _>>()?;
     for session in &sessions {

@@ -77,11 +77,11 @@ impl Recorder for Journal {
     }
 
     fn past_session(&self, session: &SessionId) -> Result<Option<PastSession>, RecordError> {
-        Ok(self.sessions_of(Some(session))?.pop())
+        self.session_of(session)
     }
 
     fn past_sessions(&self) -> Result<Vec<PastSession>, RecordError> {
-        self.sessions_of(None)
+        self.all_sessions()
     }
 
     fn past_request(&self, session: &SessionId, request: &str) -> Result<Option<PastRequest>, RecordError> {
@@ -143,9 +143,10 @@ impl Recorder for Journal {
     }
 
     fn closed(&self, record: &CloseRecord<'_>) -> Durable {
-        let CloseRecord { session, agent, turn, batch, calls, .. } = *record;
+        let CloseRecord { session, agent, turn, batch, calls, request, .. } = *record;
         let batch = OpenBatch { session: session.clone(), agent: agent.clone(), turn, batch };
-        self.wait(Op::Closed { batch, calls }, 0, Faulty::Kept)
+        let (request, bytes) = (request.map(str::to_owned), request.map_or(0, str::len));
+        self.wait(Op::Closed { batch, calls, request }, bytes, Faulty::Kept)
     }
 
     fn question(&self, record: &QuestionRecord<'_>) -> Durable {

@@ -26,4 +26,4 @@ pub(crate) use plan::plan;
 pub use plan::{Plan, PlannedCall, PlannedRun};
 pub use stream::{CallEnds, DrivenBatch, OpenBatch, Outcomes};
 pub(crate) use stream::{Owner, StreamAnswers, StreamCalls};
-pub(crate) use taken_up::{Fate, TakenUp};
+pub(crate) use taken_up::{Fate, TakenUp, is_interrupted};

@@ -13,7 +13,10 @@ pub(super) struct Described {
 
 impl Described {
     pub(super) fn opened(&mut self, description: Option<Arc<str>>) {
-        (self.description, self.is_cancelled) = (description, false);
+        // Others open it too, who do not describe it: it stays what it was.
+        if description.is_some() || self.description.is_none() {
+            (self.description, self.is_cancelled) = (description, false);
+        }
     }
 
     pub(super) fn forked(&mut self, agent: &AgentPath, description: Option<Arc<str>>) {
@@ -33,6 +36,9 @@ impl Described {
             one.len().cmp(&other.len()).then_with(|| one.cmp(other))
         });
         let (description, is_cancelled) = (self.description.clone(), self.is_cancelled);
+        if description.is_none() {
+            agents.clear(); // nobody opens it again by what it was
+        }
         PastSession { session: session.clone(), is_named, is_cancelled, description, agents }
     }
 }

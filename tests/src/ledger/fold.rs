@@ -118,7 +118,10 @@ impl World {
             Op::Pushed { session, batch, calls } => {
                 self.named(session).batch(*batch).calls.extend(calls.iter().map(Recorded::of));
             }
-            Op::Closed { session, batch } => self.named(session).batch(*batch).is_open = false,
+            Op::Closed { session, batch, request } => {
+                let batch = self.named(session).batch(*batch);
+                (batch.is_open, batch.op.request) = (false, request.clone());
+            }
             Op::Question { call, request } => {
                 let call = self.call(call);
                 let answer = call.question.take().filter(|(id, _)| id == request).and_then(|(_, it)| it);
@@ -216,8 +219,14 @@ impl World {
 
     pub(super) fn past_request(&self, session: &SessionId, request: &str) -> Option<PastRequest> {
         let batches = &self.sessions.get(session)?.batches;
-        let is_of =
-            |batch: &&Batch| batch.op.parent.is_none() && batch.op.request.as_deref() == Some(request);
+        let is_refused = |call: &Recorded| {
+            let error = call.end.as_ref().and_then(|end| end.status.as_ref().err());
+            error.is_some_and(|error| error.kind == ErrorKind::ShuttingDown)
+        };
+        let is_of = |batch: &&Batch| {
+            let is_of = batch.op.parent.is_none() && batch.op.request.as_deref() == Some(request);
+            is_of && !batch.calls.iter().all(is_refused)
+        };
         batches.iter().rev().find(is_of).map(|batch| PastRequest {
             turn: batch.op.turn,
             agent: batch.op.agent.clone(),
@@ -247,6 +256,7 @@ impl World {
             agent: first.op.agent.clone(),
             turn,
             epoch: epoch.flatten(),
+            is_cancelled: named.is_turn_cancelled(&first.op.agent, turn),
             batches: batches.collect(),
         })
     }
@@ -280,6 +290,10 @@ impl Named {
                 };
             }
         }
+    }
+
+    fn is_turn_cancelled(&self, agent: &AgentPath, turn: u64) -> bool {
+        self.cancelled.iter().any(|(above, of)| *of == Some(turn) && is_under(agent, above))
     }
 
     fn is_cancelled(&self, agent: &AgentPath, turn: u64) -> bool {

@@ -50,6 +50,7 @@ pub(super) enum Op {
     Closed {
         session: SessionId,
         batch: u64,
+        request: Option<Arc<str>>,
     },
     Question {
         call: Place,

@@ -29,7 +29,21 @@ impl Tables<'_> {
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             params![row, agent, what, turn, batch, place, call_id, self.now],
         )?;
-        self.mark(self.db.last_insert_rowid())
+        self.mark(self.db.last_insert_rowid())?;
+        match (what, agent) {
+            ("session", "root") => self.close_earlier(session.as_str()),
+            _ => Ok(()),
+        }
+    }
+
+    /// A session that is cancelled as a whole takes what earlier openings of its name have left open with it: nobody takes that
+    /// up any more.
+    fn close_earlier(&self, name: &str) -> Done {
+        self.run(
+            "UPDATE call_rows SET cancelled_ms = ?2 WHERE cancelled_ms IS NULL AND ended_ms IS NULL AND batch IN (
+                 SELECT b.id FROM batch_rows b JOIN session_rows s ON s.id = b.session WHERE s.name = ?1)",
+            params![name, self.now],
+        )
     }
 
     /// Marks the open calls that this cancel reaches: those of its agent and of the agent's descendants that have what it

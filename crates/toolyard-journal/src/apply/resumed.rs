@@ -34,6 +34,12 @@ impl Tables<'_> {
             is_cancelled()
         );
         self.run(&sql, params![name, turn, row, self.now])?;
+        // They hold for batches of the turn to come too.
+        self.run(
+            "UPDATE cancel_rows SET session = ?3 WHERE what = 'turn' AND turn = ?2
+             AND session IN (SELECT id FROM session_rows WHERE name = ?1 AND id != ?3)",
+            params![name, turn, row],
+        )?;
         let first = format!("SELECT min(id) - 1 FROM ({OF_TURN})");
         self.run(
             &format!("UPDATE session_rows SET after_batch = min(after_batch, coalesce(({first}), after_batch)) WHERE id = ?3"),

@@ -153,8 +153,8 @@ fn pushed_calls_go_with_an_open_batch() {
     book.apply(&push(1, "call_a")).expect("it takes calls");
     assert_eq!(book.ids_of("true"), ["call_a@1", "call_b@2"]);
     book.apply(&push(2, "call_c")).expect_err("it has all its calls");
-    book.apply(&Op::Closed { batch: open(1), calls: 1 }).expect("it is open");
-    for op in [push(1, "call_d"), Op::Closed { batch: open(1), calls: 2 }, push(3, "call_e")] {
+    book.apply(&Op::Closed { batch: open(1), calls: 1, request: None }).expect("it is open");
+    for op in [push(1, "call_d"), Op::Closed { batch: open(1), calls: 2, request: None }, push(3, "call_e")] {
         let refused = book.apply(&op).expect_err("none of them takes calls");
         assert!(refused.contains("has all its calls"), "{refused}");
     }

@@ -4,8 +4,8 @@ use crate::{
     epoch::boot_id,
     error::JournalError,
     reader::{
-        AnswerRow, AttemptRow, BatchRow, CallRow, CallState, EndRow, OpenTurn, QuestionRow, Reader, Verdict,
-        gaps::lacks_its_end,
+        AnswerRow, AttemptRow, BatchRow, CallRow, CallState, CancelRow, EndRow, OpenTurn, QuestionRow,
+        Reader, Verdict, gaps::lacks_its_end,
     },
 };
 use std::time::{Duration, SystemTime};
@@ -28,9 +28,13 @@ impl Reader {
         let is_unsure = epoch.is_some_and(|epoch| lacks_its_end(epoch, boot_id().as_deref()));
         let roots: Vec<_> = found.batches.into_iter().filter(|batch| batch.parent.is_none()).collect();
         let Some(agent) = roots.first().map(|batch| batch.agent.clone()) else { return Ok(None) };
+        let is_cancelled = found.cancels.iter().any(|cancel| match cancel {
+            CancelRow::Turn { agent: of, turn: it } => *it == turn && is_under(agent.as_str(), of.as_str()),
+            _ => false,
+        });
         let batches = roots.into_iter().map(|batch| past_batch(batch, is_unsure));
         let engine = epoch.and_then(|epoch| epoch.engine.as_deref()?.parse().ok());
-        Ok(Some(PastTurn { agent, turn, epoch: engine, batches: batches.collect() }))
+        Ok(Some(PastTurn { agent, turn, epoch: engine, is_cancelled, batches: batches.collect() }))
     }
 }
 
@@ -111,4 +115,9 @@ fn past_answer(row: AnswerRow) -> Answer {
         Some(reason) => answer.because(reason),
         None => answer,
     }
+}
+
+/// Whether an agent is this one, or descends from it.
+fn is_under(agent: &str, above: &str) -> bool {
+    agent.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -181,8 +181,8 @@ fn of_past(past: &Past) -> Vec<String> {
 
 /// What of a turn does not depend on the clock.
 fn of_turn(turn: &PastTurn) -> Vec<String> {
-    let PastTurn { agent, turn, epoch, batches } = turn;
-    let mut lines = vec![format!("{agent} {turn} {epoch:?}")];
+    let PastTurn { agent, turn, epoch, is_cancelled, batches } = turn;
+    let mut lines = vec![format!("{agent} {turn} {epoch:?} {is_cancelled}")];
     for batch in batches {
         lines.push(format!("{} {:?} {}", batch.batch, batch.request, batch.is_sequential));
         for it in &batch.calls {

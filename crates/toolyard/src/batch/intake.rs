@@ -10,6 +10,7 @@ use crate::{
         Arrival, Base, BatchHolds, BatchState, CallGone, CallRef, Cleared, Entered, Holding, Nested, Run,
         SessionCore, Slot, Stop, TurnOf, index,
     },
+    config::OnInterrupted,
     gate::{self, Begun, Fit, NotCleared, Seen, Unvalidated},
     record::{Foundation, Parent},
     tool::VersionedPolicy,
@@ -231,7 +232,12 @@ impl Dispatch<'_> {
             Order::Runs => router::runs(slots.iter().map(|slot| slot.routing)).map(Run::new).collect(),
             Order::OneByOne => router::one_by_one(slots.len()).map(Run::new).collect(),
         };
-        if taken_up.is_some_and(|taken_up| !taken_up.goes_on_behind) {
+        let goes_on_behind = match taken_up {
+            Some(taken_up) => taken_up.goes_on_behind,
+            // Only what is replayed in a turn that was taken up can be unknown.
+            None => early.is_empty() || engine.on_interrupted == OnInterrupted::Continue,
+        };
+        if !goes_on_behind {
             hold_back(&mut slots, &runs, &mut early);
         }
         let nested = match self.origin {

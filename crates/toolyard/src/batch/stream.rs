@@ -188,6 +188,13 @@ impl OpenBatch {
         self.stream.calls.stop(Stop::Cancelled);
     }
 
+    /// Says by which key its caller knows the request that has brought it, now that it has come whole: as
+    /// [`Batch::of_request`](toolyard_core::Batch::of_request) does for a batch that comes at once. A recorder is given the key
+    /// with the end of the input; a batch without one may lack calls.
+    pub fn of_request(&self, key: impl Into<Arc<str>>) {
+        self.stream.calls.set_request(key.into());
+    }
+
     /// Ends the input and waits for the results, one per call, in the order in which the calls were pushed (CL-4).
     ///
     /// # Cancel safety

@@ -13,7 +13,7 @@ use crate::{
     record::Foundation,
 };
 use parking_lot::Mutex;
-use toolyard_core::Outcome;
+use toolyard_core::{ErrorKind, Outcome, Routing};
 
 /// A batch that is taken up.
 pub(crate) struct TakenUp {
@@ -80,7 +80,12 @@ impl BeforeAll {
 /// Refuses what would have waited for a call of which nobody knows what became of it (JR-8).
 #[cold]
 pub(super) fn hold_back(slots: &mut [Slot], runs: &[Run], early: &mut Vec<(u32, EarlyResult)>) {
-    let is_unknown = |result: &EarlyResult| matches!(result, EarlyResult::Before { is_unknown: true, .. });
+    let is_unknown = |result: &EarlyResult| match result {
+        EarlyResult::Before { is_unknown, .. } => *is_unknown,
+        // The turn was taken up, and its response comes again, whole.
+        EarlyResult::Replayed(outcome) => is_interrupted(outcome),
+        _ => false,
+    };
     let Some(unknown) = early.iter().find(|(_, result)| is_unknown(result)).map(|(at, _)| *at as usize)
     else {
         return;
@@ -92,4 +97,10 @@ pub(super) fn hold_back(slots: &mut [Slot], runs: &[Run], early: &mut Vec<(u32, 
         }
     }
     early.sort_by_key(|(at, _)| *at);
+}
+
+/// Whether nobody knows what the call has done, which may be a change.
+pub(crate) fn is_interrupted(outcome: &Outcome) -> bool {
+    let is_interrupted = outcome.error().is_some_and(|error| error.kind == ErrorKind::Interrupted);
+    is_interrupted && matches!(outcome.routing, Routing::Serial | Routing::Concurrent)
 }

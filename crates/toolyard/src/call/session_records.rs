@@ -99,8 +99,14 @@ impl SessionCore {
     }
 
     /// Gives the record that an open batch has all its calls.
-    pub(crate) fn record_closed(&self, turn: u64, batch: u64, calls: u32) -> Option<Pending> {
-        let record = CloseRecord { session: &self.id, agent: &self.path, turn, batch, calls };
+    pub(crate) fn record_closed(
+        &self,
+        turn: u64,
+        batch: u64,
+        calls: u32,
+        request: Option<&str>,
+    ) -> Option<Pending> {
+        let record = CloseRecord { session: &self.id, agent: &self.path, turn, batch, calls, request };
         self.give(|recorder| recorder.closed(&record))
     }
 

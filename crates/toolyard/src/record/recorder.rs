@@ -181,7 +181,8 @@ pub trait Recorder: Send + Sync {
     }
 
     /// What a request with this key ([`Batch::of_request`](toolyard_core::Batch::of_request)) has brought to a session, in this
-    /// life of the engine or an earlier one: of several the last.
+    /// life of the engine or an earlier one: of several the last. A batch of which every call was refused because the engine
+    /// was shutting down has brought nothing.
     ///
     /// # Errors
     /// [`RecordError`], if it cannot be read.

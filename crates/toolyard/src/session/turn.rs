@@ -67,9 +67,11 @@ impl Turn {
     }
 
     /// A turn that an earlier life of the engine has left open.
-    pub(super) fn taken_up(session: Arc<SessionCore>, number: u64) -> Self {
+    pub(super) fn taken_up(session: Arc<SessionCore>, number: u64, is_cancelled: bool) -> Self {
         let allowance = session.turn_allowance();
-        Self { session, number, allowance, keeps: true, state: Mutex::default() }
+        let mut state = TurnBatches::default();
+        state.is_cancelled = is_cancelled;
+        Self { session, number, allowance, keeps: true, state: Mutex::new(state) }
     }
 
     /// Goes on with a batch of such a turn.
@@ -289,7 +291,8 @@ impl Turn {
         batch.cancel_call_at(index)
     }
 
-    fn is_cancelled(&self) -> bool {
+    /// Whether it was cancelled as a whole, in this life of the engine or an earlier one.
+    pub fn is_cancelled(&self) -> bool {
         self.state.lock().is_cancelled
     }
 

@@ -37,6 +37,8 @@ struct State {
     waiting: VecDeque<Call>,
     /// No more calls come.
     input_is_over: bool,
+    /// The key by which its caller knows the request that has brought it whole.
+    request: Option<Arc<str>>,
     /// Who takes calls in, while it waits for more.
     intake: Option<Waker>,
     /// Those that were cancelled one by one, by their index.
@@ -131,6 +133,16 @@ impl StreamCalls {
         };
         intake.into_iter().for_each(Waker::wake); // outside of the lock
         surplus
+    }
+
+    /// Its caller knows the request that has brought it, now that it has come whole.
+    pub(super) fn set_request(&self, key: Arc<str>) {
+        let before = self.state().request.replace(key);
+        drop(before); // outside of the lock
+    }
+
+    pub(super) fn request(&self) -> Option<Arc<str>> {
+        self.state().request.clone()
     }
 
     /// No more calls come.

@@ -118,7 +118,11 @@ impl Stream {
     /// Gives the record that all calls have been taken, unless the stream has been given up.
     fn record_closed(&self, count: u32) -> Option<Pending> {
         let calls = &self.calls;
-        if calls.is_left() { None } else { calls.session.record_closed(calls.turn, calls.number, count) }
+        if calls.is_left() {
+            return None;
+        }
+        let request = calls.request();
+        calls.session.record_closed(calls.turn, calls.number, count, request.as_deref())
     }
 
     /// Waits until the results may be given, for a bounded time. What is not durable by then is marked in its result: if

@@ -95,6 +95,8 @@ pub struct PastTurn {
     pub turn: u64,
     /// The life of the engine that has recorded it last.
     pub epoch: Option<Epoch>,
+    /// Whether it was cancelled: what comes of it later is too.
+    pub is_cancelled: bool,
     /// Its batches that came from outside of all calls, in the order in which they came.
     pub batches: Vec<PastBatch>,
 }

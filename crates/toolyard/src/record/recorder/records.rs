@@ -164,6 +164,8 @@ pub struct CloseRecord<'a> {
     pub batch: u64,
     /// How many calls it has.
     pub calls: u32,
+    /// The key by which its caller knows the request that has brought it whole, if it has one.
+    pub request: Option<&'a str>,
 }
 
 /// A question about a call.

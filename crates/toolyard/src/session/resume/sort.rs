@@ -4,7 +4,7 @@ mod other;
 
 use super::ResumedBatch;
 use crate::{
-    batch::{Fate, TakenUp},
+    batch::{Fate, TakenUp, is_interrupted},
     call::{Before, SessionCore, cancelled_before_error, interrupted_error},
     config::{OnInterrupted, RECORD_WAIT},
     record::{
@@ -17,8 +17,8 @@ use crate::{
 use futures::stream::{self, StreamExt, TryStreamExt};
 use std::{sync::Arc, time::Duration};
 use toolyard_core::{
-    Batch, Call, CallError, ContextParts, Dedupe, ErrorKind, Outcome, Reconciled, Routing, Sandbox,
-    ToolClass, ToolContext, ToolOutput, ToolSpec,
+    Batch, Call, CallError, ContextParts, Dedupe, Outcome, Reconciled, Routing, Sandbox, ToolClass,
+    ToolContext, ToolOutput, ToolSpec,
 };
 
 /// How long a tool has to find out what became of a call.
@@ -166,12 +166,6 @@ fn as_recorded(call: &Call, end: PastEnd) -> Fate {
     let is_unknown = end.dedupe == Dedupe::Fresh && is_interrupted(&outcome);
     outcome.dedupe = if end.attempts > 0 { Dedupe::Replayed } else { end.dedupe };
     Fate::Ended { outcome: Box::new(outcome), is_unknown }
-}
-
-/// Whether nobody knows what the call has done, which may be a change.
-fn is_interrupted(outcome: &Outcome) -> bool {
-    let is_interrupted = outcome.error().is_some_and(|error| error.kind == ErrorKind::Interrupted);
-    is_interrupted && matches!(outcome.routing, Routing::Serial | Routing::Concurrent)
 }
 
 /// A call that was running.
