@@ -46,8 +46,11 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// The address to serve at, if none is given.
 const ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 
-/// The name of the token that is made when none is configured, and of whoever calls without one.
+/// The name of the token that is made when none is configured.
 const CALLER: &str = "caller";
+
+/// The name of whoever calls without a token: what it opens is nobody else's.
+const ANYBODY: &str = "anybody";
 
 /// Serves until a signal arrives.
 pub(crate) async fn serve(args: ServeArgs, export: &Export) -> Result<Exit, Error> {
@@ -57,16 +60,16 @@ pub(crate) async fn serve(args: ServeArgs, export: &Export) -> Result<Exit, Erro
     let mut interrupts = Interrupts::listen();
     let hangups = Hangups::listen();
     let events = setup.events(&args.events)?;
+    let journal = tokio::select! {
+        journal = JournalFile::open(&args.journal, &setup) => journal?,
+        _ = interrupts.next() => return Ok(Exit::Interrupted),
+    };
     let listener = listener(&args).await?;
     let connected = tokio::select! {
         connected = setup.connect() => connected,
         _ = interrupts.next() => return Ok(Exit::Interrupted),
     };
     connected?;
-    let journal = tokio::select! {
-        journal = JournalFile::open(&args.journal, &setup) => journal?,
-        _ = interrupts.next() => return Ok(Exit::Interrupted),
-    };
     let front = Front::default();
     let mut builder =
         export.count(journal.attach(setup.engine())).approver(front.clone()).events(front.clone());
@@ -85,13 +88,11 @@ pub(crate) async fn serve(args: ServeArgs, export: &Export) -> Result<Exit, Erro
     options = options.reload(reloading(&args, &setup, &engine));
     let server =
         Server::new(engine.clone(), front, options).map_err(|error| Error::Usage(error.to_string()))?;
-    let recovered = tokio::select! {
-        recovered = server.recover() => recovered.map_err(|error| Error::Usage(format!("--journal: {}", chain(&error))))?,
-        _ = interrupts.next() => return Ok(Exit::Interrupted),
-    };
+    let recovered =
+        server.recover().map_err(|error| Error::Usage(format!("--journal: {}", chain(&error))))?;
     if let Some(address) = address {
         tell(&args, &server, address, secret.as_deref());
-        tell_recovered(&recovered);
+        tell_recovered(recovered);
         warn(&unconfined(&setup, &engine));
         warn_of_clear_text(&args, address);
     }
@@ -108,13 +109,15 @@ pub(crate) async fn serve(args: ServeArgs, export: &Export) -> Result<Exit, Erro
 }
 
 /// Says what goes on of an earlier life, and what does not.
-fn tell_recovered(recovered: &Recovered) {
-    let Recovered { sessions, turns, left, .. } = recovered;
-    if *sessions > 0 {
-        let these = if *sessions == 1 { "session of before is" } else { "sessions of before are" };
+fn tell_recovered(recovered: Recovered) {
+    let left = |left: &str| anstream::eprintln!("toolyard: warning: left as it was: {left}");
+    if recovered.sessions > 0 {
+        let (sessions, turns) = (recovered.sessions, recovered.turns);
+        let these = if sessions == 1 { "session of before is" } else { "sessions of before are" };
         anstream::eprintln!("toolyard: {sessions} {these} open again; turns that go on: {turns}");
     }
-    left.iter().for_each(|left| anstream::eprintln!("toolyard: warning: left as it was: {left}"));
+    recovered.left.iter().for_each(|it| left(it));
+    tokio::spawn(async move { recovered.settled().await.iter().for_each(|it| left(it)) });
 }
 
 /// The address that is listened at, if any is.
@@ -173,7 +176,7 @@ fn options(
     options = server.tokens.iter().cloned().fold(options, ServerOptions::token);
     if args.open_call {
         let nobody = SecretHash::of(&new_token());
-        return Ok((options.anybody(Token::new(CALLER, nobody, [Scope::Call])), None));
+        return Ok((options.anybody(Token::new(ANYBODY, nobody, [Scope::Call])), None));
     }
     if !server.tokens.is_empty() || !has_address {
         return Ok((options, None));

@@ -22,10 +22,30 @@ use toolyard::{Engine, SessionId, SessionOptions};
 
 /// The open sessions by name.
 #[derive(Debug, Default)]
-pub(crate) struct Book(Mutex<BTreeMap<String, Arc<Served>>>);
+pub(crate) struct Book(Mutex<Shelf>);
+
+#[derive(Debug, Default)]
+struct Shelf {
+    open: BTreeMap<String, Arc<Served>>,
+    /// The names of those that are being opened, which may read a file, with their owners'.
+    opening: BTreeMap<String, String>,
+}
+
+impl Shelf {
+    /// How many a token has, those included that are being opened.
+    fn of(&self, owner: &str) -> usize {
+        let open = self.open.values().filter(|served| served.owner().name() == owner).count();
+        open + self.opening.values().filter(|of| *of == owner).count()
+    }
+
+    fn add(&mut self, served: Arc<Served>) {
+        self.open.insert(served.id().to_string(), served);
+    }
+}
 
 impl Book {
-    /// Opens a session. `belongs` is told of it before anybody can find it.
+    /// Opens a session. `belongs` is told of it before anybody can find it. Its owner may have as many as `most`, if there is
+    /// a bound.
     ///
     /// # Errors
     /// A [`Problem`]: a session of this name is open, or its owner has as many as it may.
@@ -35,27 +55,38 @@ impl Book {
         id: Option<SessionId>,
         opened: Opened,
         options: SessionOptions,
-        most: usize,
+        most: Option<usize>,
         belongs: impl FnOnce(&SessionId),
     ) -> Result<Arc<Served>, Problem> {
         let mut all = self.0.lock();
-        let own = all.values().filter(|served| served.owner().name() == opened.owner.name()).count();
-        if own >= most {
-            return Err(Problem::too_many(format!("this token has {own} open sessions: close some")));
+        if let Some(most) = most {
+            let own = all.of(opened.owner.name());
+            if own >= most {
+                return Err(Problem::too_many(format!("this token has {own} open sessions: close some")));
+            }
         }
-        let session = match id {
-            None => engine.open_unnamed(options),
-            Some(id) if all.contains_key(id.as_str()) => return Err(taken(&id)),
-            Some(id) => engine.open(id.clone(), options).map_err(|_| taken(&id))?,
+        let Some(id) = id else {
+            let served = Arc::new(Served::new(engine.open_unnamed(options), opened));
+            belongs(served.id());
+            all.add(served.clone());
+            return Ok(served);
         };
-        let served = Arc::new(Served::new(session, opened));
+        if all.open.contains_key(id.as_str()) || all.opening.contains_key(id.as_str()) {
+            return Err(taken(&id));
+        }
+        all.opening.insert(id.to_string(), opened.owner.name().to_owned());
+        drop(all); // what the name has done before is read meanwhile
+        let session = engine.open(id.clone(), options);
+        let mut all = self.0.lock();
+        all.opening.remove(id.as_str());
+        let served = Arc::new(Served::new(session.map_err(|_| taken(&id))?, opened));
         belongs(served.id());
-        all.insert(served.id().to_string(), served.clone());
+        all.add(served.clone());
         Ok(served)
     }
 
     pub(crate) fn find(&self, id: &str) -> Option<Arc<Served>> {
-        self.0.lock().get(id).cloned()
+        self.0.lock().open.get(id).cloned()
     }
 
     /// The sessions after this name, as many as that, for which `wanted` holds.
@@ -67,12 +98,12 @@ impl Book {
     ) -> Vec<Arc<Served>> {
         let all = self.0.lock();
         let behind =
-            all.values().skip_while(|served| after.is_some_and(|after| served.id().as_str() <= after));
+            all.open.values().skip_while(|served| after.is_some_and(|after| served.id().as_str() <= after));
         behind.filter(|served| wanted(served)).take(most).cloned().collect()
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.0.lock().len()
+        self.0.lock().open.len()
     }
 
     /// Forgets the closing sessions that nothing runs in any more, by what the engine says of them. `forget` is told of each
@@ -84,9 +115,9 @@ impl Book {
             }
             let mut all = self.0.lock();
             // Somebody else may have forgotten it meanwhile, and its name may be another one's.
-            if all.get(served.id().as_str()).is_some_and(|now| Arc::ptr_eq(now, &served)) {
+            if all.open.get(served.id().as_str()).is_some_and(|now| Arc::ptr_eq(now, &served)) {
                 forget(served.id());
-                all.remove(served.id().as_str());
+                all.open.remove(served.id().as_str());
             }
         }
     }

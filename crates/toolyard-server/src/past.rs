@@ -14,7 +14,7 @@ mod recover;
 mod taken_up;
 
 pub(crate) use description::{Description, may_open};
-pub(crate) use recall::{recall, repeated};
+pub(crate) use recall::{Left, recall, repeated, repeated_call};
 pub use recover::Recovered;
 pub(crate) use recover::recover;
 

@@ -98,8 +98,14 @@ impl Server {
             }
             false => (None, None),
         };
-        if options.anybody.as_ref().is_some_and(|token| token.name() == PARENT) {
-            return Err(ServeError::Reserved);
+        if let Some(anybody) = &options.anybody {
+            if anybody.name() == PARENT {
+                return Err(ServeError::Reserved);
+            }
+            // What belongs to that token would be anybody's.
+            if tokens.iter().any(|token| token.name() == anybody.name()) {
+                return Err(ServeError::Twice(anybody.name().to_owned()));
+            }
         }
         let access = Access::new(tokens, link, options.anybody.clone());
         front.questions().set_audience(access.has_approvers());
@@ -141,15 +147,16 @@ impl Server {
 
     /// Opens the sessions again that an earlier life of the server has left, and goes on with their turns, if the engine has a
     /// recorder that outlives it (JR-8, HT-13): each session with what its token may now, under which it is found. Call it
-    /// before [`serve`](Self::serve). A tool may be asked what became of a call, which takes 30 s at most.
+    /// before [`serve`](Self::serve), within a runtime; it reads a file. The turns are taken up afterwards: a tool may be asked
+    /// what became of a call, which takes 30 s at most. Whoever asks for one of them meanwhile waits for that.
     ///
     /// # Errors
     /// [`RecordError`], if what was recorded cannot be read: nothing is taken up.
     ///
-    /// # Cancel safety
-    /// What was taken up by then goes on.
-    pub async fn recover(&self) -> Result<Recovered, RecordError> {
-        recover(&self.app).await
+    /// # Panics
+    /// Outside of a runtime.
+    pub fn recover(&self) -> Result<Recovered, RecordError> {
+        recover(&self.app)
     }
 
     /// Reads the configuration again, by what was [set](ServerOptions::reload) for that.

@@ -49,6 +49,8 @@ pub(crate) struct Served {
     /// Fires when it is closing.
     closing: CancellationToken,
     pub(crate) turns: Turns,
+    /// Held while a turn of an earlier life is taken up.
+    pub(crate) recalling: tokio::sync::Mutex<()>,
     /// How many calls run that are no turns.
     calls: Arc<AtomicUsize>,
 }
@@ -82,6 +84,7 @@ impl Served {
             opened_ms: wall::now_ms(),
             active: Mutex::new(Active::now()),
             turns: Turns::new(opened.bounds),
+            recalling: tokio::sync::Mutex::default(),
             calls: Arc::default(),
             closing: CancellationToken::new(),
             agents: Mutex::new([(ROOT.to_owned(), session)].into()),

@@ -77,8 +77,10 @@ struct State {
     is_settled: bool,
     /// The calls whose cancel is brought until it reaches them.
     cancelling: BTreeSet<u32>,
-    /// `None` once it has ended.
+    /// `None` once it has ended, or goes on no more.
     turn: Option<Arc<Turn>>,
+    /// Its response, if it has come again: with what only its sender knows of it.
+    message: Option<Message>,
 }
 
 impl ServedTurn {
@@ -88,10 +90,11 @@ impl ServedTurn {
             phase,
             format,
             calls,
-            is_cancelled: false,
+            is_cancelled: turn.is_cancelled(),
             is_settled: false,
             cancelling: BTreeSet::new(),
             turn: Some(turn),
+            message: None,
         };
         Self {
             number,
@@ -144,9 +147,10 @@ impl ServedTurn {
     /// Its results are known, since then.
     pub(crate) fn end(&self, message: Message, outcomes: Vec<Outcome>, ended_ms: u64) {
         let bytes = outcomes.iter().map(weight).sum();
-        let ended = Ended { message, outcomes, ended_ms, bytes };
         let turn = {
             let mut state = self.state.lock();
+            let message = state.message.take().unwrap_or(message);
+            let ended = Ended { message, outcomes, ended_ms, bytes };
             state.calls = ended.outcomes.len();
             state.phase = Phase::Ended;
             self.ended.set(ended).expect("a turn ends once");
@@ -176,15 +180,18 @@ impl ServedTurn {
         }
     }
 
-    /// Its calls that have not ended go on in the next life of the server.
+    /// Its calls that have not ended go on in the next life of the server. It can still be cancelled.
     pub(crate) fn suspend(&self) {
-        let turn = {
-            let mut state = self.state.lock();
-            state.phase = Phase::Suspended;
-            state.turn.take()
-        };
-        drop(turn); // outside of the lock
+        self.state.lock().phase = Phase::Suspended;
         self.changed.notify_waiters();
+    }
+
+    /// Its response has come again, before it has ended.
+    pub(crate) fn comes_again(&self, message: Message) {
+        let mut state = self.state.lock();
+        if state.turn.is_some() {
+            state.message = Some(message);
+        }
     }
 
     /// Waits until it has ended or is suspended.
@@ -198,7 +205,7 @@ impl ServedTurn {
     /// Waits for another turn, until that has ended or goes on no more, or this one is cancelled (HT-3).
     pub(crate) async fn until_its_turn(&self, after: &Self) {
         tokio::select! {
-            () = after.until(|state| state.turn.is_none()) => {}
+            () = after.until(State::goes_on_no_more) => {}
             () = self.until(|state| state.is_cancelled) => {}
         }
     }
@@ -267,12 +274,23 @@ impl ServedTurn {
     }
 }
 
+impl State {
+    fn goes_on_no_more(&self) -> bool {
+        self.turn.is_none() || self.phase == Phase::Suspended
+    }
+}
+
 impl ServedTurn {
-    /// Lets go of a turn whose stream broke off: its session closes, so that it does not go on.
-    pub(super) fn let_go(&self) {
+    /// Whether it has ended, or goes on no more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.state.lock().goes_on_no_more()
+    }
+
+    /// Lets go of a turn whose stream broke off, or that is suspended: its session closes, so that it does not go on.
+    pub(crate) fn let_go(&self) {
         let turn = {
             let mut state = self.state.lock();
-            if state.phase == Phase::Broken { state.turn.take() } else { None }
+            if matches!(state.phase, Phase::Broken | Phase::Suspended) { state.turn.take() } else { None }
         };
         drop(turn); // outside of the lock
         self.changed.notify_waiters();

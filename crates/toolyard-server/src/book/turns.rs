@@ -83,7 +83,7 @@ impl Turns {
     /// Whether any of them has calls that have not ended, or is still being written.
     pub(crate) fn is_busy(&self) -> bool {
         let state = self.state.lock();
-        state.all.iter().any(|turn| !matches!(turn.phase(), Phase::Ended | Phase::Broken))
+        state.all.iter().any(|turn| !matches!(turn.phase(), Phase::Ended | Phase::Broken | Phase::Suspended))
     }
 
     /// How many there are.

@@ -1,23 +1,66 @@
-//! Turns of an earlier life that somebody asks for: by their numbers, and by the keys of their requests.
+//! Turns of an earlier life that are taken up, or that somebody asks for: by their numbers, and by the keys of their
+//! requests.
 
-use super::{taken_up::TakenUp, unreadable};
+use super::{request_of, taken_up::TakenUp, unreadable};
 use crate::{
+    app::App,
     book::{Find, Served, ServedTurn},
     problem::Problem,
 };
 use axum::http::StatusCode;
 use std::{sync::Arc, time::Duration};
 use tokio::task::spawn_blocking;
-use toolyard::{Call, ResumeError, Session};
+use toolyard::{Call, PastRequest, RecordError, ResumeError, Session};
+use toolyard_wire::Format;
 
 /// How long a turn has to be there again. One that has ended takes no time.
 const RECALL_WAIT: Duration = Duration::from_secs(1);
 
+/// What becomes of a turn that was left open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// It goes on.
+    GoesOn,
+    /// It stays as it is: whoever asks only looks.
+    Stays,
+}
+
 /// A turn that is not here, from its records.
 ///
 /// # Errors
-/// A [`Problem`]: there is none of this number, or it was here and is kept no longer.
-pub(crate) async fn recall(served: &Arc<Served>, turn: u64) -> Result<Arc<ServedTurn>, Problem> {
+/// A [`Problem`]: there is none of this number, it was here and is kept no longer, or it was left open and stays so.
+///
+/// # Cancel safety
+/// Dropping the future does not stop it: a turn that is being taken up goes on.
+pub(crate) async fn recall(
+    app: &App,
+    served: &Arc<Served>,
+    turn: u64,
+    left: Left,
+) -> Result<Arc<ServedTurn>, Problem> {
+    let (app, served) = (app.clone(), served.clone());
+    let recalling = tokio::spawn(async move {
+        // One after the other: whoever comes second finds it.
+        let _alone = served.recalling.lock().await;
+        match served.turns.find(turn) {
+            Find::There(turn) => Ok(turn),
+            Find::Gone | Find::Never => recalled(&app, &served, turn, left).await,
+        }
+    });
+    recalling.await.map_err(|_| Problem::draining())?
+}
+
+async fn recalled(
+    app: &App,
+    served: &Arc<Served>,
+    turn: u64,
+    left: Left,
+) -> Result<Arc<ServedTurn>, Problem> {
+    if left == Left::Stays && was_left_open(app, served, turn).await? {
+        let detail =
+            format!("turn {turn} was left open by an earlier life of the server, and does not go on");
+        return Err(Problem::new(StatusCode::CONFLICT, "left_open", detail));
+    }
     let root = served.agent(None)?;
     let taken_up = match TakenUp::of(served, &root, turn).await {
         Err(ResumeError::OtherAgent { agent, .. }) => {
@@ -26,11 +69,10 @@ pub(crate) async fn recall(served: &Arc<Served>, turn: u64) -> Result<Arc<Served
         other => other,
     };
     match taken_up {
-        Ok(taken_up) => Ok(taken_up.goes_on_after(RECALL_WAIT).await),
-        Err(ResumeError::InThisLife { .. }) => match served.turns.find(turn) {
-            Find::There(turn) => Ok(turn), // somebody else has recalled it meanwhile
-            Find::Gone | Find::Never => Err(Problem::gone(format!("turn {turn} is kept no longer"))),
-        },
+        Ok(taken_up) => Ok(taken_up.goes_on(RECALL_WAIT).await),
+        Err(ResumeError::InThisLife { .. }) => {
+            Err(Problem::gone(format!("turn {turn} has ended, and its results are kept no longer")))
+        }
         Err(error @ (ResumeError::Unreadable { .. } | ResumeError::Unrecorded { .. })) => {
             Err(unreadable(&error))
         }
@@ -38,36 +80,88 @@ pub(crate) async fn recall(served: &Arc<Served>, turn: u64) -> Result<Arc<Served
     }
 }
 
+async fn was_left_open(app: &App, served: &Served, turn: u64) -> Result<bool, Problem> {
+    let engine = app.engine.clone();
+    let open = read(move || engine.open_turns()).await?;
+    Ok(open.iter().any(|open| open.session == *served.id() && open.turn == turn))
+}
+
+/// Reads what was recorded, on a thread that may wait.
+async fn read<T: Send + 'static>(
+    read: impl FnOnce() -> Result<T, RecordError> + Send + 'static,
+) -> Result<T, Problem> {
+    let found = spawn_blocking(read).await.map_err(|_| Problem::draining())?;
+    found.map_err(|error| unreadable(&error))
+}
+
 /// The turn that a request with this key has made, if it has come before.
 ///
 /// # Errors
 /// A [`Problem`]: the key was used for other calls, or what it has made cannot be read.
 pub(crate) async fn repeated(
+    app: &App,
+    served: &Arc<Served>,
+    agent: &Session,
+    (format, key): (Format, &str),
+    calls: &[Call],
+) -> Result<Option<Arc<ServedTurn>>, Problem> {
+    let (asked, key) = (agent.clone(), key.to_owned());
+    let past = read(move || {
+        let find = |of: Format| Ok(asked.past_request(&request_of(of, Some(&key)))?.map(|past| (of, past)));
+        // Another format is another request under the same key.
+        std::iter::once(format).chain(Format::ALL).find_map(|of| find(of).transpose()).transpose()
+    })
+    .await?;
+    let Some((of, past)) = past else { return Ok(None) };
+    if of != format {
+        return Err(mismatch());
+    }
+    made_by(app, served, agent, past, calls).await.map(Some)
+}
+
+/// The turn that a request for a single call has made, if it has come before.
+///
+/// # Errors
+/// As for [`repeated`].
+pub(crate) async fn repeated_call(
+    app: &App,
     served: &Arc<Served>,
     agent: &Session,
     request: String,
-    calls: &[Call],
+    call: &Call,
 ) -> Result<Option<Arc<ServedTurn>>, Problem> {
     let asked = agent.clone();
-    let past = spawn_blocking(move || asked.past_request(&request)).await;
-    let past = past.map_err(|_| Problem::draining())?.map_err(|error| unreadable(&error))?;
-    let Some(past) = past else { return Ok(None) };
+    match read(move || asked.past_request(&request)).await? {
+        None => Ok(None),
+        Some(past) => made_by(app, served, agent, past, std::slice::from_ref(call)).await.map(Some),
+    }
+}
+
+async fn made_by(
+    app: &App,
+    served: &Arc<Served>,
+    agent: &Session,
+    past: PastRequest,
+    calls: &[Call],
+) -> Result<Arc<ServedTurn>, Problem> {
     if past.agent != *agent.agent() || !are_equal(&past.calls, calls) {
-        let detail = "this Idempotency-Key was used for another request: use a new one";
-        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_mismatch", detail));
+        return Err(mismatch());
     }
     match served.turns.find(past.turn) {
-        Find::There(turn) => Ok(Some(turn)),
-        Find::Gone | Find::Never => recall(served, past.turn).await.map(Some),
+        Find::There(turn) => Ok(turn),
+        Find::Gone | Find::Never => recall(app, served, past.turn, Left::GoesOn).await,
     }
+}
+
+fn mismatch() -> Problem {
+    let detail = "this Idempotency-Key was used for another request: use a new one";
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_mismatch", detail)
 }
 
 /// Whether these are the calls that were sent then.
 fn are_equal(past: &[Call], now: &[Call]) -> bool {
     let is_equal = |(past, now): (&Call, &Call)| {
-        let keys = (&past.idempotency_key, &now.idempotency_key);
-        (&past.id, &past.name) == (&now.id, &now.name)
-            && keys.0 == keys.1
+        (&past.id, &past.name, &past.idempotency_key) == (&now.id, &now.name, &now.idempotency_key)
             && past.arguments.to_value() == now.arguments.to_value()
     };
     past.len() == now.len() && past.iter().zip(now).all(is_equal)

@@ -1,6 +1,9 @@
 //! Opening the sessions that an earlier life of the server has left, and taking up their turns.
 
-use super::{Description, taken_up::TakenUp};
+use super::{
+    Description, description,
+    recall::{Left, recall},
+};
 use crate::{
     app::App,
     book::{ROOT, Served},
@@ -8,45 +11,63 @@ use crate::{
     routes::{agents::Fork, sessions::begin_again},
 };
 use futures::{StreamExt as _, stream};
-use toolyard::{AgentPath, OpenTurn, PastAgent, PastSession, RecordError, SessionId};
+use tokio::task::JoinHandle;
+use toolyard::{OpenTurn, PastAgent, PastSession, RecordError};
 
 /// How many turns are taken up at once: each may ask tools what became of calls.
 const AT_ONCE: usize = 16;
 
-/// What a server has taken up of an earlier life ([`Server::recover`](crate::Server::recover)).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What a server takes up of an earlier life ([`Server::recover`](crate::Server::recover)).
+#[derive(Debug)]
 #[non_exhaustive]
 pub struct Recovered {
     /// How many sessions are open again.
     pub sessions: usize,
-    /// How many turns go on, or wait for their whole response.
+    /// How many turns are being taken up.
     pub turns: usize,
-    /// What is left as it was, with the reason: the turns of a session whose token is not configured any more, for example.
+    /// What is left as it was, with the reason: a session whose token is not configured any more, for example.
     pub left: Vec<String>,
+    taking_up: JoinHandle<Vec<String>>,
 }
 
-pub(crate) async fn recover(app: &App) -> Result<Recovered, RecordError> {
-    let mut recovered = Recovered::default();
+impl Recovered {
+    /// Waits until each of the turns goes on, or waits for its whole response. Returns those that are left as they were, with
+    /// the reasons.
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing.
+    pub async fn settled(self) -> Vec<String> {
+        self.taking_up.await.unwrap_or_default()
+    }
+}
+
+pub(crate) fn recover(app: &App) -> Result<Recovered, RecordError> {
+    let (mut sessions, mut left) = (0, Vec::new());
     let open = app.engine.open_turns()?;
     for past in app.engine.past_sessions()? {
-        let Some(description) = past.description.as_deref().and_then(Description::read) else { continue };
-        match open_again(app, &past, description) {
+        let Some(text) = past.description.as_deref() else { continue };
+        match description::read(text).and_then(|described| open_again(app, &past, described)) {
             Ok(unmade) => {
-                recovered.sessions += 1;
-                recovered.left.extend(unmade);
+                sessions += 1;
+                left.extend(unmade);
             }
-            Err(problem) => recovered.left.push(format!("session {}: {}", past.session, problem.detail())),
+            Err(problem) => left.push(format!("session {}: {}", past.session, problem.detail())),
         }
     }
-    let taken_up = open.into_iter().map(|turn| take_up(app, turn));
-    let taken_up: Vec<_> = stream::iter(taken_up).buffer_unordered(AT_ONCE).collect().await;
-    for turn in taken_up.into_iter().flatten() {
-        match turn {
-            Ok(()) => recovered.turns += 1,
-            Err(why) => recovered.left.push(why),
-        }
+    let (own, of_others): (Vec<_>, Vec<_>) =
+        open.into_iter().partition(|turn| app.book.find(turn.session.as_str()).is_some());
+    if !of_others.is_empty() {
+        left.push(format!(
+            "{} turns of other sessions, of MCP clients for example: see them with 'toolyard journal ls --open'",
+            of_others.len()
+        ));
     }
-    Ok(recovered)
+    let (turns, taking) = (own.len(), app.clone());
+    let taking_up = tokio::spawn(async move {
+        let taken_up = own.into_iter().map(|turn| take_up(&taking, turn));
+        stream::iter(taken_up).buffer_unordered(AT_ONCE).filter_map(|left| async { left }).collect().await
+    });
+    Ok(Recovered { sessions, turns, left, taking_up })
 }
 
 /// Opens a session as it was, within what its token may now. Returns which of its agents are not made again.
@@ -72,30 +93,15 @@ fn fork_again(served: &Served, past: &PastAgent) -> Result<(), Problem> {
     served.fork(parent, fork.policy()?).map(drop)
 }
 
-/// Takes up a turn whose session is open again; `None` if that is not served here.
-async fn take_up(app: &App, turn: OpenTurn) -> Option<Result<(), String>> {
+/// Takes up a turn; says why it is left, if it is.
+async fn take_up(app: &App, turn: OpenTurn) -> Option<String> {
     let OpenTurn { session, agent, turn, .. } = turn;
     let served = app.book.find(session.as_str())?;
     let taken_up = match served.agent(Some(agent.as_str())) {
-        Ok(session) => TakenUp::of(&served, &session, turn).await.map_err(|error| error.to_string()),
-        Err(_) => Err(unmade(&agent)),
+        Ok(_) => recall(app, &served, turn, Left::GoesOn).await,
+        Err(_) if agent.as_str() == ROOT => return None, // its session is closing
+        // It ends with the next turn of an agent above it that is taken up (JR-10).
+        Err(_) => Err(Problem::not_found(format!("agent {agent}, which had no name"))),
     };
-    Some(match taken_up {
-        Ok(taken_up) => {
-            taken_up.goes_on();
-            Ok(())
-        }
-        Err(why) => Err(left(&session, turn, &why)),
-    })
-}
-
-fn unmade(agent: &AgentPath) -> String {
-    match agent.as_str() {
-        ROOT => "its session is closing".to_owned(),
-        agent => format!("its agent {agent} has no name by which it could be made again"),
-    }
-}
-
-fn left(session: &SessionId, turn: u64, why: &str) -> String {
-    format!("session {session}, turn {turn}: {why}")
+    taken_up.err().map(|problem| format!("session {session}, turn {turn}: {}", problem.detail()))
 }

@@ -5,20 +5,21 @@ use crate::{
     book::{Phase, Served, ServedTurn},
     routes::turns::{GoesOn, finish_or_suspend},
 };
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
+use tokio::time::timeout;
 use toolyard::{ResumeError, Session};
 use toolyard_wire::{Format, Message};
 
 /// A turn that is taken up.
 pub(super) struct TakenUp {
-    pub(super) turn: Arc<ServedTurn>,
+    turn: Arc<ServedTurn>,
     running: GoesOn,
 }
 
 impl TakenUp {
     /// Takes up a turn of this agent, and shows it among those of its session.
     ///
-    /// One whose response was streamed, and was not sent whole since, may lack calls: what has come runs, and the rest when the
+    /// One whose response was streamed, and did not come whole, may lack calls: what has come runs, and the rest when the
     /// response is sent whole (CL-8).
     pub(super) async fn of(served: &Arc<Served>, agent: &Session, turn: u64) -> Result<Self, ResumeError> {
         let resumed = agent.resume(turn).await?;
@@ -32,6 +33,11 @@ impl TakenUp {
             ServedTurn::new(resumed.turn().clone(), agent.agent().clone(), phase, format, calls.len());
         let turn = Arc::new(shown);
         served.turns.add_past(turn.clone());
+        // Looked at afterwards: a session that begins to close after this reaches it itself.
+        if served.is_closing() {
+            turn.cancel();
+            turn.let_go();
+        }
         let (served, ended) = (served.clone(), turn.clone());
         let running = GoesOn::new(async move {
             let outcomes = resumed.finish().await.pop().unwrap_or_default();
@@ -43,14 +49,9 @@ impl TakenUp {
         Ok(Self { turn, running })
     }
 
-    /// It goes on, whether or not anybody waits for it.
-    pub(super) fn goes_on(self) {
-        drop(self.running);
-    }
-
-    /// The same, once it has ended or this has passed.
-    pub(super) async fn goes_on_after(self, within: std::time::Duration) -> Arc<ServedTurn> {
-        let _ = tokio::time::timeout(within, self.running).await;
+    /// It goes on, whether or not anybody waits for it. Returns it once it has ended, or this has passed.
+    pub(super) async fn goes_on(self, within: Duration) -> Arc<ServedTurn> {
+        let _ = timeout(within, self.running).await;
         self.turn
     }
 }

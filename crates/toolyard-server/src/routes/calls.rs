@@ -6,13 +6,13 @@ use crate::{
     app::App,
     book::Served,
     http::{Json, PathOf, QueryOf, key_of},
-    past::repeated,
+    past::repeated_call,
     problem::Problem,
 };
 use axum::{extract::State, http::HeaderMap};
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use toolyard::{Batch, Call, Outcome, Session};
+use toolyard::{Batch, Call, ErrorKind, Outcome, Session};
 use toolyard_wire::{Format, decode, outcome_to_json};
 
 /// Run one call, and wait for its result: `{"name", "arguments", "call_id"?, "idempotency_key"?, "timeout_ms"?}`. The
@@ -42,12 +42,12 @@ pub(super) async fn call(
     let call = message.into_calls().pop().ok_or_else(|| Problem::malformed("there is no call"))?;
     let key = if app.engine.is_outlived() { key_of(&headers) } else { None };
     // In a task of its own: who asked may go away (HT-2).
-    let (calling, asked) = (served.clone(), agent);
+    let (calling, asked, of) = (served.clone(), agent, app.clone());
     let calling = tokio::spawn(async move {
         let _begun = begun;
         match key {
             None => Ok(asked.call(call).await),
-            Some(key) => call_once(&calling, &asked, call, format!("call:{key}")).await,
+            Some(key) => call_once(&of, &calling, &asked, call, format!("call:{key}")).await,
         }
     });
     let outcome = calling.await.map_err(|_| Problem::draining())??;
@@ -57,13 +57,14 @@ pub(super) async fn call(
 
 /// Makes a call whose request has a key: one that was made before a crash has its result, and goes on until it has one.
 async fn call_once(
+    app: &App,
     served: &Arc<Served>,
     agent: &Session,
     call: Call,
     request: String,
 ) -> Result<Outcome, Problem> {
     let known = match served.opened().is_past {
-        true => repeated(served, agent, request.clone(), std::slice::from_ref(&call)).await?,
+        true => repeated_call(app, served, agent, request.clone(), &call).await?,
         false => None,
     };
     let outcome = match known {
@@ -73,7 +74,8 @@ async fn call_once(
         }
         None => agent.dispatch(Batch::new(vec![call]).of_request(request)).await.pop(),
     };
-    // What a drain suspends goes on in the next life, where this request finds it.
-    let has_ended = |outcome: &Outcome| outcome.error().is_none_or(|error| error.suspended.is_none());
+    // What a drain suspends goes on in the next life, where this request finds it; what it refuses has brought nothing.
+    let has_ended =
+        |outcome: &Outcome| outcome.error().is_none_or(|error| error.kind != ErrorKind::ShuttingDown);
     outcome.filter(has_ended).ok_or_else(Problem::draining)
 }

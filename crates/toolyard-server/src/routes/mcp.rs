@@ -56,6 +56,8 @@ impl Gateways {
         }
         let gateway = Gateway::new(self.engine.clone(), self.clients.clone());
         let gateway = gateway.client_limits(self.limits).session_options(options());
+        // A name that a client gives itself must not find what another one has done under it.
+        let gateway = if self.engine.is_outlived() { gateway.unique_sessions() } else { gateway };
         let gateway = if token.has(Scope::Approve) { gateway } else { gateway.without_questions() };
         let stop = self.stop.child_token();
         let mounted = gateway.mounted(stop.clone());

@@ -20,6 +20,7 @@ use axum::{
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use tokio::task::spawn_blocking;
 use toolyard::{Capabilities, Confirmations, SessionId, SessionOptions};
 use utoipa::{IntoParams, ToSchema};
 
@@ -117,7 +118,15 @@ pub(super) async fn open(
     Json(body): Json<Open>,
 ) -> Result<Response, Problem> {
     caller.needs(&[Scope::Call])?;
-    let served = begin(&app, &caller.0, body)?;
+    let served = match app.engine.is_outlived() {
+        false => begin(&app, &caller.0, body)?,
+        // What was recorded of its name is read.
+        true => {
+            let (opening, token) = (app.clone(), caller.0.clone());
+            let begun = spawn_blocking(move || begin(&opening, &token, body)).await;
+            begun.map_err(|_| Problem::draining())??
+        }
+    };
     if let Err(error) = served.agent(None)?.recorded().await {
         served.close();
         return Err(unrecorded(&error));
@@ -145,7 +154,8 @@ pub(crate) fn begin(app: &App, token: &Arc<Token>, body: Open) -> Result<Arc<Ser
         Some(id) if is_outlived => may_open(app, token, id)?,
         _ => false,
     };
-    opened(app, token, (id, is_past), body, app.options.bounds.sessions_max)
+    app.forget_closed(); // one of this name may be over by now
+    opened(app, token, (id, is_past), body, Some(app.options.bounds.sessions_max))
 }
 
 /// Opens a session again that an earlier life of the server has left, for the holder of its token.
@@ -156,7 +166,7 @@ pub(crate) fn begin_again(
     body: Open,
 ) -> Result<Arc<Served>, Problem> {
     // It was among those that its token may have.
-    opened(app, token, (Some(SessionId::from(id)), true), body, usize::MAX)
+    opened(app, token, (Some(SessionId::from(id)), true), body, None)
 }
 
 fn opened(
@@ -164,7 +174,7 @@ fn opened(
     token: &Arc<Token>,
     (id, is_past): (Option<SessionId>, bool),
     body: Open,
-    most: usize,
+    most: Option<usize>,
 ) -> Result<Arc<Served>, Problem> {
     let bounds = &app.options.bounds;
     let opened = Opened {
@@ -184,7 +194,6 @@ fn opened(
     if let Some(description) = description {
         options = options.described(description);
     }
-    app.forget_closed(); // one of this name may be over by now
     let belongs = |id: &SessionId| app.front.questions().belong(id.clone(), token.name());
     app.book.open(&app.engine, id, opened, options, most, belongs)
 }

@@ -87,6 +87,9 @@ impl Streamed {
         match whole {
             Ok(message) => {
                 self.turn.moves(&[Phase::Streaming], Phase::Running);
+                if self.app.engine.is_outlived() {
+                    batch.of_request(request_of(message.format(), None));
+                }
                 let outcomes = batch.finish().await;
                 let message = with_own_names(message, &self.agent);
                 finish_or_suspend(&self.served, &self.turn, message, outcomes);
@@ -174,9 +177,13 @@ pub(super) fn go_on(
     };
     turn.grows(message.format(), message.calls().len());
     let request = app.engine.is_outlived().then(|| request_of(message.format(), None));
-    let (served, turn) = (served.clone(), turn.clone());
+    let (app, served, turn) = (app.clone(), served.clone(), turn.clone());
     tokio::spawn(async move {
         turn.until_settled().await;
+        // What has come may be suspended: the rest comes in the next life too.
+        if app.is_draining() {
+            return turn.suspend();
+        }
         let outcomes = engine_turn.resend(batch_of(&message, request)).await;
         drop(engine_turn);
         finish_or_suspend(&served, &turn, message, outcomes);

@@ -1,6 +1,11 @@
 //! `/sessions/{id}/turns` and `/turns`.
 
+mod recorded;
+mod whole;
+
 pub(crate) use super::goes_on::GoesOn;
+pub(crate) use whole::{batch_of, finish, finish_or_suspend};
+
 use super::{
     agents::OfAgent,
     document::Common,
@@ -10,9 +15,9 @@ use super::{
 use crate::{
     access::{Caller, Scope},
     app::App,
-    book::{Find, Phase, Room, Served, ServedTurn},
-    http::{PathOf, QueryOf, key_of, numbered},
-    past::{recall, repeated, request_of, unrecorded},
+    book::{Find, Served, ServedTurn},
+    http::{PathOf, QueryOf, numbered},
+    past::{Left, recall, unrecorded},
     problem::Problem,
 };
 use axum::{
@@ -21,14 +26,10 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts},
     response::Response,
 };
-use futures::{
-    FutureExt as _,
-    future::{Either, poll_fn, ready},
-};
+use futures::future::{Either, ready};
 use serde::{Deserialize, Serialize};
-use std::{sync::Arc, task::Poll, time::Duration};
-use tokio::time::timeout;
-use toolyard::{Batch, Session};
+use std::sync::Arc;
+use toolyard::Session;
 use toolyard_wire::{DecodeError, Dialect, Format, Message, NameMap, NameRule, decode};
 use utoipa::{IntoParams, ToSchema};
 
@@ -111,119 +112,10 @@ pub(super) fn start(
 ) -> impl Future<Output = Result<Response, Problem>> + Send {
     // No `async fn`, in which all that is read here would have a place until the end: with those places the future of a
     // request is larger than what an allocator has at hand.
-    match begin(&app, &caller, &id, asked, request) {
-        Ok(Begun::Whole(whole, body)) => Either::Left(whole.answer(app, body)),
-        Ok(Begun::Streamed(response)) => Either::Right(ready(Ok(response))),
+    match whole::begin(&app, &caller, &id, asked, request) {
+        Ok(whole::Begun::Whole(whole, body)) => Either::Left(whole.answer(app, body)),
+        Ok(whole::Begun::Streamed(response)) => Either::Right(ready(Ok(response))),
         Err(problem) => Either::Right(ready(Err(problem))),
-    }
-}
-
-/// A request that starts a turn, once its head is read.
-enum Begun {
-    Streamed(Response),
-    /// With a body that has yet to be read.
-    Whole(Whole, Body),
-}
-
-/// A turn whose response is sent whole.
-struct Whole {
-    served: Arc<Served>,
-    agent: Session,
-    room: Room,
-    after: Option<Arc<ServedTurn>>,
-    from: Option<Format>,
-    to: Option<Format>,
-    cancel_on_disconnect: bool,
-    /// What `Prefer` says.
-    preferred: Option<Duration>,
-    waits: Option<Duration>,
-    /// Its key, where it is known by its records too.
-    key: Option<String>,
-}
-
-fn begin(app: &App, caller: &Caller, id: &str, asked: Asked, request: Request) -> Result<Begun, Problem> {
-    let (of, start, shown) = asked.parts();
-    caller.needs(&[Scope::Call])?;
-    app.starts()?;
-    let served = app.own_session(caller, id)?;
-    let agent = served.agent(of.agent.as_deref())?;
-    let room = served
-        .turns
-        .room()
-        .ok_or_else(|| Problem::too_many("this session has too many open turns: wait for some to end"))?;
-    let (from, to) = (start.format()?, shown.format()?);
-    let after = start.after.map(|number| find(&served, number)).transpose()?;
-    let (Parts { headers, .. }, body) = request.into_parts();
-    crate::http::expect_type(&headers, &["application/json", "text/event-stream"])?;
-    if is_stream(&headers) {
-        start.alone("a streamed response")?;
-        let gone = caller.0.gone.clone();
-        return Ok(Begun::Streamed(streamed::start(
-            app.clone(),
-            (served, room),
-            agent,
-            (body, gone),
-            from,
-            to,
-        )));
-    }
-    let cancel_on_disconnect = start.cancel_on_disconnect.unwrap_or(false);
-    let (preferred, waits) = (preferred(&headers), shown.waits());
-    let key = if app.engine.is_outlived() { key_of(&headers) } else { None };
-    let whole = Whole { served, agent, room, after, from, to, cancel_on_disconnect, preferred, waits, key };
-    Ok(Begun::Whole(whole, body))
-}
-
-impl Whole {
-    /// Reads it, runs its calls, and answers as it is then.
-    #[expect(
-        clippy::manual_async_fn,
-        reason = "what it captures has one place; arguments of an async fn have two, and are dropped at its end"
-    )]
-    fn answer(self, app: App, body: Body) -> impl Future<Output = Result<Response, Problem>> + Send {
-        async move {
-            // The body lies in the buffer of the connection, which is free again before the calls run.
-            let message = read(&app.bodies.read(body).await?, self.from, &self.agent)?;
-            let within = self.preferred.or(self.waits);
-            let mut recorded = None;
-            let known = match self.key.as_deref().filter(|_| self.served.opened().is_past) {
-                Some(key) => {
-                    let request = request_of(message.format(), Some(key));
-                    Box::pin(repeated(&self.served, &self.agent, request, message.calls())).await?
-                }
-                None => None,
-            };
-            let turn = match known {
-                Some(turn) => {
-                    wait(&turn, within.unwrap_or_default()).await;
-                    turn
-                }
-                None => {
-                    let is_behind = self.after.is_some();
-                    let request =
-                        app.engine.is_outlived().then(|| request_of(message.format(), self.key.as_deref()));
-                    let (turn, mut running) =
-                        run(&self.served, self.room, &self.agent, (message, request), self.after);
-                    let guard = self.cancel_on_disconnect.then(|| CancelOnDrop(Some(turn.clone())));
-                    if app.engine.is_outlived() {
-                        let is_recorded = !is_behind && Box::pin(acknowledged(&turn, &mut running)).await;
-                        recorded = (!is_recorded).then_some(false);
-                    }
-                    match within {
-                        // It is shown as it is then.
-                        Some(within) => drop(timeout(within, running).await),
-                        None => drop(running),
-                    }
-                    guard.into_iter().for_each(CancelOnDrop::disarm);
-                    turn
-                }
-            };
-            let mut response = answer(&app, &self.served, &turn, self.to, recorded);
-            if self.preferred.is_some() {
-                response.headers_mut().insert("preference-applied", HeaderValue::from_static("wait"));
-            }
-            Ok(response)
-        }
     }
 }
 
@@ -236,7 +128,8 @@ fn answer(
     recorded: Option<bool>,
 ) -> Response {
     let mut shown = Shown::of(app, served, turn, to, false);
-    shown.recorded = recorded.filter(|_| !shown.has_ended());
+    // Said only where it matters.
+    shown.recorded = recorded.filter(|is_recorded| !is_recorded && !shown.has_ended());
     let location = numbered(&["/sessions/", served.id().as_str(), "/turns/"], turn.number);
     let status = if shown.has_ended() { StatusCode::OK } else { StatusCode::ACCEPTED };
     let mut body = Vec::with_capacity(BODY_BYTES);
@@ -286,95 +179,6 @@ pub(crate) fn with_own_names(message: Message, agent: &Session) -> Message {
     message.with_original_names(&names)
 }
 
-/// A turn, and what runs it, which goes on whether or not anybody waits for it (HT-2).
-fn run(
-    served: &Arc<Served>,
-    room: Room,
-    agent: &Session,
-    (message, request): (Message, Option<String>),
-    after: Option<Arc<ServedTurn>>,
-) -> (Arc<ServedTurn>, GoesOn) {
-    let engine_turn = Arc::new(agent.turn().without_resend());
-    let path = agent.agent().clone();
-    let (format, calls) = (message.format(), message.calls().len());
-    let turn = Arc::new(ServedTurn::new(engine_turn.clone(), path, Phase::Running, format, calls));
-    served.turns.add(room, turn.clone());
-    let (running, served) = (turn.clone(), served.clone());
-    let running = GoesOn::new(async move {
-        if let Some(after) = after {
-            running.until_its_turn(&after).await;
-        }
-        let outcomes = engine_turn.dispatch(batch_of(&message, request)).await;
-        drop(engine_turn);
-        finish_or_suspend(&served, &running, message, outcomes);
-    });
-    (turn, running)
-}
-
-/// The calls of a response, with the key under which it is known by its records, if there are any.
-pub(super) fn batch_of(message: &Message, request: Option<String>) -> Batch {
-    match request {
-        Some(request) => message.batch().of_request(request),
-        None => message.batch(),
-    }
-}
-
-/// Drives a turn until its batch is durable, so that it may be acknowledged (JR-1). Returns whether it is.
-async fn acknowledged(turn: &ServedTurn, running: &mut GoesOn) -> bool {
-    let mut durable = None;
-    poll_fn(|cx| {
-        if running.poll_unpin(cx).is_ready() {
-            return Poll::Ready(true);
-        }
-        if durable.is_none() {
-            // It arrives while it is driven.
-            durable = turn.engine_turn().and_then(|turn| turn.recorded()).map(Box::pin);
-        }
-        match &mut durable {
-            Some(durable) => durable.poll_unpin(cx).map(|durable| durable.is_ok()),
-            None => Poll::Pending,
-        }
-    })
-    .await
-}
-
-/// Notes the results of a turn, unless some of its calls go on in the next life of the server (SM-10).
-pub(crate) fn finish_or_suspend(
-    served: &Served,
-    turn: &ServedTurn,
-    message: Message,
-    outcomes: Vec<toolyard::Outcome>,
-) {
-    let is_suspended = |outcome: &toolyard::Outcome| outcome.error().is_some_and(|it| it.suspended.is_some());
-    match outcomes.iter().any(is_suspended) {
-        true => turn.suspend(),
-        false => finish(served, turn, message, outcomes),
-    }
-}
-
-/// Notes the results of a turn.
-pub(crate) fn finish(served: &Served, turn: &ServedTurn, message: Message, outcomes: Vec<toolyard::Outcome>) {
-    turn.end(message, outcomes, served.touch());
-    served.turns.ended(turn);
-}
-
-/// Cancels a turn that nobody waits for any more.
-struct CancelOnDrop(Option<Arc<ServedTurn>>);
-
-impl CancelOnDrop {
-    fn disarm(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        if let Some(turn) = self.0.take() {
-            turn.cancel();
-        }
-    }
-}
-
 /// A turn of a session.
 pub(super) fn find(served: &Served, number: u64) -> Result<Arc<ServedTurn>, Problem> {
     match served.turns.find(number) {
@@ -399,7 +203,7 @@ pub(super) async fn show(
     let served = app.session(&caller, &id)?;
     let to = shown.format()?;
     let turn = match find(&served, number) {
-        Err(_) if served.opened().is_past => recall(&served, number).await?,
+        Err(_) if served.opened().is_past => recall(&app, &served, number, Left::Stays).await?,
         found => found?,
     };
     if let Some(within) = shown.waits() {
@@ -424,7 +228,10 @@ pub(super) async fn resend(
     caller.needs(&[Scope::Call])?;
     app.starts()?;
     let served = app.own_session(&caller, &id)?;
-    let turn = find(&served, number)?;
+    let turn = match find(&served, number) {
+        Err(_) if served.opened().is_past => recall(&app, &served, number, Left::GoesOn).await?,
+        found => found?,
+    };
     let agent = served.agent(Some(turn.agent.as_str()))?;
     start.alone("a turn that goes on")?;
     let (from, to) = (start.format()?, shown.format()?);
@@ -436,7 +243,9 @@ pub(super) async fn resend(
     if let Some(within) = preferred(&headers).or(shown.waits()) {
         wait(&turn, within).await;
     }
-    Ok(answer(&app, &served, &turn, to, None))
+    // What has been sent again is recorded when all that had come has ended.
+    let recorded = app.engine.is_outlived().then_some(false);
+    Ok(answer(&app, &served, &turn, to, recorded))
 }
 
 /// Which turns a list has.

@@ -10,27 +10,27 @@ use toolyard_server::{Recovered, Scope, SecretHash, Token};
 use toolyard_tests::Ledger;
 
 /// The first life of a server.
-async fn first(ledger: &Ledger) -> Yard {
+pub(crate) async fn first(ledger: &Ledger) -> Yard {
     Yard::over(|builder| builder.recorder(ledger.clone()), |options| options).await
 }
 
 /// The life after one that was killed, with what it has taken up.
-async fn after(ledger: &Ledger) -> (Yard, Recovered) {
+pub(crate) async fn after(ledger: &Ledger) -> (Yard, Recovered) {
     let yard = first(ledger).await;
-    let recovered = yard.server.recover().await.unwrap();
+    let recovered = yard.server.recover().unwrap();
     (yard, recovered)
 }
 
 /// The result of a call of a turn.
-fn result(ended: &Value, at: usize) -> &Value {
+pub(crate) fn result(ended: &Value, at: usize) -> &Value {
     &ended["results"]["results"][at]
 }
 
-fn text(ended: &Value, at: usize) -> &str {
+pub(crate) fn text(ended: &Value, at: usize) -> &str {
     result(ended, at)["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text: {ended}"))
 }
 
-fn save(id: &str, path: &str) -> Value {
+pub(crate) fn save(id: &str, path: &str) -> Value {
     call(id, "save", json!({ "path": path }))
 }
 
@@ -282,7 +282,7 @@ async fn what_nobody_may_have_is_left() {
     assert!(recovered.left[0].starts_with("session a: there is no token 'visitor'"), "{recovered:?}");
     drop(next);
     let last = Yard::over(|builder| builder.recorder(ledger.crashed()), visitor).await;
-    assert_eq!(last.server.recover().await.unwrap().turns, 1);
+    assert_eq!(last.server.recover().unwrap().turns, 1);
     last.question("a").await;
     last.close().await;
 }

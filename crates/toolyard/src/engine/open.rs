@@ -2,6 +2,7 @@
 
 use super::Engine;
 use crate::{
+    config::RECORD_WAIT,
     record::{OpenTurn, PastSession, RecordError, Recorder},
     session::{Session, SessionOptions},
 };
@@ -107,6 +108,21 @@ impl Engine {
     /// Whether another life of the engine can go on from what this one records (SM-10).
     pub fn is_outlived(&self) -> bool {
         self.core.recorder.as_ref().is_some_and(|recording| recording.outlives_engine())
+    }
+
+    /// Waits until all that its recorder was given so far is durable, for at most 30 s: for whoever acknowledges something that
+    /// nothing else waits for.
+    ///
+    /// # Errors
+    /// [`RecordError`], if it cannot be made durable, or not in time.
+    ///
+    /// # Cancel safety
+    /// Dropping the future withdraws nothing.
+    pub async fn flush(&self) -> Result<(), RecordError> {
+        let given = self.core.recorder.as_ref().and_then(|it| it.give(|recorder| recorder.flush()));
+        let Some(pending) = given else { return Ok(()) };
+        let durable = self.core.tasks.timeout(RECORD_WAIT, pending).await;
+        durable.unwrap_or_else(|| Err(RecordError::late()))
     }
 
     /// Why its recorder makes nothing durable at present, if it does not: calls that change something are refused meanwhile
