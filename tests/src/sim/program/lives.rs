@@ -1,7 +1,7 @@
 //! Cuts a further run of some generated programs into several lives of the engine, which has a journal then (JR-5 to
 //! JR-10).
 
-use super::{ForkPlan, Program, RecorderPlan, Step, TurnPlan};
+use super::{Act, ForkPlan, Order, Program, RecorderPlan, Step, TurnPlan};
 use crate::sim::Dice;
 
 /// The lives of an engine.
@@ -57,14 +57,25 @@ pub enum LifeEnding {
 impl Program {
     /// Has some programs run through several lives too, as the dice say.
     pub(super) fn live_on(&mut self, dice: &mut Dice) {
+        let has_cancels = self.has_cancels();
         self.lives = dice.maybe(400, |dice| LivesPlan {
             seed: dice.range(0..=u64::from(u32::MAX)),
             most_ms: dice.pick(&[0, 0, 1, 10, 30]),
             goes_on: dice.chance(300),
             reconciles: dice.chance(300),
             away_ms: dice.pick(&[0, 100, 70_000]),
-            ends: (0..dice.pick(&[0, 1, 1, 1, 2, 2, 3])).map(|_| end(dice)).collect(),
+            ends: (0..dice.pick(&[0, 1, 1, 1, 2, 2, 3])).map(|_| end(dice, has_cancels)).collect(),
         });
+    }
+
+    /// Whether somebody cancels a turn or calls.
+    fn has_cancels(&self) -> bool {
+        let by_turn = |turn: &TurnPlan| turn.cancel_at.is_some() || turn.cut.is_some();
+        let by_order = |order: &Order| {
+            matches!(order.act, Act::CancelSession(_) | Act::CancelCall(..) | Act::CancelCalls(_))
+        };
+        self.sessions.iter().flat_map(|session| &session.turns).any(by_turn)
+            || self.orders.iter().any(by_order)
     }
 
     /// The same program with one life less, or with plainer lives.
@@ -99,7 +110,7 @@ impl Program {
             late: 0,
             durable: true,
         });
-        program.orders.retain(|order| !matches!(order.act, super::Act::Shutdown(..)));
+        program.orders.retain(|order| !matches!(order.act, Act::Shutdown(..)));
         program.tools.iter_mut().for_each(|tool| tool.on_drop = None);
         program.policies.iter_mut().for_each(|policy| policy.on_drop = None);
         let no_resend = &mut |turn: &mut TurnPlan| turn.resend = false;
@@ -119,7 +130,7 @@ impl Program {
     }
 }
 
-fn end(dice: &mut Dice) -> LifeEnd {
+fn end(dice: &mut Dice, has_cancels: bool) -> LifeEnd {
     let at_ms =
         |dice: &mut Dice| LifeEndAt::Ms(dice.pick(&[0, 1, 5, 10, 30, 60, 100, 300, 1_000, 3_000, 20_000]));
     if dice.chance(200) {
@@ -127,6 +138,8 @@ fn end(dice: &mut Dice) -> LifeEnd {
         return LifeEnd { at: at_ms(dice), how };
     }
     let at = match dice.range(0..=9) {
+        // What was acknowledged last is what is forgotten most easily.
+        0..=3 if has_cancels => LifeEndAt::Cancel(dice.few(1..=3)),
         0..=4 => LifeEndAt::Record(dice.few(1..=60)),
         5 => LifeEndAt::Answer(dice.few(1..=4)),
         6 => LifeEndAt::Cancel(dice.few(1..=3)),
