@@ -120,3 +120,14 @@ async fn nobody_is_asked_for_ever() {
         left = left.cut(before + 1 + verdicts);
     }
 }
+
+/// PO-7: a result that a tool finds has no secret in it, like any other.
+#[tokio::test(start_paused = true)]
+async fn a_result_that_is_found_is_redacted() {
+    let left = left().await;
+    let pay = Pay::knowing(Some(Reconciled::Done("paid with hunter2-hunter2".into())));
+    let redactor = toolyard::Redactor::new().with_secret("hunter2-hunter2").unwrap();
+    let yard = life_with(&left, |builder, log| pay.in_engine()(builder, log).redact(redactor)).await;
+    let outcomes = resume(&yard.engine).await;
+    assert_eq!(outcomes[0].to_text(), "paid with [redacted]");
+}

@@ -238,7 +238,7 @@ impl Asked<'_> {
             Reconciled::NotDone { is_final: false } if !self.last.is_none_or(|it| it.time_left.is_zero()) => {
                 Reconciled::Unknown
             }
-            found => found,
+            found => self.redacted(found),
         };
         self.record(place, &found).await?;
         Ok(found)
@@ -270,6 +270,14 @@ impl Asked<'_> {
             Reconciled::Done(_) | Reconciled::NotDone { .. } => found,
             _ => other::ask(self.core, entry.name(), &args, key.as_deref()).await,
         }
+    }
+
+    /// Takes secrets out of what a tool says it has done, as out of any result (PO-7).
+    fn redacted(&self, mut found: Reconciled) -> Reconciled {
+        if let (Reconciled::Done(output), Some(redactor)) = (&mut found, &self.core.engine.results_redactor) {
+            self.core.given_marks().add(redactor.output(output));
+        }
+        found
     }
 
     /// Waits until the verdict is durable.
