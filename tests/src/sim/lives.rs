@@ -44,6 +44,20 @@ impl Lived {
         self.entries.last().is_some_and(|entry| matches!(entry.fact, Fact::Crashed))
     }
 
+    /// Whether it takes this turn up.
+    fn takes_up(&self, turn: &OpenTurn) -> bool {
+        let is_it = |fact: &Fact| {
+            matches!(fact, Fact::TakingUp(session, number)
+                if *session == turn.session.to_string() && *number == turn.turn)
+        };
+        self.entries.iter().any(|entry| is_it(&entry.fact))
+    }
+
+    /// Whether somebody drops a batch in it.
+    fn drops(&self) -> bool {
+        self.entries.iter().any(|entry| matches!(entry.fact, Fact::Drop(_)))
+    }
+
     fn end(&self, number: usize, plan: &LivesPlan) -> String {
         let at_us = self.entries.last().map_or(0, |entry| entry.at_us);
         let how = match (self.has_crashed(), plan.ends.get(number)) {

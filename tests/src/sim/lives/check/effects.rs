@@ -55,9 +55,8 @@ fn read_again(history: &History<'_>, node: &Node<'_>) -> Option<Violation> {
     let last = *history.starts_of(number).last().filter(|_| history.is_plain_read(number))?;
     let behind = history.index.batches.get(&node.batch)?.plan.calls.get(node.at + 1..)?;
     let has_begun = behind.iter().find(|call| {
-        let changes = |it: &Node<'_>| {
-            it.run > node.run && matches!(it.class(), Some(ToolClass::Serial | ToolClass::Concurrent))
-        };
+        let writes = |it: &Node<'_>| it.tool.is_some_and(|tool| tool.class != ToolClass::Read);
+        let changes = |it: &Node<'_>| it.run > node.run && writes(it);
         history.index.nodes.get(&call.node).is_some_and(changes)
             && history.starts_of(call.node).first().is_some_and(|life| *life < last)
     })?;

@@ -23,7 +23,10 @@ pub(super) fn check(history: &History<'_>) -> Vec<Violation> {
     }
     if let Some(last) = history.lives.last().filter(|life| !life.has_crashed()) {
         // An open batch that was dropped has not got all its calls, so nothing says that it has ended (SM-4).
-        let open = last.open[1].iter().filter(|turn| is_named(turn) && turn.open_calls > 0);
+        // One that was dropped before it went on is left to the next life.
+        let is_left = |turn: &OpenTurn| !last.takes_up(turn) || !last.drops();
+        let open = last.open[1].iter();
+        let open = open.filter(|turn| is_named(turn) && turn.open_calls > 0 && is_left(turn));
         found.extend(open.map(|turn| Violation::new("JR-8", format!("still open at the end: {turn:?}"))));
     }
     found
