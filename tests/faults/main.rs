@@ -65,7 +65,8 @@ fn search(name: &'static str) -> Result<String, String> {
 
 /// The first violation at this seed for an engine with this fault.
 fn found(fault: Option<&'static str>, seed: u64) -> Option<String> {
-    fault::set(fault);
+    // Those of the journal's have their patches in a folder.
+    fault::set(fault.map(|name| name.trim_start_matches("journal/")));
     let first = sim(seed).violations.first().map(ToString::to_string);
     fault::set(None);
     first.map(|what| what.lines().next().unwrap_or_default().chars().take(100).collect())
