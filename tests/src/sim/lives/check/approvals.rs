@@ -37,7 +37,9 @@ pub(super) fn check(history: &History<'_>) -> Vec<Violation> {
                         format!("c{node} runs, and nobody has ever approved it"),
                     ));
                 }
-                if denied.get(node).is_some_and(|denied| *denied < life) {
+                // Under a policy without a fingerprint another life has other digests, and asks again (SM-7).
+                let holds = history.lives[life].program.policies.iter().all(|policy| policy.has_fingerprint);
+                if holds && denied.get(node).is_some_and(|denied| *denied < life) {
                     found.push(Violation::new("JR-9", format!("c{node} runs although it was denied")));
                 }
             }

@@ -80,7 +80,9 @@ impl TakenUp<'_> {
         peers.filter_map(|peer| index.nodes.get(peer)).any(|peer| {
             let is_once = peer.tool.is_some_and(|tool| !tool.is_repeatable() || tool.recursive);
             let is_lost = is_once || peer.call.script.is_nested() || peer.call.script.forks();
-            self.earlier.attempts(peer.call.node) > 0 && is_lost
+            // Until the turn of another call of its key is taken up, nobody knows of the key (JR-10).
+            let is_other = peer.call.node != node.call.node;
+            self.earlier.attempts(peer.call.node) > 0 && (is_lost || is_other)
         })
     }
 }
