@@ -58,7 +58,7 @@ fn run_one(seed: u64, options: &Options) -> ExitCode {
     let report = play(&program);
     if options.trace {
         println!("{program:#?}");
-        report.entries.iter().for_each(|entry| println!("{entry}"));
+        report.entries.iter().chain(&report.of_lives).for_each(|entry| println!("{entry}"));
     }
     print_violations(seed, &report);
     println!("seed {seed}: {} violations, trace {:016x}", report.violations.len(), report.trace_hash);
@@ -117,11 +117,11 @@ fn jobs(options: &Options) -> u64 {
 fn count(totals: &Mutex<Totals>, seed: u64, mut report: Report) {
     let mut totals = totals.lock();
     totals.hashes.insert(report.trace_hash);
-    totals.entries += report.entries.len();
+    totals.entries += report.entries.len() + report.of_lives.len();
     totals.with_lives += usize::from(!report.ends.is_empty());
     totals.lives += report.ends.len();
     if !report.violations.is_empty() {
-        report.entries = Vec::new();
+        (report.entries, report.of_lives) = (Vec::new(), Vec::new());
         totals.failed.push((seed, report));
     }
 }
@@ -156,6 +156,6 @@ fn print_shrunk(seed: u64, report: &Report, options: &Options) {
     let program = shrink(&Program::generate(seed, Bounds::default()), rule, options.shrink);
     println!("seed {seed}, shrunk: {program:#?}");
     let again = play(&program);
-    again.entries.iter().for_each(|entry| println!("{entry}"));
+    again.entries.iter().chain(&again.of_lives).for_each(|entry| println!("{entry}"));
     print_violations(seed, &again);
 }

@@ -325,7 +325,7 @@ impl fmt::Display for Entry {
 }
 
 /// The hash of a run, equal for runs that took the same course. Entries contain no process-global numbers.
-pub(super) fn trace_hash(entries: &[Entry], violations: &[Violation]) -> u64 {
+pub(super) fn trace_hash<'a>(entries: impl Iterator<Item = &'a Entry>, violations: &[Violation]) -> u64 {
     let mut hasher = DefaultHasher::new();
     let mut text = String::new();
     for entry in entries {

@@ -11,6 +11,8 @@ pub struct Report {
     pub trace_hash: u64,
     /// The journal of the run.
     pub entries: Vec<Entry>,
+    /// The journals of all lives of the run that has several, one behind the other, if there was one.
+    pub of_lives: Vec<Entry>,
     /// How each life of the engine has ended in the run that has several, if there was one.
     pub ends: Vec<String>,
 }

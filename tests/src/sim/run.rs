@@ -32,14 +32,15 @@ pub fn play(program: &Program) -> Report {
     let mut entries = Vec::new();
     let panics = on_a_runtime(async { run_program(program, Stage::new(program, None), &mut entries).await });
     let mut violations: Vec<_> = panics.into_iter().chain(check(program, &entries)).collect();
-    let mut ends = Vec::new();
+    let (mut of_lives, mut ends) = (Vec::new(), Vec::new());
     if let Some(plan) = program.lives.as_ref().filter(|_| violations.is_empty()) {
         let played = lives::play(program, plan);
         violations.extend(played.violations);
-        entries.extend(played.entries);
+        of_lives = played.entries;
         ends = played.ends;
     }
-    Report { trace_hash: trace_hash(&entries, &violations), violations, entries, ends }
+    let trace_hash = trace_hash(entries.iter().chain(&of_lives), &violations);
+    Report { trace_hash, violations, entries, of_lives, ends }
 }
 
 /// Runs this on a runtime of its own, with paused time. All that is on the runtime is dropped with it. Returns the panics.

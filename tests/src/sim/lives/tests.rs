@@ -38,7 +38,7 @@ fn passes(program: &Program) -> Report {
 /// How often the handler of a call was started, in the plain run and in all lives.
 fn starts(report: &Report, node: u32) -> usize {
     let is_start = |fact: &Fact| matches!(fact, Fact::Handler(it, HandlerStep::Started) if *it == node);
-    report.entries.iter().filter(|entry| is_start(&entry.fact)).count()
+    report.entries.iter().chain(&report.of_lives).filter(|entry| is_start(&entry.fact)).count()
 }
 
 /// JR-5: a read that was running runs again, a write that was is interrupted, and the one behind it does not start.
@@ -62,7 +62,7 @@ fn what_was_cancelled_stays_cancelled() {
     program.sessions[0].turns[0].cut = Some(Cut { after_ms: 1_000, by: CutBy::Cancel });
     program.lives = lives(&[(LifeEndAt::Cancel(1), CRASH)]);
     let report = passes(&program);
-    assert!(report.entries.iter().any(|entry| matches!(entry.fact, Fact::Held(_))), "it was acknowledged");
+    assert!(report.of_lives.iter().any(|entry| matches!(entry.fact, Fact::Held(_))), "it was acknowledged");
     assert_eq!((starts(&report, 0), starts(&report, 1)), (2, 0));
 }
 
