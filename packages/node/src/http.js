@@ -1,6 +1,7 @@
 // The same sessions on a server, `toolyard serve`, over HTTP. Functions of this program are no tools there.
 
 import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { entryOf, messageOf } from "./calls.js";
 import { isObject, valueOf } from "./content.js";
 import { decision, Question } from "./desk.js";
@@ -9,6 +10,9 @@ import { Session } from "./session.js";
 
 /** How long one request waits for the end of a turn. */
 const WAIT_S = 50;
+
+/** How long it is not asked for again while its server is shutting down. */
+const SUSPENDED_MS = 1000;
 
 /** Requests to one server. */
 class Client {
@@ -110,7 +114,11 @@ class RemoteTurn {
 
   async #follow(to) {
     let state = await this.#begun;
-    while (state.state !== "ended") state = await this.#client.ask("GET", this.#path, { query: { wait: WAIT_S, to } });
+    while (state.state !== "ended") {
+      // Its server is shutting down, and answers at once.
+      if (state.state === "suspended") await sleep(SUSPENDED_MS);
+      state = await this.#client.ask("GET", this.#path, { query: { wait: WAIT_S, to } });
+    }
     this.done = true;
     const isNeutral = state.format === "neutral" && (to ?? "neutral") === "neutral";
     const neutral = isNeutral ? state : await this.#client.ask("GET", this.#path, { query: { to: "neutral" } });

@@ -36,7 +36,7 @@ fn open_calls_are_listed_with_what_became_of_their_tools() {
     let same = check(&yard, CONFIG, &["--json"]);
     assert_eq!((same.code, listed(&same)), (Some(0), vec!["a attempted -".into(), "b not_started -".into()]));
 
-    let changed = CONFIG.replace("cat >> ../effects", "cat >>  ../effects");
+    let changed = CONFIG.replace("line=$(cat)", "line=$(cat )");
     let changed = check(&yard, &changed, &["--json"]);
     let expect = vec!["a attempted version".into(), "b not_started -".into()];
     assert_eq!((changed.code, listed(&changed)), (Some(1), expect), "{changed:?}");

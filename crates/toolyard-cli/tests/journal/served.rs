@@ -17,7 +17,7 @@ use tempfile::TempDir;
 const CONFIG: &str = r#"
 [program.note]
 description = "Writes a line"
-command = ["sh", "-c", "cat >> ../effects; echo >> ../effects; if [ -e ../waits ]; then cat ../never; fi"]
+command = ["sh", "-c", "line=$(cat); printf '%s\\n' \"$line\" >> ../effects; if [ -e ../waits ]; then cat ../never; fi"]
 side_effects = "write"
 [policy.rules.note]
 sandbox = "host"

@@ -20,7 +20,7 @@ pub(crate) const CONFIG: &str = r#"
 default = { read = "auto", write = "auto", execute = "auto", network = "auto" }
 [program.note]
 description = "Writes a line"
-command = ["sh", "-c", "cat >> ../effects; echo >> ../effects; if [ -e ../waits ]; then cat ../never; fi"]
+command = ["sh", "-c", "line=$(cat); printf '%s\\n' \"$line\" >> ../effects; if [ -e ../waits ]; then cat ../never; fi"]
 side_effects = "write"
 [policy.rules.note]
 sandbox = "host"

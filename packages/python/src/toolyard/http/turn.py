@@ -17,6 +17,10 @@ WAIT_S = 50
 """How long one request waits for the end of a turn."""
 
 
+SUSPENDED_S = 1
+"""How long it is not asked for again while its server is shutting down."""
+
+
 class RemoteTurn(RunningTurn):
     """Asks for the end of a turn until it is there. A turn goes on whether or not somebody asks."""
 
@@ -34,6 +38,8 @@ class RemoteTurn(RunningTurn):
             left = WAIT_S if end is None else min(WAIT_S, end - time.monotonic())
             if left <= 0:
                 raise TimeoutError(f"it has not ended within {timeout} s")
+            if self._state["state"] == "suspended":
+                time.sleep(min(SUSPENDED_S, left))
             self._state = self._client.get(*self._path, wait=max(1, round(left)), to=self._to)
         if self._turn is None:
             self._turn = self._read()
