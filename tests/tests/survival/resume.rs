@@ -2,6 +2,7 @@
 
 mod approvals;
 mod at_the_end;
+mod budgets;
 mod cuts;
 mod forks;
 mod keys;

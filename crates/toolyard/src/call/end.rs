@@ -103,7 +103,7 @@ impl InFlight<'_> {
             self.spawn_end_hook(&ending);
         }
         self.emit_end(when, &ending);
-        let (ok, has_run) = (ending.status.is_ok(), ending.has_run());
+        let (ok, has_run) = (ending.status.is_ok(), ending.has_run() && !self.has_only_run_before(&ending));
         let to_be_recorded =
             if self.engine().recorder.is_some() { self.to_be_recorded(&mut ending) } else { None };
         let watch = life.ends(ending);

@@ -3,6 +3,7 @@
 use crate::{
     call::{
         before::Before,
+        ending::Ending,
         in_flight::InFlight,
         progress::{Bid, Progress},
         refusals::interrupted_error,
@@ -11,7 +12,7 @@ use crate::{
     tool::Paid,
 };
 use tokio::time::Instant;
-use toolyard_core::{ErrorKind, EventKind};
+use toolyard_core::{Dedupe, ErrorKind, EventKind};
 
 impl<'a> InFlight<'a> {
     /// What was done for the call before.
@@ -29,6 +30,12 @@ impl<'a> InFlight<'a> {
     #[cold]
     pub(super) fn is_as_before(self, progress: &Progress) -> bool {
         progress.inherited && self.before().is_some_and(|before| before.attempts == progress.attempts)
+    }
+
+    /// Whether all that has run for it was in earlier lives of the engine, whose budgets are not those of this one.
+    pub(super) fn has_only_run_before(self, ending: &Ending) -> bool {
+        let is_all = |before: &Before| before.attempts > 0 && before.attempts == ending.attempts;
+        ending.dedupe == Dedupe::Fresh && self.before().is_some_and(is_all)
     }
 
     /// The bid for the call's first attempt in this life of the engine.
