@@ -7,6 +7,7 @@
 //! ```
 
 mod data;
+mod giving;
 mod ledger;
 mod left;
 mod listening;

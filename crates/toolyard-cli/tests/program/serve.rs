@@ -190,10 +190,10 @@ fn it_serves_over_tls() {
     let served = Served::start(&place, &["--tls-cert", &certificate, "--tls-key", &key]);
     let address = served.told["address"].as_str().unwrap().strip_prefix("https://").unwrap();
     assert!(served.told["link"].as_str().unwrap().starts_with(&format!("https://{address}/#code=")));
-    let mut stream = TcpStream::connect(address).unwrap();
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
     stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     let mut answer = Vec::new();
-    let _ = stream.read_to_end(&mut answer); // it may be reset as well
+    let _ = std::io::Read::read_to_end(&mut stream, &mut answer); // it may be reset as well
     assert!(!answer.starts_with(b"HTTP/"), "{answer:?}");
     assert_eq!(served.end(), Some(130));
 }

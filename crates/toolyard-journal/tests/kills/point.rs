@@ -6,9 +6,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 use toolyard::{
-    AnswerRecord, AttemptEnd, AttemptRecord, BatchRecord, CancelRecord, CloseRecord, Durable, EndRecord,
-    ForkRecord, OpenTurn, Past, PastTurn, PushRecord, QuestionRecord, RecordError, Recorder, ResumeRecord,
-    SessionId, SessionRecord, VerdictRecord, event::Epoch,
+    Durable, OpenTurn, Past, PastTurn, RecordError, Recorder, ResumeRecord, SessionId, event::Epoch,
 };
 use toolyard_journal::Journal;
 
@@ -104,53 +102,7 @@ impl Recorder for Recording {
         self.give(|to| to.resumed(record))
     }
 
-    fn session(&self, record: &SessionRecord<'_>) -> Durable {
-        self.give(|to| to.session(record))
-    }
-
-    fn fork(&self, record: &ForkRecord<'_>) -> Durable {
-        self.give(|to| to.fork(record))
-    }
-
-    fn batch(&self, record: &BatchRecord<'_>) -> Durable {
-        self.give(|to| to.batch(record))
-    }
-
-    fn pushed(&self, record: &PushRecord<'_>) -> Durable {
-        self.give(|to| to.pushed(record))
-    }
-
-    fn closed(&self, record: &CloseRecord<'_>) -> Durable {
-        self.give(|to| to.closed(record))
-    }
-
-    fn question(&self, record: &QuestionRecord<'_>) -> Durable {
-        self.give(|to| to.question(record))
-    }
-
-    fn answer(&self, record: &AnswerRecord<'_>) -> Durable {
-        self.give(|to| to.answer(record))
-    }
-
-    fn attempt(&self, record: &AttemptRecord<'_>) -> Durable {
-        self.give(|to| to.attempt(record))
-    }
-
-    fn attempt_ended(&self, record: &AttemptEnd<'_>) -> Durable {
-        self.give(|to| to.attempt_ended(record))
-    }
-
-    fn ended(&self, record: &EndRecord<'_>) -> Durable {
-        self.give(|to| to.ended(record))
-    }
-
-    fn cancelled(&self, record: &CancelRecord<'_>) -> Durable {
-        self.give(|to| to.cancelled(record))
-    }
-
-    fn verdict(&self, record: &VerdictRecord<'_>) -> Durable {
-        self.give(|to| to.verdict(record))
-    }
+    toolyard_tests::gives_records!();
 
     fn flush(&self) -> Durable {
         self.journal.flush()
