@@ -307,13 +307,40 @@ pub(crate) struct ResumeOp {
     pub(crate) session: SessionId,
     pub(crate) agent: AgentPath,
     pub(crate) turn: u64,
-    pub(crate) ended: Vec<EndOp>,
+    pub(crate) ended: Vec<(EndOp, Option<Started>)>,
+}
+
+/// What a call that ends was started as, under a key: if the record of its attempt was lost, this is in its place (JR-7).
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub(crate) key: String,
+    pub(crate) version: String,
+    pub(crate) side_effects: &'static str,
+    pub(crate) facts: Facts,
+}
+
+impl Started {
+    fn of(record: &EndRecord<'_>) -> Option<Self> {
+        let tool = record.tool?;
+        Some(Self {
+            key: record.key?.to_owned(),
+            version: tool.version.clone(),
+            side_effects: tool.side_effects.as_str(),
+            facts: Facts {
+                is_repeatable: tool.is_repeatable(),
+                is_recursive: tool.recursive,
+                cost: tool.settings.cost,
+                sandbox: record.sandbox,
+            },
+        })
+    }
 }
 
 impl From<&ResumeRecord<'_>> for ResumeOp {
     fn from(record: &ResumeRecord<'_>) -> Self {
         let (session, agent) = (record.session.clone(), record.agent.clone());
-        Self { session, agent, turn: record.turn, ended: record.ended.iter().map(EndOp::from).collect() }
+        let ended = record.ended.iter().map(|end| (EndOp::from(end), Started::of(end))).collect();
+        Self { session, agent, turn: record.turn, ended }
     }
 }
 

@@ -94,7 +94,8 @@ impl Recorder for Journal {
 
     fn resumed(&self, record: &ResumeRecord<'_>) -> Durable {
         let op = ResumeOp::from(record);
-        let bytes = op.ended.iter().map(|end| RECORD_BYTES + end.status.text.len() + Ending::BYTES).sum();
+        let bytes =
+            op.ended.iter().map(|(end, _)| RECORD_BYTES + end.status.text.len() + Ending::BYTES).sum();
         self.wait(Op::Resumed(Box::new(op)), bytes, Faulty::Refused)
     }
 

@@ -5,7 +5,7 @@
 
 use super::{Done, Tables};
 use crate::{
-    op::{Ending, ResumeOp, json_of, whole, word},
+    op::{Ending, Place, ResumeOp, Started, json_of, whole, word},
     schema::is_cancelled,
 };
 use rusqlite::{Connection, params};
@@ -59,7 +59,24 @@ impl Tables<'_> {
             self.interrupt(of_agent, params![name, unnamed, self.now])?;
             self.close(of_agent, params![name, unnamed])?;
         }
-        ended.iter().try_for_each(|end| self.ended(&end.call, &end.end()))
+        ended.iter().try_for_each(|(end, started)| {
+            if let Some(started) = started {
+                self.was_started(&end.call, started)?;
+            }
+            self.ended(&end.call, &end.end())
+        })
+    }
+
+    /// Notes that a call was started whose attempt is not recorded, so that its key is known.
+    fn was_started(&mut self, call: &Place, started: &Started) -> Done {
+        let row = self.call_row(call)?;
+        let Started { key, version, side_effects, facts } = started;
+        self.run(
+            "INSERT INTO attempt_rows (call, number, version, side_effects, key, timeout_ms, facts, started_ms)
+             SELECT ?1, 1, ?2, ?3, ?4, 0, ?5, ?6
+             WHERE NOT EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = ?1)",
+            params![row, version, side_effects, key, json_of(facts), self.now],
+        )
     }
 
     /// Ends the input of such batches.

@@ -7,6 +7,7 @@ mod bounds;
 mod crash;
 mod damage;
 mod expired;
+mod lost;
 #[cfg(unix)]
 mod moved;
 mod opening;

@@ -184,7 +184,7 @@ impl Running<'_> {
         let Self { call, entry, last, has_dispatched, is_edited } = self;
         let is_done = found.is_ok();
         let mut outcome = Outcome::new(call, routing, found);
-        outcome.attempts = last.as_ref().map_or(u32::from(has_dispatched), |last| last.attempt);
+        outcome.attempts = last.as_ref().map_or(u32::from(has_dispatched || is_done), |last| last.attempt);
         outcome.dedupe = if is_done { Dedupe::Reconciled } else { Dedupe::Fresh };
         let is_unknown = is_interrupted(&outcome);
         (
@@ -343,16 +343,16 @@ impl Sorted {
             }
         }
         for (.., call, ends, outcome) in self.ending() {
-            if let (Some(key), Some(last)) = (ends.key_of(&call.call), &ends.attempt) {
+            if let (Some(key), Some((version, is_repeatable))) = (ends.key_of(&call.call), ends.ran_as()) {
                 core.restore_key(&PastKey {
                     tool: call.call.name.clone(),
                     key: key.clone(),
-                    arguments: match ends.is_edited {
-                        true => call.call.arguments.to_value(),
-                        false => last.arguments.clone(),
+                    arguments: match &ends.attempt {
+                        Some(last) if !ends.is_edited => last.arguments.clone(),
+                        _ => call.call.arguments.to_value(),
                     },
-                    version: last.version.clone(),
-                    is_repeatable: last.is_repeatable,
+                    version: version.to_owned(),
+                    is_repeatable,
                     state: PastKeyState::Ended {
                         status: outcome.status.clone().map_err(|error| *error),
                         attempts: outcome.attempts,
@@ -377,6 +377,14 @@ impl Sorted {
 }
 
 impl EndsNow {
+    /// The version of the tool with which the call ran, and whether it may be repeated: as its attempt says, or, if the record of
+    /// that was lost (JR-7), as its tool is now.
+    fn ran_as(&self) -> Option<(&str, bool)> {
+        let now =
+            || self.entry.as_deref().map(|entry| (&*entry.spec().version, entry.spec().is_repeatable()));
+        self.attempt.as_ref().map(|last| (&*last.version, last.is_repeatable)).or_else(now)
+    }
+
     /// The key under which the call ran.
     fn key_of<'a>(&'a self, call: &'a Call) -> Option<&'a Arc<str>> {
         self.attempt.as_ref().and_then(|last| last.key.as_ref()).or(call.idempotency_key.as_ref())
