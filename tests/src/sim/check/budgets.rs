@@ -97,7 +97,9 @@ fn is_known(index: &Index<'_>, owner: BudgetOwner) -> bool {
 /// Whether a call started and paid. Only its first attempt pays, in each life of the engine.
 fn has_paid(index: &Index<'_>, node: u32, trace: &CallTrace<'_>) -> bool {
     let is_first = |it: &AttemptTrace| it.number == 1 || it.number <= index.earlier.attempts(node) + 1;
-    trace.attempts.first().is_some_and(is_first) && trace.failure().is_none_or(|(_, it)| it.attempts > 0)
+    let has_started = trace.attempts.iter().any(|it| it.not_started.is_none());
+    let may_have_paid = trace.attempts.first().is_some_and(is_first) && has_started;
+    may_have_paid && trace.failure().is_none_or(|(_, it)| it.attempts > 0)
 }
 
 /// The number of calls that were started and their total cost.

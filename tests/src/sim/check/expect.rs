@@ -34,7 +34,9 @@ pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
     for (number, trace) in &traces.calls {
         let (Some(node), Some(end)) = (index.nodes.get(number), trace.end) else { continue };
         let mut may_be = own_codes(index, &gate, node);
-        let codes = disturbances.codes(index, *number, end.at_us);
+        // Under one of the policies that there were it may run.
+        let may_run = may_be.contains(&None);
+        let codes = disturbances.codes(index, *number, end.at_us, may_run);
         let is_free = codes.is_empty();
         may_be.extend(codes);
         if node.class().is_some() {
@@ -159,7 +161,7 @@ fn shared_codes(
 ) -> BTreeSet<Code> {
     let (mut codes, peers) = (BTreeSet::new(), index.peers(node.call.node));
     for peer in peers {
-        let theirs = disturbances.codes(index, *peer, ended_us);
+        let theirs = disturbances.codes(index, *peer, ended_us, false);
         // In its grace a handler has no other bound, so it may get to a panic that its timeout would have cut off.
         let is_cut = theirs.contains(&Some(ErrorKind::Cancelled));
         let peer = &index.nodes[peer];
@@ -406,10 +408,11 @@ impl Disturbances {
     }
 
     /// The codes with which these events may have made a call end at that time.
-    fn codes(&self, index: &Index<'_>, node: u32, ended_us: u64) -> Vec<Code> {
+    fn codes(&self, index: &Index<'_>, node: u32, ended_us: u64, may_run: bool) -> Vec<Code> {
         let reach =
             |(since, reach, _): &&(u64, Reach, Vec<Code>)| *since <= ended_us && reach.may_reach(index, node);
-        let runs = index.nodes.get(&node).is_some_and(|node| node.routing != Routing::ShortCircuit);
+        let is_routed = index.nodes.get(&node).is_some_and(|node| node.routing != Routing::ShortCircuit);
+        let runs = may_run || is_routed;
         let nests = index.nodes.get(&node).is_some_and(|node| node.call.script.is_nested());
         let found = self.found.iter().filter(reach).flat_map(|(_, _, codes)| codes.iter().copied());
         // A call refused before it could run ends that way whatever happens, except while hooks take their time.
