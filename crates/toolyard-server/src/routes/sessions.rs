@@ -127,8 +127,10 @@ pub(super) async fn open(
             begun.map_err(|_| Problem::draining())??
         }
     };
-    if let Err(error) = served.agent(None)?.recorded().await {
-        served.close();
+    let recorded = served.agent(None)?.recorded().await;
+    if let Err(error) = recorded {
+        drop(served.close());
+        app.forget_closed();
         return Err(unrecorded(&error));
     }
     let location = format!("/sessions/{}", served.id());

@@ -2,13 +2,13 @@
 
 use crate::{
     restarts::{after, first, result, save, text},
-    yard::{APPROVER, CALLER, Yard, call},
+    yard::{APPROVER, CALLER, OPERATOR, Yard, call},
 };
 use futures::{FutureExt as _, channel::mpsc::unbounded};
 use reqwest::{Body, Method};
 use serde_json::{Value, json};
 use std::{sync::atomic::Ordering, time::Duration};
-use toolyard::{Drain, SessionOptions};
+use toolyard::{Drain, Durable, RecordError, Recorder, SessionOptions, SessionRecord};
 use toolyard_tests::Ledger;
 
 async fn allow(yard: &Yard, question: &Value) {
@@ -227,4 +227,34 @@ async fn what_is_acknowledged_is_recorded() {
     assert_eq!(recovered.sessions, 0, "{recovered:?}");
     last.close().await;
     next.close().now_or_never();
+}
+
+/// A journal whose disk is full.
+struct Full;
+
+impl Recorder for Full {
+    fn outlives_engine(&self) -> bool {
+        true
+    }
+
+    fn fault(&self) -> Option<std::sync::Arc<str>> {
+        Some("the disk is full".into())
+    }
+
+    fn session(&self, _: &SessionRecord<'_>) -> Durable {
+        Durable::when(async { Err(RecordError::new("the disk is full")) })
+    }
+}
+
+/// HT-13, JR-12: what cannot be recorded is not acknowledged, and the server says that it is not ready, and why.
+#[tokio::test]
+async fn a_journal_that_cannot_be_written_is_told_of() {
+    let yard = Yard::over(|builder| builder.recorder(Full), |options| options).await;
+    let refused = yard.post(CALLER, "/sessions", json!({"id": "a"})).await;
+    assert_eq!(refused.problem(503), "not_recorded");
+    assert!(refused.headers.contains_key("retry-after"));
+    yard.get(CALLER, "/sessions/a").await.with(404);
+    assert_eq!(yard.get(OPERATOR, "/readyz").await.problem(503), "journal");
+    assert_eq!(yard.get(OPERATOR, "/status").await.with(200)["journal_fault"], "the disk is full");
+    yard.close().await;
 }
