@@ -14,6 +14,8 @@ use toolyard::{
 
 #[derive(Default)]
 pub(super) struct World {
+    /// How many attempts there were.
+    starts: usize,
     pub(super) epoch: Option<Epoch>,
     sessions: BTreeMap<SessionId, Named>,
 }
@@ -46,6 +48,8 @@ struct Recorded {
     call: Call,
     is_cancelled: bool,
     attempts: Vec<(PastAttempt, Instant)>,
+    /// The place of the last one among all attempts.
+    started: usize,
     end: Option<PastEnd>,
     question: Option<(RequestId, Option<(CallDigest, Answer)>)>,
     reconciled: u32,
@@ -59,6 +63,7 @@ impl Recorded {
             call: call.clone(),
             is_cancelled: false,
             attempts: Vec::new(),
+            started: 0,
             end: None,
             question: None,
             reconciled: 0,
@@ -131,7 +136,11 @@ impl World {
                 self.call(call).question = Some((*request, Some((*digest, answer.clone()))));
             }
             Op::Attempt { call, attempt, until } => {
-                self.call(call).attempts.push((PastAttempt::clone(attempt), *until));
+                self.starts += 1;
+                let started = self.starts;
+                let call = self.call(call);
+                call.attempts.push((PastAttempt::clone(attempt), *until));
+                call.started = started;
             }
             Op::AttemptEnded { call, status, is_retried } => {
                 let call = self.call(call);
@@ -383,7 +392,10 @@ impl Named {
 
     fn keys(&self) -> Vec<PastKey> {
         let mut keys: BTreeMap<(Arc<str>, Arc<str>), PastKey> = BTreeMap::new();
-        for call in self.batches.iter().flat_map(|batch| &batch.calls) {
+        // That of the call that was started last counts, which need not be the one that came last.
+        let mut calls: Vec<_> = self.batches.iter().flat_map(|batch| &batch.calls).collect();
+        calls.sort_by_key(|call| call.started);
+        for call in calls {
             let Some((last, _)) = call.attempts.last() else { continue };
             let Some(key) = &last.key else { continue };
             let ended = call.end.as_ref().map(|end| (end.status.clone(), end.attempts, end.sandbox));

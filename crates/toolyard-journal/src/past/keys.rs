@@ -75,11 +75,12 @@ impl Reader {
         Ok((is_named, all.into_iter().filter_map(|(_, request)| request.map(Into::into)).collect()))
     }
 
-    /// The keys of a name that are kept, each with what came of it last.
+    /// The keys of a name that are kept, each with what came of the call that was started last under it. That need not be the one
+    /// that came last: an earlier one may have been taken up since. Rows of attempts are in the order in which they were given.
     pub(super) fn keys(&self, session: &SessionId, kept: Settings) -> Result<Vec<PastKey>, JournalError> {
         let now = stamp::millis(SystemTime::now());
         let sql = "WITH used AS (SELECT a.call, a.number,
-                       row_number() OVER (PARTITION BY c.tool, a.key ORDER BY a.call DESC, a.number DESC) AS place
+                       row_number() OVER (PARTITION BY c.tool, a.key ORDER BY a.rowid DESC) AS place
                        FROM attempt_rows a JOIN call_rows c ON c.id = a.call JOIN batch_rows b ON b.id = c.batch
                        JOIN session_rows s ON s.id = b.session
                        WHERE a.key IS NOT NULL AND s.name = ?1 AND a.started_ms > ?2 AND c.key_released_ms IS NULL)

@@ -2,12 +2,19 @@
 
 use super::{crashed_after, life, life_with, resume};
 use crate::no_hang;
-use std::time::Duration;
-use toolyard::{
-    Answer, ApprovalRequest, Approver, ConfirmationMode, Confirmations, Dedupe, ErrorKind, ToolClass,
-    async_trait,
+use serde_json::Value;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
-use toolyard_tests::{Ledger, call, keyed, kinds};
+use toolyard::{
+    Answer, ApprovalRequest, Approver, Call, ConfirmationMode, Confirmations, Dedupe, Drain, EngineBuilder,
+    ErrorKind, ToolClass, ToolContext, ToolError, ToolSpec, async_trait, tool_fn,
+};
+use toolyard_tests::{Ledger, Log, call, keyed, kinds};
 
 /// JR-10: a named session knows its keys, with the results of what has ended; other arguments do not fit.
 #[tokio::test(start_paused = true)]
@@ -116,4 +123,51 @@ async fn a_key_that_is_left_before_its_call_starts_again_holds_nothing_back() {
     let outcomes = no_hang(finished).await.unwrap().concat();
     assert_eq!(kinds(&outcomes), [Some(ErrorKind::Cancelled), None, None]);
     assert_eq!(yard.log.started(), ["b", "behind"]);
+}
+
+/// I5, JR-10: what a key stands for is what came of the call that was started last under it, also if another one came later,
+/// which a drain has ended before it changed anything: the earlier one was taken up since.
+#[tokio::test(start_paused = true)]
+async fn a_key_is_that_of_the_call_that_was_started_last() {
+    let ran = Arc::new(AtomicUsize::new(0));
+    let change = |builder: EngineBuilder, _: &Log| {
+        let ran = ran.clone();
+        builder.tool(tool_fn(ToolSpec::write("save"), move |_: Value, cx: ToolContext| {
+            let ran = ran.clone();
+            async move {
+                if cx.call_id().as_str() == "b" {
+                    return Err(ToolError::transient("busy").no_side_effect());
+                }
+                ran.fetch_add(1, Ordering::Relaxed);
+                Ok("saved")
+            }
+        }))
+    };
+    let save = |id: &str| keyed("k", Call::new(id, "save", "{}"));
+    let ledger = Ledger::default();
+    let first = life_with(&ledger, change).await;
+    first.engine.pause(ToolClass::Serial).await.unwrap();
+    let (session, waits) = (first.engine.session("s"), save("a"));
+    let waiting = tokio::spawn(async move { session.dispatch(vec![waits]).await });
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    let left = ledger.crashed();
+    waiting.abort();
+
+    // Sent again, it is started, and a drain ends it while it waits for its next attempt.
+    let second = life_with(&left, change).await;
+    let (session, engine, again) = (second.engine.session("s"), second.engine.clone(), save("b"));
+    let drain = async {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        engine.shutdown(Drain::default().finish(Duration::ZERO).grace(Duration::ZERO)).await;
+    };
+    let (ended, _) = no_hang(async { tokio::join!(session.call(again), drain) }).await;
+    assert_eq!((kinds(&[ended]), ran.load(Ordering::Relaxed)), (vec![Some(ErrorKind::ShuttingDown)], 0));
+
+    let left = left.crashed();
+    let third = life_with(&left, change).await;
+    assert_eq!(kinds(&resume(&third.engine).await), [None]);
+    let left = left.crashed();
+    let fourth = life_with(&left, change).await;
+    let again = fourth.engine.session("s").call(save("c")).await;
+    assert_eq!((again.dedupe, ran.load(Ordering::Relaxed)), (Dedupe::Replayed, 1));
 }
