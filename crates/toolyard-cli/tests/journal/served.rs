@@ -3,6 +3,7 @@
 use crate::{
     child::{fed, program},
     shared::served::{Served, Two},
+    yard::NOTE,
 };
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -12,16 +13,6 @@ use std::{
     process::Command,
 };
 use tempfile::TempDir;
-
-/// A program that writes its text into a file, and waits for ever if it is told to.
-const CONFIG: &str = r#"
-[program.note]
-description = "Writes a line"
-command = ["sh", "-c", "line=$(cat); printf '%s\\n' \"$line\" >> ../effects; if [ -e ../waits ]; then cat ../never; fi"]
-side_effects = "write"
-[policy.rules.note]
-sandbox = "host"
-"#;
 
 /// A directory with a configuration, a journal, and the tokens of an agent and of Ada, who approves.
 pub(crate) struct Place {
@@ -44,7 +35,7 @@ impl Place {
         let place = directory.path();
         assert!(Command::new("mkfifo").arg(place.join("never")).status().unwrap().success());
         fs::create_dir(place.join("work")).unwrap();
-        fs::write(place.join("toolyard.toml"), format!("{more}{CONFIG}\n{}", two.config)).unwrap();
+        fs::write(place.join("toolyard.toml"), format!("{more}{NOTE}\n{}", two.config)).unwrap();
         Self { directory, two }
     }
 
@@ -57,6 +48,13 @@ impl Place {
         let [config, journal] = ["toolyard.toml", "agent.journal"].map(|name| self.path().join(name));
         let args = ["--config", config.to_str().unwrap(), "--journal", journal.to_str().unwrap()];
         Served::start(&self.path().join("work"), &args)
+    }
+
+    /// The first life, in which the agent has opened its session.
+    pub(crate) fn opened(&self) -> Served {
+        let served = self.serve();
+        assert_eq!(served.post("/sessions", Some(&self.two.agent), &json!({"id": "a"})).0, 201);
+        served
     }
 
     /// Kills a life.
@@ -103,8 +101,7 @@ impl Place {
 #[test]
 fn a_question_outlives_a_server() {
     let place = Place::new();
-    let served = place.serve();
-    assert_eq!(served.post("/sessions", Some(&place.two.agent), &json!({"id": "a"})).0, 201);
+    let served = place.opened();
     let turn = place.two.turn(&served, "note", &json!({"text": "one"}));
     let question = place.question(&served);
     place.killed(served);
@@ -126,8 +123,7 @@ fn a_question_outlives_a_server() {
 #[test]
 fn a_call_that_was_running_is_interrupted() {
     let place = Place::new();
-    let served = place.serve();
-    assert_eq!(served.post("/sessions", Some(&place.two.agent), &json!({"id": "a"})).0, 201);
+    let served = place.opened();
     fs::write(place.path().join("waits"), "").unwrap();
     let turn = place.two.turn(&served, "note", &json!({"text": "one"}));
     place.allow(&served, &place.question(&served));
@@ -147,8 +143,7 @@ fn a_call_that_was_running_is_interrupted() {
 #[test]
 fn a_deploy_is_a_pause() {
     let place = Place::new();
-    let served = place.serve();
-    assert_eq!(served.post("/sessions", Some(&place.two.agent), &json!({"id": "a"})).0, 201);
+    let served = place.opened();
     let turn = place.two.turn(&served, "note", &json!({"text": "one"}));
     place.question(&served);
     let waiting = served.send(&format!("GET /sessions/a/turns/{turn}?wait=60"), Some(&place.two.agent), "");
@@ -170,8 +165,7 @@ fn a_deploy_is_a_pause() {
 #[test]
 fn a_recorded_answer_counts_where_nobody_can_be_asked() {
     let place = Place::new();
-    let served = place.serve();
-    assert_eq!(served.post("/sessions", Some(&place.two.agent), &json!({"id": "a"})).0, 201);
+    let served = place.opened();
     let call = |id: &str| json!({"call_id": id, "name": "note", "arguments": {"text": id}});
     let calls = json!({"calls": [call("1"), call("2")]});
     assert_eq!(served.post("/sessions/a/turns", Some(&place.two.agent), &calls).0, 202);

@@ -93,10 +93,9 @@ fn no_effect_happens_twice_over_http() {
             effects += more;
             effects
         });
-        let mut served = place.serve();
+        let mut served = place.opened();
         let mut killing = lives.next().map(|at| Killer::at(&place, &served, at));
         let (mut given, mut turn, mut killed) = (BTreeMap::<usize, Vec<String>>::new(), 0, 0);
-        assert_eq!(served.post("/sessions", Some(&place.two.agent), &json!({"id": "a"})).0, 201);
         while turn < TURNS {
             match answer(&served, &place.two.agent, &format!("k{turn}"), &calls(turn)) {
                 Some((200, answer)) => {

@@ -15,16 +15,29 @@ pub(crate) struct Yard {
     directory: TempDir,
 }
 
-pub(crate) const CONFIG: &str = r#"
-[confirmation]
-default = { read = "auto", write = "auto", execute = "auto", network = "auto" }
+macro_rules! note {
+    () => {
+        r#"
 [program.note]
 description = "Writes a line"
 command = ["sh", "-c", "line=$(cat); printf '%s\\n' \"$line\" >> ../effects; if [ -e ../waits ]; then cat ../never; fi"]
 side_effects = "write"
 [policy.rules.note]
 sandbox = "host"
-"#;
+"#
+    };
+}
+
+/// The program, which writes one line at a time, so that several of them do not share one.
+pub(crate) const NOTE: &str = note!();
+
+/// The same, in a place where nobody is asked.
+pub(crate) const CONFIG: &str = concat!(
+    r#"
+[confirmation]
+default = { read = "auto", write = "auto", execute = "auto", network = "auto" }"#,
+    note!()
+);
 
 impl Yard {
     pub(crate) fn new() -> Self {

@@ -128,11 +128,8 @@ impl Engine {
     /// Why its recorder makes nothing durable at present, if it does not: calls that change something are refused meanwhile
     /// (JR-12).
     pub fn recorder_fault(&self) -> Option<Arc<str>> {
-        let fault = |recorder: &dyn Recorder| Ok(recorder.fault());
-        self.core.recorder.as_ref().and_then(|recording| {
-            // One that panics when it is asked makes nothing durable either.
-            recording.read(fault).unwrap_or_else(|error| Some(error.to_string().into()))
-        })
+        // One that panics when it is asked makes nothing durable either.
+        self.read(|recorder| Ok(recorder.fault())).unwrap_or_else(|error| Some(error.to_string().into()))
     }
 
     /// The sessions that nobody has cancelled as a whole, each as it was opened last, in this life of the engine or an earlier
@@ -142,10 +139,7 @@ impl Engine {
     /// # Errors
     /// [`RecordError`], if they cannot be read.
     pub fn past_sessions(&self) -> Result<Vec<PastSession>, RecordError> {
-        match &self.core.recorder {
-            Some(recording) => recording.read(|recorder| recorder.past_sessions()),
-            None => Ok(Vec::new()),
-        }
+        self.read(|recorder| recorder.past_sessions())
     }
 
     /// The session that had this name, as it was opened last, in this life of the engine or an earlier one; `None` if none had,
@@ -154,10 +148,7 @@ impl Engine {
     /// # Errors
     /// [`RecordError`], if it cannot be read.
     pub fn past_session(&self, id: &SessionId) -> Result<Option<PastSession>, RecordError> {
-        match &self.core.recorder {
-            Some(recording) => recording.read(|recorder| recorder.past_session(id)),
-            None => Ok(None),
-        }
+        self.read(|recorder| recorder.past_session(id))
     }
 
     /// The turns that earlier lives of the engine have left open, the oldest first: to be [resumed](Session::resume), in a
@@ -166,9 +157,14 @@ impl Engine {
     /// # Errors
     /// [`RecordError`], if they cannot be read.
     pub fn open_turns(&self) -> Result<Vec<OpenTurn>, RecordError> {
-        match &self.core.recorder {
-            Some(recording) => recording.read(|recorder| recorder.open_turns()),
-            None => Ok(Vec::new()),
-        }
+        self.read(|recorder| recorder.open_turns())
+    }
+
+    /// What its recorder has, if it has one.
+    fn read<T: Default>(
+        &self,
+        read: impl FnOnce(&dyn Recorder) -> Result<T, RecordError>,
+    ) -> Result<T, RecordError> {
+        self.core.recorder.as_ref().map_or_else(|| Ok(T::default()), |recording| recording.read(read))
     }
 }

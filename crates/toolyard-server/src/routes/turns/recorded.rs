@@ -22,15 +22,15 @@ use toolyard_wire::Message;
 pub(super) async fn answer_of(whole: Whole, app: App, message: Message) -> Result<Response, Problem> {
     app.starts()?; // its body may have taken its time
     let (within, is_preferred) = (whole.within(), whole.preferred.is_some());
-    let cancel =
-        |turn: &Arc<ServedTurn>| whole.cancel_on_disconnect.then(|| CancelOnDrop(Some(turn.clone())));
+    let cancels = whole.cancel_on_disconnect;
+    let cancel_on_drop = |turn: &Arc<ServedTurn>| cancels.then(|| CancelOnDrop(Some(turn.clone())));
     let asked = (message.format(), whole.key.as_deref().unwrap_or_default());
     if whole.key.is_some()
         && whole.served.opened().is_past
         && let Some(turn) = repeated(&app, &whole.served, &whole.agent, asked, message.calls()).await?
     {
         turn.comes_again(message);
-        let guard = cancel(&turn);
+        let guard = cancel_on_drop(&turn);
         wait(&turn, within.unwrap_or_default()).await;
         guard.into_iter().for_each(CancelOnDrop::disarm);
         let response = answer(&app, &whole.served, &turn, whole.to, None);
@@ -45,7 +45,7 @@ pub(super) async fn answer_of(whole: Whole, app: App, message: Message) -> Resul
     let room = whole.room.or_else(|| whole.served.turns.room()).ok_or_else(too_many_open)?;
     let request = request_of(message.format(), whole.key.as_deref());
     let (turn, mut running) = run(&whole.served, room, &whole.agent, (message, Some(request)), after);
-    let guard = whole.cancel_on_disconnect.then(|| CancelOnDrop(Some(turn.clone())));
+    let guard = cancel_on_drop(&turn);
     // One that waits for another one is recorded when it begins.
     let is_recorded = !is_behind && acknowledged(&app, &turn, &mut running).await;
     match within {
