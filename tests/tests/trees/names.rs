@@ -1,14 +1,17 @@
 //! Names of sessions and agents: who has one, who finds whom by it, and when it is free again (SM-8).
 
 use std::{
-    sync::{Arc, Barrier},
+    sync::{
+        Arc, Barrier,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::Duration,
 };
 use tokio::runtime::Handle;
 use toolyard::{
-    AlreadyOpen, Budget, Budgets, Call, Drain, Engine, EventKind, ForkError, ForkPolicy, Session,
-    SessionOptions, SubAgents, ToolContext, ToolError, ToolSpec, tool_fn,
+    AlreadyOpen, Budget, Budgets, Call, Drain, Engine, Event, EventKind, EventSink, ForkError, ForkPolicy,
+    Session, SessionOptions, SubAgents, ToolContext, ToolError, ToolSpec, tool_fn,
 };
 use toolyard_tests::{call, shape, yard};
 
@@ -178,4 +181,41 @@ async fn bad_names_are_refused() {
         assert_eq!(session.fork(named(name)).unwrap().agent().name(), name);
     }
     yard.events.check();
+}
+
+/// Holds the end of a sub-agent while it is announced, until another one is about to be made.
+#[derive(Clone, Default)]
+struct HoldsEnds {
+    joins: Arc<AtomicBool>,
+    goes_on: Arc<AtomicBool>,
+}
+
+impl EventSink for HoldsEnds {
+    fn accept(&self, event: &Event) {
+        if event.kind.name() == "agent.joined" {
+            self.joins.store(true, Ordering::SeqCst);
+            while !self.goes_on.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
+            // Whoever wants the name has time to find it taken.
+            (0..100).for_each(|_| std::thread::yield_now());
+        }
+    }
+}
+
+/// SM-8: a name is free again when its agent has ended, also while another thread is still announcing that.
+#[tokio::test]
+async fn a_name_is_free_while_the_end_of_its_agent_is_announced() {
+    let holds = HoldsEnds::default();
+    let engine = Engine::builder().events(holds.clone()).build().await.unwrap();
+    let session = engine.session("demo");
+    let agent = session.fork(named("researcher")).unwrap();
+    let ends = std::thread::spawn(move || drop(agent));
+    while !holds.joins.load(Ordering::SeqCst) {
+        tokio::task::yield_now().await;
+    }
+    holds.goes_on.store(true, Ordering::SeqCst);
+    let again = session.fork(named("researcher"));
+    assert_eq!(again.unwrap().agent().as_str(), "root/researcher");
+    ends.join().unwrap();
 }

@@ -62,9 +62,33 @@ type Depth = u8;
 struct ForkPlace {
     /// The name that the fork was given.
     name: Option<Arc<str>>,
-    /// Nothing yet while the fork is being made.
-    core: Weak<SessionCore>,
+    /// `None` while the fork is being made. Once it cannot be upgraded, another thread is announcing its end.
+    core: Option<Weak<SessionCore>>,
 }
+
+impl ForkPlace {
+    fn use_of(&self) -> PlaceUse {
+        let Some(core) = &self.core else { return PlaceUse::Taken(None) };
+        match core.upgrade() {
+            None => PlaceUse::Ending,
+            Some(core) if core.has_outlived_its_call() => PlaceUse::Over(core),
+            Some(core) => PlaceUse::Taken(Some(core)),
+        }
+    }
+}
+
+/// Whether a place among forks, and its name, is still somebody's. What is held is to be dropped outside of locks.
+enum PlaceUse {
+    Taken(Option<Arc<SessionCore>>),
+    /// The call that made its fork is over, and the fork with it.
+    Over(Arc<SessionCore>),
+    /// The fork is gone, and its place is about to be.
+    Ending,
+}
+
+/// How often a fork gives way to the end of another one, whose name it is to have. That takes as long as it takes to emit an
+/// event.
+const GIVES_WAY_MAX: usize = 100_000;
 
 /// The name of a fork is taken: its parent has another fork of that name.
 pub(crate) struct NameTaken;
@@ -124,7 +148,7 @@ impl SessionCore {
         fork.record_opening();
         let (stopped, cancelled_at) = {
             let mut open = parent.open_now();
-            open.forks[place].core = Arc::downgrade(&fork);
+            open.forks[place].core = Some(Arc::downgrade(&fork));
             (open.stopped, open.cancelled_at)
         };
         parent.emit_lazily(|| EventKind::AgentForked { child: fork.path.to_string() }, EventPlace::default);
@@ -136,19 +160,34 @@ impl SessionCore {
 
     /// Takes a place among the forks, unless the name is taken (SM-8).
     fn take_place(&self, name: Option<Arc<str>>) -> Result<usize, NameTaken> {
+        for _ in 0..GIVES_WAY_MAX {
+            match self.try_place(name.clone()) {
+                Some(taken) => return taken,
+                None => std::thread::yield_now(),
+            }
+        }
+        Err(NameTaken)
+    }
+
+    /// The same; `None` while the end of the last fork of this name is being announced.
+    fn try_place(&self, name: Option<Arc<str>>) -> Option<Result<usize, NameTaken>> {
         let mut held = Vec::new(); // dropped after the lock is released: a fork's end takes it too
         let mut open = self.open_now();
-        let same_name = open.forks.iter().filter(|(_, fork)| name.is_some() && fork.name == name);
-        let is_taken = same_name.fold(false, |taken, (_, fork)| {
-            // One that cannot be upgraded is being made, or has yet to announce its end.
-            let core = fork.core.upgrade();
-            let is_over = core.as_ref().is_some_and(|core| core.has_outlived_its_call());
-            held.extend(core);
-            taken || !is_over
-        });
-        match is_taken {
-            true => Err(NameTaken),
-            false => Ok(open.forks.insert(ForkPlace { name, core: Weak::new() })),
+        let (mut is_taken, mut is_ending) = (false, false);
+        for (_, fork) in open.forks.iter().filter(|(_, fork)| name.is_some() && fork.name == name) {
+            match fork.use_of() {
+                PlaceUse::Taken(core) => {
+                    is_taken = true;
+                    held.extend(core);
+                }
+                PlaceUse::Over(core) => held.push(core),
+                PlaceUse::Ending => is_ending = true,
+            }
+        }
+        match (is_taken, is_ending) {
+            (true, _) => Some(Err(NameTaken)),
+            (false, true) => None,
+            (false, false) => Some(Ok(open.forks.insert(ForkPlace { name, core: None }))),
         }
     }
 
@@ -216,7 +255,7 @@ impl SessionCore {
     fn in_flight(&self) -> (Vec<Arc<BatchState>>, Vec<Arc<Self>>) {
         let open = self.open_now();
         let batches = open.batches.iter().collect();
-        let forks = open.forks.iter().filter_map(|(_, fork)| fork.core.upgrade()).collect();
+        let forks = open.forks.iter().filter_map(|(_, fork)| fork.core.as_ref()?.upgrade()).collect();
         (batches, forks)
     }
 
