@@ -10,7 +10,7 @@ mod reconcile;
 
 use super::no_hang;
 use std::time::Duration;
-use toolyard::{Call, Engine, EngineBuilder, Outcome, ResumeError, Session, ToolSpec};
+use toolyard::{Call, Effect, Engine, EngineBuilder, ErrorKind, Outcome, ResumeError, Session, ToolSpec};
 use toolyard_tests::{Ledger, Log, Yard, call, scripted, shape, yard};
 
 /// An engine that records in this ledger, with a further tool `idem` that may be repeated.
@@ -213,4 +213,20 @@ async fn a_read_that_has_dispatched_holds_back_what_is_behind_it() {
     tokio::time::sleep(Duration::from_millis(500)).await;
     let second = life_with(&ledger.crashed(), nests).await;
     assert_eq!(shape(&resume(&second.engine).await), "n interrupted, w cancelled");
+}
+
+/// JR-5, SC-4: a call that earlier lives have started, and that is cancelled before it is tried again, has its attempts, and
+/// nobody says that it has done nothing.
+#[tokio::test(start_paused = true)]
+async fn a_cancel_does_not_undo_what_earlier_lives_have_started() {
+    let left = crashed_after(5, vec![call("a", "idem", 10, "ok")]).await;
+    let yard = life(&left).await;
+    let session = yard.engine.session("s");
+    let resumed = session.resume(1).await.unwrap();
+    resumed.turn().cancel();
+    let ended = no_hang(resumed.finish()).await.concat();
+    let error = ended[0].error().unwrap();
+    assert_eq!((error.kind, ended[0].attempts, error.effect), (ErrorKind::Cancelled, 1, Effect::Unknown));
+    assert!(yard.log.started().is_empty());
+    yard.events.check();
 }

@@ -217,6 +217,11 @@ impl InFlight<'_> {
     /// The exit of a call that ends without an attempt, or without another one.
     fn ended_early(self, left: Left, error: CallError, verdict: Option<Box<Verdict>>) -> Exit {
         let Left { was_asking, progress } = left;
+        // It may end before it has made its bid, which begins where earlier lives of the engine have ended. One that is
+        // refused at the gate makes none.
+        let has_passed = self.slot().work.is_some();
+        let before = || self.progress_before(self.engine().clock.now()).filter(|_| has_passed);
+        let progress = progress.or_else(before);
         if was_asking {
             let kind = error.kind;
             self.emit(None, || match &verdict {

@@ -50,13 +50,19 @@ impl<'a> InFlight<'a> {
     #[cold]
     #[inline(never)]
     fn next_bid(self, ready_at: Instant) -> Bid {
-        let Some(before) = self.before().filter(|before| before.attempts > 0) else {
-            return Bid::first(ready_at);
-        };
+        let Some(progress) = self.progress_before(ready_at) else { return Bid::first(ready_at) };
+        let attempts = progress.attempts;
+        self.emit(Some(attempts), || EventKind::Retry { delay_ms: 0, code: ErrorKind::Interrupted });
+        Bid { ready_at, progress: Some(progress) }
+    }
+
+    /// How far earlier lives of the engine have come with the call, if they have started it.
+    #[cold]
+    pub(super) fn progress_before(self, ready_at: Instant) -> Option<Box<Progress>> {
+        let before = self.before().filter(|before| before.attempts > 0)?;
         let attempts = before.attempts;
         let error = before.error.clone().unwrap_or_else(|| Box::new(interrupted_error(attempts)));
-        self.emit(Some(attempts), || EventKind::Retry { delay_ms: 0, code: ErrorKind::Interrupted });
-        let progress = Progress {
+        Some(Box::new(Progress {
             attempts,
             error,
             ready_at,
@@ -66,7 +72,6 @@ impl<'a> InFlight<'a> {
             span: tracing::Span::none(),
             inherited: true,
             recorded: Foundation::default(),
-        };
-        Bid { ready_at, progress: Some(Box::new(progress)) }
+        }))
     }
 }

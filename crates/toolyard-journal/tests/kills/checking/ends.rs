@@ -118,8 +118,8 @@ fn allows(
 }
 
 /// Whether a call has the end of another one of its key, which had been started before it was cancelled (ID-3: then nobody
-/// is promoted).
+/// is promoted; ID-6, JR-10: its end is kept, because another life does not know that it has changed nothing).
 fn shares_a_cancel(history: &History, id: &str, call: &CallRow) -> bool {
-    let is_shared = matches!(&call.state, CallState::Ended(end) if end.dedupe == Dedupe::Joined);
+    let is_shared = matches!(&call.state, CallState::Ended(end) if matches!(end.dedupe, Dedupe::Joined | Dedupe::Replayed));
     is_shared && history.cancelling.iter().any(|cancelled| origin(cancelled) == origin(id))
 }
