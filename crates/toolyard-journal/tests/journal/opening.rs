@@ -121,10 +121,13 @@ fn opening_drops_no_lock_of_a_reader() {
         let all = std::fs::read_to_string("/proc/locks").unwrap();
         all.lines().filter(|lock| lock.contains(&file) && lock.contains(&own)).count()
     };
+    // The list comes in parts: where another program locks or unlocks something between two of them, a lock is in both or
+    // in neither. A lock that was dropped is in no list.
+    let is_listed = || (0..1000).any(|_| locks() == 1);
     let reader = scene.reader();
-    assert_eq!((reader.epochs().unwrap().len(), locks()), (1, 1));
+    assert!(reader.epochs().unwrap().len() == 1 && is_listed());
     let _journal = scene.open();
-    assert_eq!(locks(), 1);
+    assert!(is_listed(), "{} locks", locks());
 }
 
 /// Nobody but the owner reads what calls are made of.
