@@ -10,7 +10,10 @@ mod reconcile;
 
 use super::no_hang;
 use std::time::Duration;
-use toolyard::{Call, Effect, Engine, EngineBuilder, ErrorKind, Outcome, ResumeError, Session, ToolSpec};
+use toolyard::{
+    Call, Effect, Engine, EngineBuilder, ErrorKind, Outcome, PolicyRules, ResumeError, Rule, Session,
+    ToolSpec,
+};
 use toolyard_tests::{Ledger, Log, Yard, call, scripted, shape, yard};
 
 /// An engine that records in this ledger, with a further tool `idem` that may be repeated.
@@ -227,6 +230,22 @@ async fn a_cancel_does_not_undo_what_earlier_lives_have_started() {
     let ended = no_hang(resumed.finish()).await.concat();
     let error = ended[0].error().unwrap();
     assert_eq!((error.kind, ended[0].attempts, error.effect), (ErrorKind::Cancelled, 1, Effect::Unknown));
+    assert!(yard.log.started().is_empty());
+    yard.events.check();
+}
+
+/// JR-5, PO-1: a call that earlier lives have started, and that the gate refuses now, is not said to have done nothing.
+#[tokio::test(start_paused = true)]
+async fn a_no_at_the_gate_does_not_undo_what_earlier_lives_have_started() {
+    let left = crashed_after(5, vec![call("a", "idem", 10, "ok")]).await;
+    let rules = PolicyRules::new(Rule::allow()).tool("idem", Rule::Deny);
+    let yard = life_with(&left, |builder, _| builder.policy(rules)).await;
+    let ended = resume(&yard.engine).await;
+    let error = ended[0].error().unwrap();
+    assert_eq!(
+        (error.kind, ended[0].attempts, error.effect),
+        (ErrorKind::PermissionDenied, 1, Effect::Unknown)
+    );
     assert!(yard.log.started().is_empty());
     yard.events.check();
 }

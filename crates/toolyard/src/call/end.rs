@@ -26,7 +26,7 @@ use crate::{
     record::When,
 };
 use parking_lot::MutexGuard;
-use toolyard_core::{CallError, ErrorKind};
+use toolyard_core::{CallError, ErrorKind, Sandbox};
 
 /// How a call ends.
 pub(crate) enum End {
@@ -218,10 +218,11 @@ impl InFlight<'_> {
     fn ended_early(self, left: Left, error: CallError, verdict: Option<Box<Verdict>>) -> Exit {
         let Left { was_asking, progress } = left;
         // It may end before it has made its bid, which begins where earlier lives of the engine have ended. One that is
-        // refused at the gate makes none.
-        let has_passed = self.slot().work.is_some();
-        let before = || self.progress_before(self.engine().clock.now()).filter(|_| has_passed);
-        let progress = progress.or_else(before);
+        // refused at the gate makes none, and no hook hears of it.
+        let now = self.engine().clock.now();
+        let has_passed = self.cleared().is_some();
+        let before = progress.is_none().then(|| self.progress_before(now)).flatten();
+        let (progress, refused) = if has_passed { (progress.or(before), None) } else { (progress, before) };
         if was_asking {
             let kind = error.kind;
             self.emit(None, || match &verdict {
@@ -231,12 +232,11 @@ impl InFlight<'_> {
         }
         let error = self.batch.redacted_error(error);
         let runs_flight = self.flight_run_by().is_some();
-        let ending = match &progress {
+        let ending = match progress.as_ref().or(refused.as_ref()) {
             None => Ending::unstarted(error.not_started()),
             Some(progress) => {
-                let now = self.engine().clock.now();
-                let ending = progress.ending(error, self.confinement().sandbox, now);
-                ending.with_edit(self.edited())
+                let sandbox = if has_passed { self.confinement().sandbox } else { Sandbox::Host };
+                progress.ending(error, sandbox, now).with_edit(self.edited())
             }
         };
         match &progress {
