@@ -246,7 +246,11 @@ impl<'a> BreakerTrace<'a> {
             let in_flight = |it: &AttemptTrace| {
                 it.at_us <= at_us + SLACK_US && it.stopped_us().saturating_add(SLACK_US) >= at_us
             };
-            let has_probe = self.attempts.iter().any(|(_, it)| in_flight(it)) || self.is_recording(place);
+            // Where the engine's life ends as the start of the probe is given to the recorder, nothing of it is noted.
+            let ends_now =
+                self.traces.has_crashed && self.traces.entries.last().is_some_and(|last| last.at_us == at_us);
+            let has_probe =
+                self.attempts.iter().any(|(_, it)| in_flight(it)) || self.is_recording(place) || ends_now;
             if period.state == BreakerState::HalfOpen && !has_probe {
                 let what = format!("c{number} is refused at {at_us} us because of a probe, but none runs");
                 violations.push(Violation::new("CB-5", self.broken(what).what));

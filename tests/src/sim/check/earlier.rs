@@ -156,12 +156,16 @@ impl Earlier {
     }
 }
 
-/// The call that passes the gate here.
+/// The call that passes the gate here, or has: one that joins another has only an end, with an output or an error that
+/// handlers have.
 fn passed(entry: &Entry) -> Option<u32> {
-    match &entry.fact {
-        Fact::Event(event) if matches!(event.kind, EventKind::Called { .. }) => node_of(event),
-        _ => None,
-    }
+    use ErrorKind::{ExecutionError, Panic, Timeout, Transient};
+    let Fact::Event(event) = &entry.fact else { return None };
+    let has_passed = match event.kind {
+        EventKind::Called { .. } | EventKind::Completed { .. } => true,
+        _ => matches!(event.kind.failure()?.code, ExecutionError | Panic | Timeout | Transient),
+    };
+    if has_passed { node_of(event) } else { None }
 }
 
 /// What this cancels.
