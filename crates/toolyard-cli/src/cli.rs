@@ -9,6 +9,7 @@ mod init;
 mod journal;
 mod mcp;
 mod report;
+mod resume;
 mod sandbox;
 mod serve;
 mod stand_ins;
@@ -19,9 +20,7 @@ pub(crate) use about::{CompletionsArgs, ManArgs, SchemaArgs, SchemaName, Shell};
 pub(crate) use bench::BenchArgs;
 pub(crate) use check::CheckArgs;
 pub(crate) use compare::CompareArgs;
-#[cfg(feature = "journal")]
-pub(crate) use durable::Survives;
-pub(crate) use durable::{JournalArgs, SessionArgs};
+pub(crate) use durable::{JournalArgs, SessionArgs, Survives};
 pub(crate) use init::{InitArgs, Language};
 pub(crate) use journal::JournalCommand;
 #[cfg(feature = "journal")]

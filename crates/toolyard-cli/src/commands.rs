@@ -2,7 +2,7 @@
 
 use crate::{
     audit, bench, check,
-    cli::{Cli, Command, McpArgs, McpCommand, SandboxCommand, SandboxSetup, TokenCommand},
+    cli::{Cli, Command, JournalCommand, McpArgs, McpCommand, SandboxCommand, SandboxSetup, TokenCommand},
     compare, completions,
     config::nearest_name,
     error::Error,
@@ -26,6 +26,7 @@ pub(crate) fn main() -> Exit {
     };
     let export = match &cli.command {
         Command::Run(_)
+        | Command::Journal(JournalCommand::Resume(_))
         | Command::Serve(_)
         | Command::Supervise(_)
         | Command::Mcp(McpArgs { command: None, .. }) => Export::start(),
@@ -69,7 +70,7 @@ async fn perform(command: Command, export: &Export) -> Result<Exit, Error> {
         Command::Compare(args) => compare::compare(&args),
         Command::Audit(args) => audit::audit(&args),
         Command::View(args) => view::view(&args),
-        Command::Journal(command) => journal::journal(command).await,
+        Command::Journal(command) => journal::journal(command, export).await,
         Command::Completions(args) => completions::completions(&args),
         Command::Man(args) => man::man(&args),
         Command::Schema(args) => schema::schema(&args),

@@ -3,6 +3,7 @@
 //! ```text
 //!   ls, show, export, verify ─► Reader, beside a writer ─► text, or JSON lines
 //!   prune, approve, forget   ─► Journal, as its writer: refused while another program has it
+//!   resume                   ─► a run, which reads no response
 //! ```
 
 mod answers;
@@ -24,6 +25,8 @@ use crate::{
     display::{clip, json_text},
     error::{Error, chain},
     exit::Exit,
+    export::Export,
+    run,
 };
 use serde_json::Value;
 use std::{
@@ -72,23 +75,31 @@ impl From<JournalError> for Error {
     }
 }
 
-/// Does what the subcommand says.
-pub(crate) async fn journal(command: JournalCommand) -> Result<Exit, Error> {
+/// Does what the subcommand says; `export` observes the engine of one that runs calls.
+pub(crate) async fn journal(command: JournalCommand, export: &Export) -> Result<Exit, Error> {
     match command {
         JournalCommand::Ls(args) => list::ls(&args),
         JournalCommand::Show(args) => show::show(&args),
         JournalCommand::Verify(args) => verify::verify(&args),
         JournalCommand::Prune(args) => prune::prune(&args),
         JournalCommand::Export(args) => export::export(&args),
+        JournalCommand::Resume(args) => {
+            must_be_there(&args.file)?;
+            run::run(args.into_run(), export).await
+        }
         JournalCommand::Approve(args) => approve::approve(args).await,
         JournalCommand::Forget(args) => forget::forget(args).await,
     }
 }
 
+/// A writer makes a journal where there is none; here that is a name that was mistyped.
+fn must_be_there(file: &Path) -> Result<(), JournalError> {
+    Reader::open(file).map(drop)
+}
+
 /// Opens a journal that is there, as its writer.
 fn write(file: &Path) -> Result<Journal, JournalError> {
-    // Opening makes one where there is none; here that is a name that was mistyped.
-    Reader::open(file)?;
+    must_be_there(file)?;
     Journal::open(file, Settings::default().lock_wait(Duration::ZERO))
 }
 

@@ -1,6 +1,6 @@
 //! Journals, in a program that was built without the feature `journal`: it reads and writes none.
 
-use crate::{check::open::OpenCall, cli::JournalCommand, error::Error, exit::Exit};
+use crate::{check::open::OpenCall, cli::JournalCommand, error::Error, exit::Exit, export::Export};
 use std::path::Path;
 
 /// Why not.
@@ -21,7 +21,7 @@ impl Failure {
 ///
 /// # Errors
 /// Why not.
-pub(crate) async fn journal(_: JournalCommand) -> Result<Exit, Error> {
+pub(crate) async fn journal(_: JournalCommand, _: &Export) -> Result<Exit, Error> {
     Err(Failure.into())
 }
 

@@ -1,5 +1,6 @@
 //! The arguments of `toolyard journal`.
 
+use super::resume::JournalResumeArgs;
 use crate::config::size;
 use clap::{ArgGroup, Args, Subcommand};
 use std::{num::NonZeroU64, path::PathBuf, time::Duration};
@@ -122,6 +123,8 @@ pub(crate) enum JournalCommand {
     Prune(JournalPruneArgs),
     /// Print every record as a line of JSON
     Export(JournalExportArgs),
+    /// Go on with what a session has left open, as `run --resume` does
+    Resume(Box<JournalResumeArgs>),
     /// Answer a question while no program has the journal
     Approve(JournalApproveArgs),
     /// Release an idempotency key of a named session

@@ -113,6 +113,32 @@ fn what_is_open_is_finished_first() {
     assert!(yard.done(&[], &response(&["c"])).code == Some(0));
 }
 
+/// JR-8: `journal resume` goes on in the same way, with the tools of the configuration; a journal that is not there is not
+/// made.
+#[test]
+fn a_journal_is_resumed() {
+    let yard = Yard::new();
+    yard.killed(&response(&["a", "b"]));
+    let resume = |journal: &str| {
+        let mut command = program(&["journal", "resume", "--quiet", "--session", "s", "--to", "anthropic"]);
+        let place = |name: &str| yard.file(name).into_os_string();
+        command.arg("--config").arg(place("toolyard.toml")).arg("--workspace").arg(place("work"));
+        command.arg(yard.file(journal));
+        fed(command, "")
+    };
+    let missing = resume("other.journal");
+    assert_eq!(missing.code, Some(3), "{missing:?}");
+    assert!(!yard.file("other.journal").exists());
+    let resumed = resume("agent.journal");
+    assert_eq!(results(&resumed), [("a".to_owned(), true), ("b".to_owned(), true)]);
+    assert_eq!(
+        yard.effects(),
+        [json!({"text": "a"})],
+        "b is behind a call of which nobody knows what it did"
+    );
+    assert_eq!(resume("agent.journal").code, Some(2), "nothing is open");
+}
+
 /// JR-8: what cannot go on call by call is refused, and says what to do.
 #[test]
 fn episodes_and_toolsets_have_no_journal() {
