@@ -95,7 +95,7 @@ impl Arguments {
     pub fn size(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
-            Self::Json(value) => crate::output::value_size(value),
+            Self::Json(value) => crate::extent::value_size(value),
         }
     }
 

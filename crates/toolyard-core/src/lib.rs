@@ -20,6 +20,7 @@ mod digest;
 mod elapsed;
 pub mod error;
 pub mod event;
+mod extent;
 mod hooks;
 mod key;
 mod layer;
@@ -58,6 +59,7 @@ pub use error::{
     ValidationError,
 };
 pub use event::{Event, EventKind};
+pub use extent::nests_at_most;
 pub use hooks::{Abort, Hooks, NoHooks};
 pub use key::{IdempotencyKey, KeyError, canonical_json, write_canonical_json};
 pub use layer::{AttemptResult, Layered, Next, ToolLayer};

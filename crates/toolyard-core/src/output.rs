@@ -3,7 +3,10 @@
 pub(crate) mod of_error;
 mod written;
 
-use crate::{ToolError, Usage};
+use crate::{
+    ToolError, Usage,
+    extent::{field_footprint, nests_at_most, value_footprint, value_size},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::{borrow::Cow, iter, sync::Arc};
@@ -301,6 +304,23 @@ impl ToolOutput {
         self.only_text().map_or_else(|| self.size_of_all(), str::len)
     }
 
+    /// Whether its data, and its metadata, nest no deeper than so many levels. A text nests in nothing.
+    ///
+    /// # Examples
+    /// ```
+    /// use serde_json::json;
+    /// use toolyard_core::ToolOutput;
+    /// let output = ToolOutput::json(json!({"a": [1]}));
+    /// assert!(output.nests_at_most(2) && !output.nests_at_most(1));
+    /// ```
+    #[inline]
+    pub fn nests_at_most(&self, levels: usize) -> bool {
+        self.extras.as_ref().is_none_or(|extras| {
+            let mut data = extras.structured.iter().chain(extras.metadata.values());
+            data.all(|value| nests_at_most(value, levels))
+        })
+    }
+
     fn size_of_all(&self) -> usize {
         let content: usize = self.content.iter().map(Content::size).sum();
         content + self.shared_text() + self.extras.as_ref().map_or(0, |extras| extras.size())
@@ -336,24 +356,6 @@ impl Extras {
     }
 }
 
-/// How much memory a value takes, in bytes, more or less. That is often many times the length of its JSON text.
-fn value_footprint(value: &Value) -> usize {
-    size_of::<Value>()
-        + match value {
-            Value::String(text) => text.len(),
-            Value::Array(items) => items.iter().map(value_footprint).sum(),
-            Value::Object(fields) => {
-                fields.iter().map(|(key, field)| field_footprint(key) + value_footprint(field)).sum()
-            }
-            _ => 0,
-        }
-}
-
-/// The name of a field, its hash, and its place in the index.
-fn field_footprint(key: &str) -> usize {
-    size_of::<String>() + 2 * size_of::<usize>() + key.len()
-}
-
 /// Joins the parts of `content`, each from the start of a line; a part that is not text is named.
 fn join_text(content: &[Content]) -> String {
     let mut joined = String::new();
@@ -367,19 +369,6 @@ fn join_text(content: &[Content]) -> String {
         }
     }
     joined
-}
-
-/// The approximate length of the value's JSON text, without writing it.
-pub(crate) fn value_size(value: &Value) -> usize {
-    match value {
-        Value::Null | Value::Bool(_) => 4,
-        Value::Number(_) => 8,
-        Value::String(text) => text.len() + 2,
-        Value::Array(items) => 2 + items.iter().map(|item| value_size(item) + 1).sum::<usize>(),
-        Value::Object(fields) => {
-            2 + fields.iter().map(|(key, field)| key.len() + 4 + value_size(field)).sum::<usize>()
-        }
-    }
 }
 
 impl From<String> for ToolOutput {

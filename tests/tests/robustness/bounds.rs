@@ -50,6 +50,38 @@ async fn every_end_has_the_same_size_limit() {
     yard.events.check();
 }
 
+/// V4: data of an output nests at most 100 levels, so that whoever keeps it can read it again, however the tool ends.
+#[tokio::test(start_paused = true)]
+async fn data_has_a_depth() {
+    let yard = yard(|builder, _| {
+        let deep = |cx: &ToolContext| {
+            let levels = cx.call_id().as_str().parse().unwrap();
+            (0..levels).fold(json!(1), |inside, _| json!([inside]))
+        };
+        let ok = tool_fn(ToolSpec::read("ok"), move |(): (), cx: ToolContext| async move {
+            Ok(ToolOutput::json(deep(&cx)))
+        });
+        let no = tool_fn(ToolSpec::read("no"), move |(): (), cx: ToolContext| async move {
+            Ok(ToolOutput::failure("").with_structured(deep(&cx)))
+        });
+        let error = tool_fn(ToolSpec::read("error"), move |(): (), cx: ToolContext| async move {
+            Err::<(), _>(ToolError::execution("").with_output(ToolOutput::json(deep(&cx))))
+        });
+        builder.tool(ok).tool(no).tool(error)
+    })
+    .await;
+    let session = yard.engine.session("s");
+    for (tool, within) in [("ok", "ok"), ("no", "execution_error"), ("error", "execution_error")] {
+        assert_eq!(
+            shape(&[session.call(call("100", tool, 0, "ok")).await]),
+            format!("100 {within}"),
+            "{tool}"
+        );
+        assert_eq!(shape(&[session.call(call("101", tool, 0, "ok")).await]), "101 output_invalid", "{tool}");
+    }
+    yard.events.check();
+}
+
 /// V1: the bound on arguments is checked before the name is looked up.
 #[tokio::test(start_paused = true)]
 async fn argument_size_is_checked_before_the_tool() {

@@ -75,7 +75,7 @@ impl CallDetails {
         let mut left = DETAIL_BYTES_MAX;
         self.metadata.retain(|key, value| {
             let fits =
-                (key.len() + crate::output::value_size(value)).checked_add(4).filter(|size| *size <= left);
+                (key.len() + crate::extent::value_size(value)).checked_add(4).filter(|size| *size <= left);
             left -= fits.unwrap_or(0);
             fits.is_some()
         });

@@ -7,7 +7,9 @@ use crate::{
 };
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
-use toolyard_core::{Arguments, Call, CallError, ErrorKind, IdempotencyKey, ValidationError, wording};
+use toolyard_core::{
+    Arguments, Call, CallError, ErrorKind, IdempotencyKey, ValidationError, nests_at_most, wording,
+};
 use toolyard_redact::Marks;
 
 /// How many misfits the message names; `validation_errors` has all of them.
@@ -59,7 +61,7 @@ pub(super) fn parse(call: &Call, limits: &Limits) -> Result<Args, CallError> {
         Arguments::Json(_) => None,
     };
     let args = Args { parsed };
-    if !fits(args.of(call), limits.arguments_depth_max) {
+    if !nests_at_most(args.of(call), limits.arguments_depth_max) {
         return Err(invalid(format!("arguments nest deeper than {} levels", limits.arguments_depth_max)));
     }
     Ok(args)
@@ -80,18 +82,6 @@ fn position(text: &str, error: &serde_json::Error) -> usize {
     }
     let before = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
     (before + error.column().saturating_sub(1)).min(text.len())
-}
-
-/// Whether a value nests no deeper than `depth`.
-fn fits(value: &Value, depth: usize) -> bool {
-    let Some(inside) = depth.checked_sub(1) else { return !value.is_array() && !value.is_object() };
-    // What is within nothing is not called for.
-    let fits = |value: &Value| !(value.is_array() || value.is_object()) || fits(value, inside);
-    match value {
-        Value::Array(items) => items.iter().all(fits),
-        Value::Object(fields) => fields.values().all(fits),
-        _ => true,
-    }
 }
 
 /// Refuses arguments with a mark that the session was given in place of a secret: the model has not seen what the mark

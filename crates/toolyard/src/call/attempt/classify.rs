@@ -20,6 +20,9 @@ use toolyard_core::{
 };
 use toolyard_redact::{Marks, Redactor};
 
+/// How deep the data of an output may nest: what is recorded or sent can be read again, by readers that take 128 levels.
+const OUTPUT_DEPTH_MAX: usize = 100;
+
 /// How much of a sandbox's explanation goes into a message.
 const WHY_CHARS_MAX: usize = 500;
 
@@ -40,7 +43,7 @@ pub(crate) struct Facts<'a> {
 #[inline(always)]
 pub(crate) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput, Box<CallError>> {
     match verdict {
-        Verdict::Done(Ok(output)) if output.success && fits(output.size(), facts) => Ok(output),
+        Verdict::Done(Ok(output)) if output.success && fits(&output, facts) => Ok(output),
         verdict => classify_failure(verdict, facts),
     }
 }
@@ -49,7 +52,7 @@ pub(crate) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput
 #[inline(never)]
 fn classify_failure(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput, Box<CallError>> {
     let error = match verdict {
-        Verdict::Done(Ok(output)) if output.success => match check_size(output.size(), facts) {
+        Verdict::Done(Ok(output)) if output.success => match check(Some(&output), 0, facts) {
             Ok(()) => return Ok(output),
             Err(error) => error,
         },
@@ -64,7 +67,7 @@ fn classify_failure(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput, B
         Verdict::Panicked(panic) => panicked(facts, &panic),
         Verdict::TimedOut(limit, output) => {
             let error = unknown_effect(ErrorKind::Timeout, wording::wall_time_limit(limit), facts);
-            match check_size(output.size(), facts) {
+            match check(Some(&output), 0, facts) {
                 Ok(()) => error.with_output(output),
                 Err(_) => error,
             }
@@ -135,15 +138,22 @@ fn sandbox_message(when: &str, why: &str, facts: &Facts<'_>) -> String {
     format!("sandbox '{}' failed {when}: {}", facts.confinement.sandbox.as_str(), &why[..end])
 }
 
-/// Whether a tool's output is within its bound.
+/// Whether a tool's output is within its bounds.
 #[inline]
-fn fits(bytes: usize, facts: &Facts<'_>) -> bool {
-    bytes <= output_limit(&facts.confinement.limits, facts.output_bytes_max)
+fn fits(output: &ToolOutput, facts: &Facts<'_>) -> bool {
+    output.size() <= output_limit(&facts.confinement.limits, facts.output_bytes_max)
+        && output.nests_at_most(OUTPUT_DEPTH_MAX)
 }
 
-/// Checks that a tool's output is within its bound.
-fn check_size(bytes: usize, facts: &Facts<'_>) -> Result<(), CallError> {
-    within(bytes, output_limit(&facts.confinement.limits, facts.output_bytes_max))
+/// Checks that a tool's output, and so many bytes beside it, are within their bounds.
+fn check(output: Option<&ToolOutput>, beside: usize, facts: &Facts<'_>) -> Result<(), CallError> {
+    let bytes = beside + output.map_or(0, ToolOutput::size);
+    within(bytes, output_limit(&facts.confinement.limits, facts.output_bytes_max))?;
+    if output.is_none_or(|output| output.nests_at_most(OUTPUT_DEPTH_MAX)) {
+        return Ok(());
+    }
+    let message = format!("the output has data that nests deeper than {OUTPUT_DEPTH_MAX} levels");
+    Err(CallError::new(ErrorKind::OutputInvalid, message))
 }
 
 #[inline]
@@ -199,7 +209,7 @@ fn first_line(text: &str) -> &str {
 
 /// The tool ran and reports failure: its output is kept whole, and the message is its first line (V5).
 fn reported_failure(output: ToolOutput, facts: &Facts<'_>) -> CallError {
-    if let Err(error) = check_size(output.size(), facts) {
+    if let Err(error) = check(Some(&output), 0, facts) {
         return error;
     }
     let text = output.to_text();
@@ -232,8 +242,7 @@ impl Stopping {
 }
 
 fn failed(tool_error: &ToolError, facts: &Facts<'_>) -> CallError {
-    let bytes = tool_error.message().len() + tool_error.output().map_or(0, ToolOutput::size);
-    if let Err(error) = check_size(bytes, facts) {
+    if let Err(error) = check(tool_error.output(), tool_error.message().len(), facts) {
         return error;
     }
     let output = || tool_error.output().cloned().unwrap_or_else(|| ToolOutput::parts(Vec::new()));
