@@ -165,7 +165,8 @@ impl Recorder for Ledger {
     }
 
     fn question(&self, record: &QuestionRecord<'_>) -> Durable {
-        self.keep(Op::Question { call: Place::of(record.call), request: record.request.id() }, true)
+        let links = record.request.links().iter().map(ToString::to_string).collect();
+        self.keep(Op::Question { call: Place::of(record.call), request: record.request.id(), links }, true)
     }
 
     fn answer(&self, record: &AnswerRecord<'_>) -> Durable {

@@ -6,7 +6,7 @@ mod ids;
 mod resumed;
 
 pub(crate) use ids::Ids;
-pub(crate) use resumed::end_open;
+pub(crate) use resumed::{Ends, end_open};
 
 use crate::{
     epoch::EpochId,
@@ -48,17 +48,25 @@ pub(crate) fn apply(db: &Connection, epoch: EpochId, ids: &mut Ids, op: &Op, now
                 "INSERT INTO fork_rows (session, agent, parent, is_named, made_by, terms, made_ms)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
                 params![row, agent.as_str(), parent.as_str(), is_named, made_by, terms, now],
+            )?;
+            // What was cancelled as a whole is the last agent of this name: its calls are marked.
+            to.run(
+                "UPDATE cancel_rows SET what = 'in_flight' WHERE session = ?1 AND agent = ?2 AND what = 'session'",
+                params![row, agent.as_str()],
             )
         }
         Op::Batch(batch) => to.batch(batch),
         Op::Pushed { to: batch, index, calls } => {
             let row = to.open_batch_row(batch)?;
+            to.follows(row, *index)?;
             to.calls(row, *index, calls)
         }
         Op::Closed { batch, calls, request } => {
             let row = to.open_batch_row(batch)?;
+            // Those that could not be recorded have ended, and are not among them.
             to.run(
-                "UPDATE batch_rows SET calls = ?2, request = ?3 WHERE id = ?1",
+                "UPDATE batch_rows SET request = ?3, calls = min(?2,
+                     (SELECT count(*) FROM call_rows c WHERE c.batch = batch_rows.id)) WHERE id = ?1",
                 params![row, calls, request],
             )
         }
@@ -172,8 +180,8 @@ impl Tables<'_> {
         row_of(0, u32::try_from(batch.calls.len()).unwrap_or(u32::MAX))?;
         let calls = (!batch.is_open).then_some(batch.calls.len());
         self.run(
-            "INSERT INTO batch_rows (session, agent, turn, number, request, parent, is_sequential, calls, arrived_ms)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            "INSERT INTO batch_rows (session, agent, turn, number, request, parent, is_sequential, calls, arrived_ms,
+             is_resend) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
             params![
                 session,
                 batch.agent.as_str(),
@@ -184,6 +192,7 @@ impl Tables<'_> {
                 batch.is_sequential,
                 calls.map(whole),
                 self.now,
+                batch.is_resend,
             ],
         )?;
         let row = self.db.last_insert_rowid();
@@ -277,6 +286,22 @@ impl Tables<'_> {
         }
     }
 
+    /// Refuses calls of an open batch that do not follow those which are there: some before them could not be recorded.
+    fn follows(&self, batch: i64, first: u32) -> Done {
+        let last: Option<i64> = self
+            .db
+            .prepare_cached("SELECT max(id) FROM call_rows WHERE id >= ?1 AND id < ?2")?
+            .query_row([row_of(batch, 0)?, row_of(batch + 1, 0)?], |row| row.get(0))?;
+        let next = match last {
+            Some(last) => last + 1,
+            None => row_of(batch, 0)?,
+        };
+        if next == row_of(batch, first)? {
+            return Ok(());
+        }
+        Err(Fault::Refused("calls that came before these in their batch are not in the journal".to_owned()))
+    }
+
     fn calls(&self, batch: i64, first: u32, calls: &[Call]) -> Done {
         let sql = "INSERT INTO call_rows (id, batch, place, call_id, tool, arguments, is_text, key, more, arrived_ms)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
@@ -299,13 +324,13 @@ impl Tables<'_> {
     }
 
     fn question(&mut self, question: &QuestionOp) -> Done {
-        let QuestionOp { call, request, digest, arguments, shares, expires_ms } = question;
+        let QuestionOp { call, request, digest, arguments, shares, expires_ms, links } = question;
         let sql = "INSERT OR REPLACE INTO question_rows
-             (call, request, digest, arguments, shares, expires_ms, asked_ms)
-             SELECT id, ?3, ?4, ?5, ?6, ?7, ?8 FROM call_rows WHERE id = ?1 AND call_id = ?2";
+             (call, request, digest, arguments, shares, expires_ms, asked_ms, links)
+             SELECT id, ?3, ?4, ?5, ?6, ?7, ?8, ?9 FROM call_rows WHERE id = ?1 AND call_id = ?2";
         self.on_call(call, |to, row| {
             let id = call.call_id.as_str();
-            to.count(sql, params![row, id, request, digest, arguments, shares, expires_ms, to.now])
+            to.count(sql, params![row, id, request, digest, arguments, shares, expires_ms, to.now, links])
         })
     }
 
@@ -314,8 +339,9 @@ impl Tables<'_> {
         let is_text = edited.as_ref().map(|edited| matches!(edited, toolyard::Arguments::Text(_)));
         let edited = edited.as_ref().map(toolyard::Arguments::text);
         let sql = "INSERT OR REPLACE INTO answer_rows
-             (call, request, digest, decision, who, reason, edited, edited_is_text, settled_by, answered_ms)
-             SELECT id, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11 FROM call_rows WHERE id = ?1 AND call_id = ?2";
+             (call, request, digest, decision, who, reason, edited, edited_is_text, settled_by, answered_ms, links)
+             SELECT id, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,
+                 (SELECT q.links FROM question_rows q WHERE q.call = call_rows.id AND q.request = ?3) FROM call_rows WHERE id = ?1 AND call_id = ?2";
         let put = |to: &Self, row: i64| {
             let id = call.call_id.as_str();
             let values =

@@ -17,6 +17,20 @@ pub(crate) fn begin(db: &Connection, durability: Durability) -> rusqlite::Result
     Ok(EpochId(db.last_insert_rowid()))
 }
 
+/// A table of one connection: the epochs of which the last records may be missing.
+pub(crate) const UNSURE: &str = "CREATE TEMP TABLE IF NOT EXISTS unsure_epochs (id INTEGER PRIMARY KEY)";
+
+/// Notes, for this connection, the epochs before this one of which the last records may be missing (JR-7).
+pub(crate) fn note_unsure(db: &Connection, epoch: EpochId) -> rusqlite::Result<()> {
+    db.execute_batch(UNSURE)?;
+    db.execute(
+        "INSERT INTO temp.unsure_epochs SELECT id FROM epoch_rows
+         WHERE id < ?1 AND durability = 'process' AND ended_ms IS NULL AND (boot_id IS NULL OR boot_id IS NOT ?2)",
+        params![epoch.0, boot_id()],
+    )?;
+    Ok(())
+}
+
 /// Whether this epoch is the newest. Asked within each transaction that writes.
 pub(crate) fn is_newest(db: &Connection, epoch: EpochId) -> rusqlite::Result<bool> {
     let newest: Option<i64> =

@@ -1,6 +1,11 @@
 //! Turns that nobody resumes end (JR-10).
 
-use crate::{apply::end_open, epoch::EpochId, op::whole, stamp::millis};
+use crate::{
+    apply::{Ends, end_open},
+    epoch::EpochId,
+    op::whole,
+    stamp::millis,
+};
 use rusqlite::{Connection, TransactionBehavior, params};
 use std::time::{Duration, SystemTime};
 use toolyard::{CallError, ErrorKind, Reason};
@@ -18,8 +23,8 @@ pub(crate) fn expire(db: &mut Connection, epoch: EpochId, keep_open: Duration) -
     let message = "nobody has resumed its turn in time";
     let of = |kind| CallError::new(kind, message).with_reason(Reason::Expired);
     let values = params![before, epoch.0, now];
-    end_open(&tx, "", &of(ErrorKind::Interrupted), LEFT, values)?;
-    end_open(&tx, "NOT", &of(ErrorKind::Cancelled).not_started(), LEFT, values)?;
+    end_open(&tx, Ends::Started, &of(ErrorKind::Interrupted), LEFT, values)?;
+    end_open(&tx, Ends::Others, &of(ErrorKind::Cancelled).not_started(), LEFT, values)?;
     tx.execute(
         &format!(
             "UPDATE batch_rows SET calls = (SELECT count(*) FROM call_rows c WHERE c.batch = batch_rows.id)

@@ -139,6 +139,7 @@ pub(crate) struct BatchOp {
     pub(crate) calls: Vec<Call>,
     pub(crate) is_open: bool,
     pub(crate) is_sequential: bool,
+    pub(crate) is_resend: bool,
 }
 
 #[derive(Debug)]
@@ -149,11 +150,14 @@ pub(crate) struct QuestionOp {
     pub(crate) arguments: String,
     pub(crate) shares: Option<String>,
     pub(crate) expires_ms: i64,
+    /// Where paths that are links lead, as JSON; `None` without such paths.
+    pub(crate) links: Option<String>,
 }
 
 impl From<&QuestionRecord<'_>> for QuestionOp {
     fn from(record: &QuestionRecord<'_>) -> Self {
         let request = record.request;
+        let links: Vec<_> = request.links().iter().map(ToString::to_string).collect();
         Self {
             call: record.call.into(),
             request: request.id().to_string(),
@@ -161,6 +165,7 @@ impl From<&QuestionRecord<'_>> for QuestionOp {
             arguments: request.arguments().to_string(),
             shares: record.shares.map(|shares| shares.to_string()),
             expires_ms: whole(request.expires_in().as_millis()),
+            links: (!links.is_empty()).then(|| json_of(&links)),
         }
     }
 }

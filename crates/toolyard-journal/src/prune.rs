@@ -147,12 +147,18 @@ fn remove_empty(db: &mut Connection) -> rusqlite::Result<()> {
 }
 
 /// Removes some sessions of which nothing is left. How many. The newest of a name says whether it is open, what it is
-/// described by, and who its agents are, so it stays while there are older ones, and while it is to be opened again.
+/// described by, and who its agents are, so it stays while there are older ones, and while it is to be opened again. An
+/// older one stays while no newer one is described, or has its named agents.
 fn remove_sessions(db: &mut Connection) -> rusqlite::Result<usize> {
     let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let empty = "SELECT s.id FROM session_rows s WHERE s.epoch < (SELECT max(id) FROM epoch_rows)
                  AND NOT EXISTS (SELECT 1 FROM batch_rows b WHERE b.session = s.id)
-                 AND (EXISTS (SELECT 1 FROM session_rows n WHERE n.name = s.name AND n.id > s.id)
+                 AND ((EXISTS (SELECT 1 FROM session_rows n WHERE n.name = s.name AND n.id > s.id)
+                         AND (json_extract(s.terms, '$.description') IS NULL OR EXISTS (SELECT 1 FROM session_rows n
+                             WHERE n.name = s.name AND n.id > s.id AND json_extract(n.terms, '$.description') IS NOT NULL))
+                         AND NOT EXISTS (SELECT 1 FROM fork_rows f WHERE f.session = s.id AND f.is_named
+                             AND NOT EXISTS (SELECT 1 FROM fork_rows g JOIN session_rows n ON n.id = g.session
+                                 WHERE n.name = s.name AND n.id > s.id AND g.agent = f.agent)))
                      OR (NOT EXISTS (SELECT 1 FROM session_rows o WHERE o.name = s.name AND o.id < s.id)
                          AND (json_extract(s.terms, '$.description') IS NULL
                              OR EXISTS (SELECT 1 FROM cancel_rows k WHERE k.session = s.id AND k.what = 'session'))))
@@ -160,6 +166,13 @@ fn remove_sessions(db: &mut Connection) -> rusqlite::Result<usize> {
     let sessions: Vec<i64> =
         tx.prepare(empty)?.query_map([SESSIONS], |row| row.get(0))?.collect::<Result<_, _>>()?;
     for session in &sessions {
+        // The numbers that a name has used stay with its newest row.
+        tx.prepare_cached(
+            "UPDATE session_rows SET removed_turn = max(session_rows.removed_turn, s.removed_turn),
+                 removed_batch = max(session_rows.removed_batch, s.removed_batch) FROM session_rows s
+             WHERE s.id = ?1 AND session_rows.id = (SELECT max(n.id) FROM session_rows n WHERE n.name = s.name)",
+        )?
+        .execute([session])?;
         for (table, column) in [("fork_rows", "session"), ("cancel_rows", "session"), ("session_rows", "id")]
         {
             tx.prepare_cached(&format!("DELETE FROM {table} WHERE {column} = ?1"))?.execute([session])?;

@@ -132,6 +132,7 @@ impl Recorder for Journal {
             calls: owned(&record.calls),
             is_open: record.is_open,
             is_sequential: record.is_sequential,
+            is_resend: record.is_resend,
         };
         self.wait(Op::Batch(Box::new(op)), bytes_of(&record.calls), Faulty::Kept)
     }

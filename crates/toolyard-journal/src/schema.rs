@@ -7,7 +7,8 @@
 //! ```
 //!
 //! A call is one row, made with its batch or push and completed by its end; an attempt is another (JR-2). A session knows
-//! the last batch before it (`after_batch`): its own have higher numbers.
+//! the last batch before it (`after_batch`): its own have higher numbers. The newest of a name knows the highest numbers of
+//! those that were removed (`removed_turn`, `removed_batch`), which are not given again.
 //!
 //! With many sessions most of what a commit writes are pages of the indexes that have the session first, because each
 //! session's are elsewhere: batches have only one such index.
@@ -61,7 +62,8 @@ CREATE TABLE epoch_rows (
 ) STRICT;
 CREATE TABLE session_rows (
     id INTEGER PRIMARY KEY, epoch INTEGER NOT NULL REFERENCES epoch_rows, name TEXT NOT NULL, is_named INTEGER NOT NULL,
-    terms TEXT NOT NULL, opened_ms INTEGER NOT NULL, after_batch INTEGER NOT NULL
+    terms TEXT NOT NULL, opened_ms INTEGER NOT NULL, after_batch INTEGER NOT NULL,
+    removed_turn INTEGER NOT NULL DEFAULT 0, removed_batch INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX session_names ON session_rows (name, epoch);
 CREATE INDEX session_epochs ON session_rows (epoch);
@@ -73,6 +75,7 @@ CREATE INDEX fork_sessions ON fork_rows (session);
 CREATE TABLE batch_rows (
     id INTEGER PRIMARY KEY AUTOINCREMENT, session INTEGER NOT NULL REFERENCES session_rows, agent TEXT NOT NULL,
     turn INTEGER NOT NULL, number INTEGER NOT NULL, request TEXT, parent INTEGER, is_sequential INTEGER NOT NULL,
+    is_resend INTEGER NOT NULL DEFAULT 0,
     calls INTEGER, arrived_ms INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX batch_turns ON batch_rows (session, turn, number);
@@ -96,12 +99,12 @@ CREATE TABLE attempt_rows (
 CREATE INDEX attempt_keys ON attempt_rows (call) WHERE key IS NOT NULL;
 CREATE TABLE question_rows (
     request TEXT NOT NULL, call INTEGER NOT NULL REFERENCES call_rows, digest TEXT NOT NULL, arguments TEXT NOT NULL,
-    shares TEXT, expires_ms INTEGER NOT NULL, asked_ms INTEGER NOT NULL, PRIMARY KEY (call, request)
+    shares TEXT, expires_ms INTEGER NOT NULL, asked_ms INTEGER NOT NULL, links TEXT, PRIMARY KEY (call, request)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE answer_rows (
     call INTEGER NOT NULL REFERENCES call_rows, request TEXT NOT NULL, digest TEXT NOT NULL, decision TEXT NOT NULL,
     who TEXT, reason TEXT, edited TEXT, edited_is_text INTEGER, settled_by TEXT NOT NULL, answered_ms INTEGER NOT NULL,
-    PRIMARY KEY (call, request)
+    links TEXT, PRIMARY KEY (call, request)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE verdict_rows (
     call INTEGER PRIMARY KEY REFERENCES call_rows, epoch INTEGER NOT NULL, found TEXT NOT NULL, output TEXT,

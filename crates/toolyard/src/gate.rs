@@ -34,7 +34,7 @@ use consent::consent;
 pub(crate) use consent::{ApprovalSubject, Consent, refused_by, request};
 pub(crate) use digests::shared_digest;
 use digests::{digest, lazy_digest, terms};
-pub(crate) use edit::{CheckedEdit, Edit, changes, check_edit};
+pub(crate) use edit::{CheckedEdit, Edit, changes, check_edit, shown as edit_shown};
 pub(crate) use hooks::{Begun, before, ended, starting};
 pub(crate) use layers::{Layered, through_layers};
 pub(crate) use lengthy::{Unvalidated, validate_at_length, validations_end};

@@ -7,9 +7,9 @@ use super::{
 use std::{collections::BTreeMap, sync::Arc};
 use tokio::time::Instant;
 use toolyard::{
-    AgentPath, Answer, Call, CallDigest, CallError, Dedupe, ErrorKind, OpenTurn, Past, PastAttempt,
-    PastBatch, PastCall, PastEnd, PastKey, PastKeyState, PastQuestion, PastRequest, PastSession, PastTurn,
-    RequestId, Routing, Sandbox, SessionId, ToolOutput, event::Epoch,
+    AgentPath, Call, CallError, Dedupe, ErrorKind, OpenTurn, Past, PastAttempt, PastBatch, PastCall, PastEnd,
+    PastKey, PastKeyState, PastQuestion, PastRequest, PastSession, PastTurn, Routing, Sandbox, SessionId,
+    ToolOutput, event::Epoch,
 };
 
 #[derive(Default)]
@@ -51,7 +51,9 @@ struct Recorded {
     /// The place of the last one among all attempts.
     started: usize,
     end: Option<PastEnd>,
-    question: Option<(RequestId, Option<(CallDigest, Answer)>)>,
+    question: Option<PastQuestion>,
+    /// The links that it was asked about with last.
+    links: Vec<String>,
     reconciled: u32,
     done: Option<ToolOutput>,
     key_result: Option<Result<ToolOutput, CallError>>,
@@ -66,6 +68,7 @@ impl Recorded {
             started: 0,
             end: None,
             question: None,
+            links: Vec::new(),
             reconciled: 0,
             done: None,
             key_result: None,
@@ -106,6 +109,8 @@ impl World {
             }
             Op::Fork { session, agent, is_named, description, made_by_handler } => {
                 let named = self.named(session);
+                // What was cancelled as a whole is the last agent of this name: its calls are marked.
+                named.cancelled.retain(|(of, turn)| of != agent || turn.is_some());
                 if *is_named && !made_by_handler {
                     named.described.forked(agent, description.clone());
                 }
@@ -127,13 +132,17 @@ impl World {
                 let batch = self.named(session).batch(*batch);
                 (batch.is_open, batch.op.request) = (false, request.clone());
             }
-            Op::Question { call, request } => {
+            Op::Question { call, request, links } => {
                 let call = self.call(call);
-                let answer = call.question.take().filter(|(id, _)| id == request).and_then(|(_, it)| it);
-                call.question = Some((*request, answer));
+                let before = call.question.take().filter(|before| before.request == *request);
+                let (answer, links_then) = before.map_or((None, Vec::new()), |it| (it.answer, it.links));
+                call.question = Some(PastQuestion { request: *request, answer, links: links_then });
+                call.links = links.clone();
             }
             Op::Answer { call, request, digest, answer } => {
-                self.call(call).question = Some((*request, Some((*digest, answer.clone()))));
+                let call = self.call(call);
+                let answer = Some((*digest, answer.clone()));
+                call.question = Some(PastQuestion { request: *request, answer, links: call.links.clone() });
             }
             Op::Attempt { call, attempt, until } => {
                 self.starts += 1;
@@ -255,6 +264,7 @@ impl World {
             batch: batch.op.batch,
             request: batch.op.request.clone(),
             is_sequential: batch.op.is_sequential,
+            is_resend: batch.op.is_resend,
             is_open: batch.is_open,
             calls: (0u32..)
                 .zip(&batch.calls)
@@ -375,7 +385,7 @@ impl Named {
             has_dispatched: self.batches.iter().any(|batch| batch.op.parent.as_ref() == Some(&place)),
             attempts: call.attempts.iter().map(timed).collect(),
             end: call.end.clone().map(Box::new),
-            question: call.question.clone().map(|(request, answer)| PastQuestion { request, answer }),
+            question: call.question.clone(),
             reconciled: call.reconciled,
             done: call.done.clone(),
         }
@@ -411,7 +421,7 @@ impl Named {
                 tool: call.call.name.clone(),
                 key: key.clone(),
                 arguments: match &call.question {
-                    Some((_, Some((_, answer)))) if answer.arguments().is_some() => {
+                    Some(PastQuestion { answer: Some((_, answer)), .. }) if answer.arguments().is_some() => {
                         call.call.arguments.to_value()
                     }
                     _ => last.arguments.clone(),

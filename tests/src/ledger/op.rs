@@ -55,6 +55,7 @@ pub(super) enum Op {
     Question {
         call: Place,
         request: RequestId,
+        links: Vec<String>,
     },
     Answer {
         call: Place,
@@ -105,6 +106,7 @@ pub(super) struct BatchOp {
     pub(super) calls: Vec<Call>,
     pub(super) is_open: bool,
     pub(super) is_sequential: bool,
+    pub(super) is_resend: bool,
 }
 
 #[derive(Clone)]
@@ -129,6 +131,7 @@ impl Op {
             calls: record.calls.iter().copied().cloned().collect(),
             is_open: record.is_open,
             is_sequential: record.is_sequential,
+            is_resend: record.is_resend,
         }))
     }
 

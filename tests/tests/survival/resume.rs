@@ -11,7 +11,7 @@ mod reconcile;
 use super::no_hang;
 use std::time::Duration;
 use toolyard::{
-    Call, Effect, Engine, EngineBuilder, ErrorKind, Outcome, PolicyRules, ResumeError, Rule, Session,
+    Call, Dedupe, Effect, Engine, EngineBuilder, ErrorKind, Outcome, PolicyRules, ResumeError, Rule, Session,
     ToolSpec,
 };
 use toolyard_tests::{Ledger, Log, Yard, call, scripted, shape, yard};
@@ -248,4 +248,28 @@ async fn a_no_at_the_gate_does_not_undo_what_earlier_lives_have_started() {
     );
     assert!(yard.log.started().is_empty());
     yard.events.check();
+}
+
+/// CL-8, JR-5: a call that came again within its turn, and was answered, does not run in another life, whichever record of
+/// that is the last.
+#[tokio::test(start_paused = true)]
+async fn what_was_answered_again_does_not_run_in_another_life() {
+    let ledger = Ledger::default();
+    let turn = life(&ledger).await.engine.session("s").turn();
+    let first = call("a", "serial", 1, "ok");
+    turn.dispatch(vec![first.clone()]).await;
+    let again = turn.resend(vec![first, call("b", "serial", 1, "ok")]).await;
+    assert_eq!((again[0].dedupe, again.len()), (Dedupe::Replayed, 2));
+    let (mut has_begun, mut resumed) = (false, 0);
+    for records in 1..=ledger.len() {
+        let yard = life(&ledger.cut(records)).await;
+        for open in yard.engine.open_turns().unwrap() {
+            resume_in(&yard.engine.session(open.session), open.turn).await;
+            let runs = yard.log.started().iter().any(|it| it == "a");
+            assert!(!(has_begun && runs), "after {records} records: {:?}", yard.log.started());
+            (has_begun, resumed) = (has_begun || !runs, resumed + 1);
+            yard.events.check();
+        }
+    }
+    assert!(has_begun && resumed > 4, "{resumed}");
 }

@@ -27,6 +27,7 @@ impl Tables<'_> {
     pub(super) fn resumed(&mut self, resumed: &ResumeOp) -> Done {
         let ResumeOp { session, agent, turn, ended } = resumed;
         let (row, name, turn) = (self.session_row(session)?, session.as_str(), whole(*turn));
+        let is_unsure = self.is_unsure(name, turn)?;
         // Cancels belong to the session in which they were given.
         let sql = format!(
             "UPDATE call_rows SET cancelled_ms = ?4 WHERE id IN (SELECT c.id FROM call_rows c JOIN batch_rows b
@@ -52,11 +53,11 @@ impl Tables<'_> {
         let of_turn = "b.session = ?1 AND b.turn = ?2 AND b.parent IS NULL";
         self.close(of_turn, params![row, turn])?;
         // Wherever it was dispatched: by the handler's own agent, by another one, in the turn or in one of its own.
-        self.interrupt(BELOW, params![row, turn, self.now])?;
+        self.interrupt(BELOW, params![row, turn, self.now], is_unsure)?;
         self.close(BELOW, params![row, turn])?;
         let of_agent = "b.session IN (SELECT id FROM session_rows WHERE name = ?1) AND b.agent = ?2";
         for unnamed in self.unnamed_below(name, agent.as_str())? {
-            self.interrupt(of_agent, params![name, unnamed, self.now])?;
+            self.interrupt(of_agent, params![name, unnamed, self.now], false)?;
             self.close(of_agent, params![name, unnamed])?;
         }
         ended.iter().try_for_each(|(end, started)| {
@@ -90,14 +91,21 @@ impl Tables<'_> {
         )
     }
 
-    /// Ends the open calls of such batches, at the time `?3`: those that were started as `interrupted`, the others as
-    /// `cancelled`.
-    fn interrupt(&self, of: &str, values: impl rusqlite::Params + Copy) -> Done {
+    /// Whether an epoch has left the turn of which the last records may be missing (JR-7).
+    fn is_unsure(&self, name: &str, turn: i64) -> rusqlite::Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM batch_rows b JOIN session_rows s ON s.id = b.session
+                   JOIN temp.unsure_epochs u ON u.id = s.epoch WHERE s.name = ?1 AND b.turn = ?2)";
+        self.db.prepare_cached(sql)?.query_row(params![name, turn], |row| row.get(0))
+    }
+
+    /// Ends the open calls of such batches, at the time `?3`: those that were started, all if that is not sure, as
+    /// `interrupted`, the others as `cancelled`.
+    fn interrupt(&self, of: &str, values: impl rusqlite::Params + Copy, is_unsure: bool) -> Done {
         let message = "the engine's process ended while whoever has dispatched this call was running";
         let interrupted = CallError::new(ErrorKind::Interrupted, message);
-        end_open(self.db, "", &interrupted, of, values)?;
+        end_open(self.db, if is_unsure { Ends::All } else { Ends::Started }, &interrupted, of, values)?;
         let cancelled = CallError::new(ErrorKind::Cancelled, message).not_started();
-        Ok(end_open(self.db, "NOT", &cancelled, of, values)?)
+        Ok(end_open(self.db, Ends::Others, &cancelled, of, values)?)
     }
 
     /// The agents of other openings below this one that have open turns, and that nobody can find by a name.
@@ -124,11 +132,22 @@ impl Tables<'_> {
     }
 }
 
-/// Ends the open calls of such batches with this error, at the time `?3`: those that were started, or, with `NOT`, the others.
-/// Whether a read was started is not recorded; what its handler has dispatched is.
+/// Which open calls end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ends {
+    /// Those that were started, or may have been because records of their epoch may be missing (JR-7). Whether a read was
+    /// started is not recorded; what its handler has dispatched is.
+    Started,
+    /// The others.
+    Others,
+    /// All, as if they had been started.
+    All,
+}
+
+/// Ends such calls of such batches with this error, at the time `?3`.
 pub(crate) fn end_open(
     db: &Connection,
-    not: &str,
+    ends: Ends,
     error: &CallError,
     of: &str,
     values: impl rusqlite::Params,
@@ -138,13 +157,20 @@ pub(crate) fn end_open(
     let quoted = |text: String| text.replace('\'', "''");
     let (status, code) = (quoted(json_of(error)), word(&error.kind));
     let (dedupe, sandbox) = (word(&Dedupe::Fresh), word(&Sandbox::Host));
-    let dispatched = "EXISTS (SELECT 1 FROM batch_rows n WHERE n.parent = call_rows.id)";
+    let started = "(EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = call_rows.id)
+        OR EXISTS (SELECT 1 FROM batch_rows n WHERE n.parent = call_rows.id)
+        OR EXISTS (SELECT 1 FROM batch_rows b JOIN session_rows s ON s.id = b.session
+            JOIN temp.unsure_epochs u ON u.id = s.epoch WHERE b.id = call_rows.batch))";
+    let (which, least) = match ends {
+        Ends::Started => (started.to_owned(), 1),
+        Ends::Others => (format!("NOT {started}"), 0),
+        Ends::All => ("1".to_owned(), 1),
+    };
     db.prepare_cached(&format!(
         "UPDATE call_rows SET ended_ms = ?3, status = '{status}', code = '{code}', ending = '{ending}',
              dedupe = '{dedupe}', sandbox = '{sandbox}', was_waited_for = 0,
-             attempts = max({dispatched}, (SELECT count(*) FROM attempt_rows a WHERE a.call = call_rows.id))
-             WHERE {not} (EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = call_rows.id) OR {dispatched})
-             AND id IN (SELECT c.id FROM call_rows c INDEXED BY call_open JOIN batch_rows b ON b.id = c.batch
+             attempts = max({least}, (SELECT count(*) FROM attempt_rows a WHERE a.call = call_rows.id))
+             WHERE {which} AND id IN (SELECT c.id FROM call_rows c INDEXED BY call_open JOIN batch_rows b ON b.id = c.batch
                  WHERE c.ended_ms IS NULL AND {of})"
     ))?
     .execute(values)?;

@@ -17,6 +17,7 @@ impl Book {
     fn new() -> Self {
         let mut db = Connection::open_in_memory().expect("it takes no file");
         schema::create(&mut db).expect("it is new");
+        db.execute_batch(crate::epoch::UNSURE).expect("it is there for as long as the connection");
         let epoch = "INSERT INTO epoch_rows (id, pid, durability, started_ms) VALUES (1, 1, 'full', 0)";
         db.execute(epoch, []).expect("the tables are there");
         Self { db, ids: Ids::default(), now: 0 }
@@ -56,6 +57,7 @@ impl Book {
             calls,
             is_open,
             is_sequential: false,
+            is_resend: false,
         };
         self.apply(&Op::Batch(Box::new(op))).expect("its session is there");
     }
@@ -133,6 +135,27 @@ fn a_session_that_is_opened_again_has_its_own_batches() {
     book.batch(2, 2, &["call_z"]);
     book.apply(&end(place(2, 2, 0, "call_z"))).expect("the new session has it");
     assert_eq!(book.ids_of("ended_ms IS NULL"), ["call_b@1", "call_y@3"]);
+}
+
+/// JR-1, JR-8: calls of an open batch that follow some which could not be recorded are refused too, so that each is at its
+/// place; the batch has those that are there.
+#[test]
+fn a_batch_has_no_holes() {
+    let mut book = Book::new();
+    book.open_session("demo");
+    book.batch_that("root", 1, 1, &[], true);
+    let mut push = |index, id: &str| {
+        let to = OpenBatch { session: "demo".into(), agent: AgentPath::from("root"), turn: 1, batch: 1 };
+        book.apply(&Op::Pushed { to, index, calls: vec![Call::new(id, "save", "{}")] })
+    };
+    push(0, "call_a").expect("it is the first");
+    push(2, "call_c").expect_err("call_b is not there");
+    push(0, "call_a").expect_err("it is there");
+    push(1, "call_b").expect("it is the next");
+    let batch = OpenBatch { session: "demo".into(), agent: AgentPath::from("root"), turn: 1, batch: 1 };
+    book.apply(&Op::Closed { batch, calls: 3, request: None }).expect("it takes calls");
+    assert_eq!(book.ids_of("1"), ["call_a@1", "call_b@1"]);
+    assert_eq!(book.texts("SELECT CAST(calls AS TEXT) FROM batch_rows"), ["2"]);
 }
 
 /// JR-1: calls that are pushed go with the batch that still takes calls, also if a session of the same name has one of the

@@ -1,8 +1,9 @@
 //! What a name has used: its numbers and its keys.
 
 use crate::{
+    epoch::boot_id,
     error::JournalError,
-    reader::{OpenTurn, Reader, values},
+    reader::{OpenTurn, Reader, gaps::lacks_its_end, values},
     settings::Settings,
     stamp,
 };
@@ -28,7 +29,8 @@ impl Reader {
         session: &SessionId,
         own: Option<&str>,
     ) -> Result<Option<(u64, u64, u64)>, JournalError> {
-        let sql = "SELECT count(DISTINCT s.id), max(b.turn), max(b.number),
+        let sql = "SELECT count(DISTINCT s.id), max(max(coalesce(b.turn, 0), s.removed_turn)),
+                   max(max(coalesce(b.number, 0), s.removed_batch)),
                    count(DISTINCT CASE WHEN e.engine IS ?2 THEN NULL ELSE s.id END) FROM session_rows s
                    JOIN epoch_rows e ON e.id = s.epoch LEFT JOIN batch_rows b ON b.session = s.id WHERE s.name = ?1";
         let all = self.rows(sql, params![session.as_str(), own], |row, at| {
@@ -87,12 +89,47 @@ impl Reader {
                    SELECT c.tool, a.key, c.arguments, EXISTS (SELECT 1 FROM answer_rows n WHERE n.call = c.id
                        AND n.edited IS NOT NULL), a.version, json_extract(a.facts, '$.is_repeatable'), c.ended_ms,
                    CASE WHEN c.code IS NOT NULL OR c.ended_ms >= ?3 THEN c.status ELSE '' END, c.code IS NOT NULL,
-                   a.ended_ms, a.status, a.is_retried, a.number, c.sandbox, a.arguments
+                   a.ended_ms, a.status, a.is_retried, coalesce(c.attempts, a.number), c.sandbox, a.arguments
                    FROM used u JOIN attempt_rows a ON a.call = u.call AND a.number = u.number
                    JOIN call_rows c ON c.id = a.call WHERE u.place = 1";
         let before = |kept: Duration| now.saturating_sub(crate::op::whole(kept.as_millis()));
         let (keys, results) = (before(kept.keep_keys), before(kept.keep_results));
-        self.rows(sql, params![session.as_str(), keys, results], |row, at| key(row, at, results))
+        let mut all =
+            self.rows(sql, params![session.as_str(), keys, results], |row, at| key(row, at, results))?;
+        for unsure in self.unsure_keys(session, keys)? {
+            if !all.iter().any(|it| it.tool == unsure.tool && it.key == unsure.key) {
+                all.push(unsure);
+            }
+        }
+        Ok(all)
+    }
+
+    /// The keys of calls that came later than this, whose attempts may be missing because records of their epoch may be
+    /// (JR-7): those that have no end, and those that were interrupted.
+    fn unsure_keys(&self, session: &SessionId, after: i64) -> Result<Vec<PastKey>, JournalError> {
+        let (epochs, now) = (self.epochs()?, boot_id());
+        let unsure = epochs.iter().filter(|epoch| lacks_its_end(epoch, now.as_deref()));
+        let unsure: Vec<_> = unsure.map(|epoch| epoch.epoch.to_string()).collect();
+        if unsure.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sql = format!(
+            "SELECT c.tool, c.key, c.arguments FROM call_rows c JOIN batch_rows b ON b.id = c.batch
+             JOIN session_rows s ON s.id = b.session WHERE s.name = ?1 AND s.epoch IN ({}) AND c.key IS NOT NULL
+             AND c.arrived_ms > ?2 AND c.key_released_ms IS NULL AND (c.ended_ms IS NULL OR c.code = 'interrupted')
+             AND NOT EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id) ORDER BY c.id DESC",
+            unsure.join(", ")
+        );
+        self.rows(&sql, params![session.as_str(), after], |row, at| {
+            Ok(PastKey {
+                tool: row.get::<_, String>(0)?.into(),
+                key: row.get::<_, String>(1)?.into(),
+                arguments: at.json(&row.get::<_, String>(2)?)?,
+                version: String::new(),
+                is_repeatable: false,
+                state: PastKeyState::Unsure,
+            })
+        })
     }
 }
 

@@ -39,9 +39,9 @@ impl Reader {
 }
 
 fn past_batch(batch: BatchRow, is_unsure: bool) -> PastBatch {
-    let BatchRow { batch, request, is_sequential, is_open, calls, .. } = batch;
+    let BatchRow { batch, request, is_sequential, is_resend, is_open, calls, .. } = batch;
     let calls = calls.into_iter().map(|call| past_call(call, is_unsure)).collect();
-    PastBatch { batch, request, is_sequential, is_open, calls }
+    PastBatch { batch, request, is_sequential, is_resend, is_open, calls }
 }
 
 fn past_call(row: CallRow, is_unsure: bool) -> PastCall {
@@ -96,8 +96,9 @@ fn past_end(row: EndRow) -> PastEnd {
 }
 
 fn past_question(row: QuestionRow) -> PastQuestion {
+    let links = row.answer.as_ref().map(|answer| answer.links.clone()).unwrap_or_default();
     let answer = row.answer.map(|answer| (answer.digest, past_answer(answer)));
-    PastQuestion { request: row.request, answer }
+    PastQuestion { request: row.request, answer, links }
 }
 
 fn past_answer(row: AnswerRow) -> Answer {

@@ -108,6 +108,12 @@ fn remove_turn(tx: &Transaction<'_>, (session, turn): TurnId) -> rusqlite::Resul
     tx.prepare_cached(&calls)?.execute(params![session, turn])?;
     tx.prepare_cached("DELETE FROM cancel_rows WHERE session = ?1 AND turn = ?2")?
         .execute(params![session, turn])?;
+    tx.prepare_cached(
+        "UPDATE session_rows SET removed_turn = max(removed_turn, ?2), removed_batch = max(removed_batch,
+             (SELECT coalesce(max(number), 0) FROM batch_rows WHERE session = ?1 AND turn = ?2))
+         WHERE id = (SELECT max(n.id) FROM session_rows s JOIN session_rows n ON n.name = s.name WHERE s.id = ?1)",
+    )?
+    .execute(params![session, turn])?;
     let gone = "DELETE FROM batch_rows WHERE session = ?1 AND turn = ?2";
     Ok(tx.prepare_cached(gone)?.execute(params![session, turn])? as u64)
 }
@@ -123,16 +129,16 @@ mod tests {
         schema::create(&mut db).expect("it is new");
         let rows = format!(
             "INSERT INTO epoch_rows (id, pid, durability, started_ms, ended_ms) VALUES (1, 1, 'full', 0, 1);
-             INSERT INTO session_rows VALUES (1, 1, 'demo', 1, '{{}}', 0, 0);
-             INSERT INTO batch_rows VALUES (1, 1, 'root', 1, 1, NULL, NULL, 0, 0, 0),
-                 (2, 1, 'root/a', 2, 2, NULL, {PLACES}, 0, 0, 0), (3, 1, 'root', 3, 3, NULL, NULL, 0, 0, 0)"
+             INSERT INTO session_rows VALUES (1, 1, 'demo', 1, '{{}}', 0, 0, 0, 0);
+             INSERT INTO batch_rows VALUES (1, 1, 'root', 1, 1, NULL, NULL, 0, 0, 0, 0),
+                 (2, 1, 'root/a', 2, 2, NULL, {PLACES}, 0, 0, 0, 0), (3, 1, 'root', 3, 3, NULL, NULL, 0, 0, 0, 0)"
         );
         db.execute_batch(&rows).expect("the tables are there");
         db
     }
 
     fn open(db: &Connection, batch: i64, agent: &str, turn: i64) {
-        let open = "INSERT INTO batch_rows VALUES (?1, 1, ?2, ?3, ?1, NULL, NULL, 0, NULL, 0)";
+        let open = "INSERT INTO batch_rows VALUES (?1, 1, ?2, ?3, ?1, NULL, NULL, 0, 0, NULL, 0)";
         db.execute(open, params![batch, agent, turn]).expect("the tables are there");
     }
 

@@ -20,7 +20,7 @@ impl Reader {
     pub(crate) fn batches(&self, session: i64, turn: u64) -> Result<Vec<BatchRow>, JournalError> {
         let sql = format!(
             "SELECT b.id, b.number, b.agent, b.request, b.parent % {PLACES}, p.number, b.calls IS NULL, b.is_sequential,
-             b.arrived_ms FROM batch_rows b LEFT JOIN batch_rows p ON p.id = b.parent / {PLACES}
+             b.arrived_ms, b.is_resend FROM batch_rows b LEFT JOIN batch_rows p ON p.id = b.parent / {PLACES}
              WHERE b.session = ?1 AND b.turn = ?2 ORDER BY b.id"
         );
         let mut all = self.rows(&sql, [session, whole(turn)], |row, at| {
@@ -36,6 +36,7 @@ impl Reader {
                 parent,
                 is_open: row.get(6)?,
                 is_sequential: row.get(7)?,
+                is_resend: row.get(9)?,
                 arrived: time_of(row, 8)?,
                 calls: Vec::new(),
             };
@@ -112,7 +113,7 @@ impl Reader {
 
     fn questions(&self, call: i64) -> Result<Vec<QuestionRow>, JournalError> {
         let sql = "SELECT q.request, q.digest, q.arguments, q.shares, q.expires_ms, q.asked_ms, n.decision, n.digest, n.who,
-                   n.reason, n.edited, n.edited_is_text, n.settled_by, n.answered_ms FROM question_rows q
+                   n.reason, n.edited, n.edited_is_text, n.settled_by, n.answered_ms, n.links FROM question_rows q
                    LEFT JOIN answer_rows n ON n.call = q.call AND n.request = q.request
                    WHERE q.call = ?1 ORDER BY q.asked_ms, q.request";
         self.rows(sql, [call], |row, at| {
@@ -131,6 +132,10 @@ impl Reader {
                     },
                     settled_by: word(row, 12, at)?,
                     answered: time_of(row, 13)?,
+                    links: match row.get::<_, Option<String>>(14)? {
+                        Some(links) => at.json(&links)?,
+                        None => Vec::new(),
+                    },
                 }),
             };
             Ok(QuestionRow {

@@ -134,6 +134,8 @@ pub struct BatchRow {
     pub is_open: bool,
     /// Whether every call has a run of its own.
     pub is_sequential: bool,
+    /// Whether its calls are answered with the results that equal ones of the turn have (CL-8).
+    pub is_resend: bool,
     /// When it came.
     pub arrived: SystemTime,
     /// Its calls, in their order.
@@ -290,6 +292,8 @@ pub struct AnswerRow {
     pub settled_by: SettledBy,
     /// When.
     pub answered: SystemTime,
+    /// The links that its request had, as texts: the paths of the call that do not lead where their names say.
+    pub links: Vec<String>,
 }
 
 /// What was found out about a call that was left open.

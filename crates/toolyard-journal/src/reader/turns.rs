@@ -10,6 +10,9 @@ use serde_json::Value;
 use std::time::SystemTime;
 use toolyard::{AgentPath, CallDigest, CallId, RequestId, SessionId};
 
+/// Whether a question has an answer. One to what was asked before, under the same id, is none (JR-9).
+const ANSWERED: &str = "EXISTS (SELECT 1 FROM answer_rows n WHERE n.call = q.call AND n.request = q.request AND n.digest = q.digest)";
+
 /// Which turns are told of: all, unless it says otherwise.
 ///
 /// # Examples
@@ -132,8 +135,7 @@ impl Reader {
                 sum(t.state IS 'ended'), sum(t.state IS 'attempted'), sum(t.state IS 'not_started'),
                 sum(t.state IS 'cancelled'),
                 sum(CASE WHEN t.state IN ('attempted', 'not_started') THEN (SELECT count(*) FROM question_rows q
-                    WHERE q.call = t.call AND NOT EXISTS (SELECT 1 FROM answer_rows n
-                        WHERE n.call = q.call AND n.request = q.request)) ELSE 0 END)
+                    WHERE q.call = t.call AND NOT {ANSWERED}) ELSE 0 END)
             FROM seen t JOIN session_rows s ON s.id = t.session GROUP BY t.session, t.turn, t.agent
             HAVING is_open OR NOT ?2 ORDER BY min(t.id) DESC LIMIT ?3"
         );
@@ -166,8 +168,7 @@ impl Reader {
                 q.shares, q.asked_ms
             FROM call_rows c JOIN question_rows q ON q.call = c.id JOIN batch_rows b ON b.id = c.batch
             JOIN session_rows s ON s.id = b.session WHERE c.ended_ms IS NULL
-            AND NOT EXISTS (SELECT 1 FROM answer_rows n WHERE n.call = q.call AND n.request = q.request)
-            AND NOT {} ORDER BY q.asked_ms, c.id",
+            AND NOT {ANSWERED} AND NOT {} ORDER BY q.asked_ms, c.id",
             is_cancelled()
         );
         self.rows(&sql, [], |row, at| {

@@ -82,3 +82,26 @@ async fn keys_and_results_are_kept_for_so_long() {
     assert!(expired.1.is_some(), "a tombstone: {expired:?}");
     assert_eq!(life(Settings::default().keep_keys(Duration::ZERO)).await, (Dedupe::Fresh, None));
 }
+
+/// ID-5, CL-8: a call whose start was recorded, and that has ended before it, has not run: its key is free in the next life
+/// too, and it is no call that was started.
+#[tokio::test]
+async fn a_call_that_ended_before_its_start_has_not_run() {
+    let scene = Scene::new();
+    left_open(&scene).await;
+    let error = CallError::new(ErrorKind::Cancelled, "nobody waits for it").not_started();
+    let ending = r#"{"routing":"serial","run":0,"cancel_requested":true,"queued_us":0,"ran_us":0}"#;
+    scene
+        .sql()
+        .execute(
+            "UPDATE call_rows SET ended_ms = arrived_ms, status = ?1, code = 'cancelled', ending = ?2, dedupe = 'fresh',
+             attempts = 0, sandbox = 'host', was_waited_for = 1",
+            [serde_json::to_string(&error).unwrap(), ending.to_owned()],
+        )
+        .unwrap();
+    assert_eq!(scene.reader().started_calls("s").unwrap(), []);
+    let second = opened(&scene, Settings::default());
+    let yard = over(&second).await;
+    let again = yard.engine.session("s").call(keyed("k", call("3", "serial", 0, "ok"))).await;
+    assert_eq!((again.success(), again.dedupe), (true, Dedupe::Fresh), "{again:?}");
+}

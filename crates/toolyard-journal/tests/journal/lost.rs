@@ -2,16 +2,16 @@
 
 use crate::{
     both::{both, life},
-    scene::Scene,
+    scene::{Scene, end},
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 use toolyard::{
-    Call, Confirmations, Dedupe, Engine, ErrorKind, Outcome, Reconciled, Tool, ToolContext, ToolError,
-    ToolFactory, ToolOutput, ToolSpec, async_trait,
+    Call, Confirmations, Dedupe, Engine, ErrorKind, Outcome, Reason, Reconciled, Tool, ToolContext,
+    ToolError, ToolFactory, ToolOutput, ToolSpec, async_trait,
 };
-use toolyard_journal::Journal;
+use toolyard_journal::{Journal, Settings};
 use toolyard_tests::Ledger;
 
 /// A tool that changes something, and knows what it is told to know.
@@ -56,6 +56,73 @@ fn kind(outcome: &Outcome) -> Option<ErrorKind> {
     outcome.error().map(|error| error.kind)
 }
 
+/// Leaves this call, and nothing of what came behind its batch: the power went.
+async fn lost(scene: &Scene, call: Call) {
+    let first = both(scene, &Ledger::default(), 2);
+    let yard = life(&first).await;
+    let session = yard.engine.session("s");
+    tokio::select! {
+        _ = session.dispatch(vec![call]) => {}
+        () = first.cut.notified() => {}
+    }
+    first.journal.close().unwrap();
+    drop(yard);
+    unclean(scene, 1);
+}
+
+/// As if the machine had gone down in this epoch.
+fn unclean(scene: &Scene, epoch: i64) {
+    let unclean =
+        "UPDATE epoch_rows SET boot_id = 'another', ended_ms = NULL, durability = 'process' WHERE id = ?1";
+    scene.sql().execute(unclean, [epoch]).unwrap();
+}
+
+/// JR-7: until its turn is resumed, the key of such a call is `interrupted`, and nothing runs under it.
+#[tokio::test]
+async fn its_key_is_known_before_its_turn_is_resumed() {
+    let scene = Scene::new();
+    lost(&scene, pay("1")).await;
+    let pays = Pay { knows: Reconciled::Unknown, ran: Arc::default() };
+    let second = scene.open();
+    let next = engine(&second, &pays).await;
+    let again = next.session("s").call(pay("2")).await;
+    assert_eq!((kind(&again), *pays.ran.lock()), (Some(ErrorKind::Interrupted), 0), "{again:?}");
+}
+
+/// JR-7, CL-8: a call without a key whose attempt was lost counts as started: sent again, it is answered as it was.
+#[tokio::test]
+async fn what_may_have_been_started_is_not_made_again() {
+    let scene = Scene::new();
+    let call = Call::new("1", "pay", json!({"euros": 5}));
+    lost(&scene, call.clone()).await;
+    let pays = Pay { knows: Reconciled::Unknown, ran: Arc::default() };
+    let second = scene.open();
+    let next = engine(&second, &pays).await;
+    let resumed = next.session("s").resume(1).await.unwrap();
+    let turn = resumed.turn().clone();
+    let ended = resumed.finish().await.concat();
+    assert_eq!((kind(&ended[0]), ended[0].attempts), (Some(ErrorKind::Interrupted), 1));
+    let again = turn.resend(vec![call]).await;
+    assert_eq!((kind(&again[0]), *pays.ran.lock()), (Some(ErrorKind::Interrupted), 0), "{again:?}");
+    assert_eq!(scene.reader().started_calls("s").unwrap()[0].call_id.as_str(), "1");
+}
+
+/// JR-7, JR-10: so does one that nobody resumes in time, and its key is known then.
+#[tokio::test]
+async fn what_expires_may_have_been_started() {
+    let scene = Scene::new();
+    lost(&scene, pay("1")).await;
+    scene.open().close().unwrap();
+    let last = Journal::open(scene.path(), Settings::default().keep_open(Duration::ZERO)).unwrap();
+    let turn = scene.reader().turn("s", 1).unwrap().unwrap();
+    let ended = end(&turn.batches[0].calls[0].state);
+    let error = ended.status.as_ref().unwrap_err();
+    assert_eq!((error.kind, error.reason, ended.started), (ErrorKind::Interrupted, Some(Reason::Expired), 1));
+    let pays = Pay { knows: Reconciled::Unknown, ran: Arc::default() };
+    let again = engine(&last, &pays).await.session("s").call(pay("2")).await;
+    assert_eq!((kind(&again), *pays.ran.lock()), (Some(ErrorKind::Interrupted), 0), "{again:?}");
+}
+
 /// JR-7, JR-10, ID-9: a call whose attempt was lost, and of which its tool says that it is done, or does not know, is not made
 /// again under its key, in this life and in the next one.
 #[tokio::test]
@@ -64,19 +131,7 @@ async fn the_key_of_a_call_whose_attempt_was_lost_is_known() {
         [(Reconciled::Done("paid before".into()), None), (Reconciled::Unknown, Some(ErrorKind::Interrupted))]
     {
         let scene = Scene::new();
-        // Session and batch; what came behind them is lost.
-        let first = both(&scene, &Ledger::default(), 2);
-        let yard = life(&first).await;
-        let session = yard.engine.session("s");
-        tokio::select! {
-            _ = session.dispatch(vec![pay("1")]) => {}
-            () = first.cut.notified() => {}
-        }
-        first.journal.close().unwrap();
-        drop(yard);
-        let unclean = "UPDATE epoch_rows SET boot_id = 'another', ended_ms = NULL, durability = 'process'";
-        scene.sql().execute_batch(unclean).unwrap();
-
+        lost(&scene, pay("1")).await;
         let pays = Pay { knows, ran: Arc::default() };
         let second = scene.open();
         let next = engine(&second, &pays).await;

@@ -47,6 +47,37 @@ async fn turns_are_counted_with_the_cancels_that_are_recorded() {
     assert!(scene.reader().turns(&Which::default().of_session("other")).unwrap().is_empty());
 }
 
+/// JR-9, JR-14: a question that is asked again under its id, because what it is about has changed since it was answered, is
+/// open.
+#[tokio::test]
+async fn an_answer_to_what_was_asked_before_answers_nothing() {
+    let scene = Scene::new();
+    let journal = scene.open();
+    let (engine, desk) = asking(&journal).await;
+    let session = engine.session("demo");
+    let stops = async {
+        desk.next().await.unwrap();
+        engine.shutdown(Drain::default()).await;
+    };
+    tokio::join!(session.dispatch(vec![Call::new("call_1", "save", "{}")]), stops);
+    journal.close().unwrap();
+    let open = || {
+        let turns = scene.reader().turns(&Which::default()).unwrap();
+        assert_eq!(scene.reader().open_questions().unwrap().len() as u64, turns[0].open_questions);
+        turns[0].open_questions
+    };
+    let answer = |digest: &str| {
+        let sql = "INSERT OR REPLACE INTO answer_rows SELECT call, request, coalesce(?1, digest), 'allow', NULL, NULL, NULL,
+                   NULL, 'approver', asked_ms, NULL FROM question_rows";
+        scene.sql().execute(sql, [Some(digest).filter(|it| !it.is_empty())]).unwrap();
+    };
+    assert_eq!(open(), 1);
+    answer(&"0".repeat(64));
+    assert_eq!(open(), 1);
+    answer("");
+    assert_eq!(open(), 0);
+}
+
 /// JR-7: records may be missing from the last one on that an unclean epoch of `process` has, once the machine has started
 /// again, whatever a later epoch adds to its rows.
 #[tokio::test]
@@ -69,7 +100,7 @@ async fn a_gap_begins_with_the_last_record() {
         .execute_batch(
             "UPDATE epoch_rows SET boot_id = 'one', ended_ms = NULL WHERE id = 1;
              UPDATE epoch_rows SET boot_id = 'another', started_ms = (SELECT asked_ms + 1000 FROM question_rows) WHERE id = 2;
-             INSERT INTO answer_rows SELECT call, request, digest, 'allow', NULL, NULL, NULL, NULL, 'approver', asked_ms + 2000
+             INSERT INTO answer_rows SELECT call, request, digest, 'allow', NULL, NULL, NULL, NULL, 'approver', asked_ms + 2000, NULL
                  FROM question_rows",
         )
         .unwrap();

@@ -2,8 +2,8 @@
 
 use crate::scene::{Scene, engine};
 use std::time::Duration;
-use toolyard::{Batch, Call, Drain, Durable, Recorder};
-use toolyard_journal::{Durability, Journal, Keep, Settings, prune, verify};
+use toolyard::{Batch, Call, Drain, Durable, ForkPolicy, Recorder, SessionOptions};
+use toolyard_journal::{Durability, Journal, Keep, Settings, Which, prune, verify};
 
 /// JR-13: by age, what has ended goes, and what is open stays; the room is given back.
 #[tokio::test]
@@ -115,4 +115,51 @@ async fn a_turn_between_two_batches_stays() {
     journal.close().unwrap();
     assert_eq!(prune(scene.path(), Keep::default().at_most(0)).unwrap().batches, 2);
     assert_eq!(kept(&scene), None);
+}
+
+/// JR-13, HT-13: what a session is described by stays until a newer one of its name is described, and its named agents until
+/// a newer one has them.
+#[tokio::test]
+async fn what_a_name_is_described_by_stays() {
+    let scene = Scene::new();
+    for options in [SessionOptions::default().described("ada's"), SessionOptions::default()] {
+        let journal = scene.open();
+        let engine = engine(&journal).build().await.unwrap();
+        let is_first = scene.reader().turns(&Which::default()).unwrap().is_empty();
+        let session = engine.session_with("demo", options);
+        if is_first {
+            session.fork(ForkPolicy::default().name("kid")).unwrap();
+        }
+        session.call(Call::new("call_1", "save", "{}")).await;
+        engine.shutdown(Drain::default()).await;
+        journal.close().unwrap();
+    }
+    scene.open().close().unwrap();
+    assert_eq!(prune(scene.path(), Keep::default().at_most(0)).unwrap().batches, 2);
+    let journal = scene.open();
+    let past = journal.past_session(&"demo".into()).unwrap().unwrap();
+    assert_eq!(past.description.as_deref(), Some("ada's"));
+    assert_eq!(past.agents.len(), 1, "{past:?}");
+}
+
+/// JR-10, JR-13: the numbers of turns that were removed are not given again, as long as something is left of their name.
+#[tokio::test]
+async fn numbers_of_what_was_removed_are_not_given_again() {
+    let scene = Scene::new();
+    for turn in [1, 2] {
+        let journal = scene.open();
+        let first = engine(&journal).build().await.unwrap();
+        first.session("demo").call(Call::new("call_1", "save", "{}")).await;
+        assert_eq!(scene.reader().turns(&Which::default()).unwrap()[0].turn, turn);
+        first.shutdown(Drain::default()).await;
+        journal.close().unwrap();
+        assert_eq!(prune(scene.path(), Keep::default().at_most(0)).unwrap().batches, 1);
+        // A life that does nothing under the name but open it.
+        let journal = scene.open();
+        let second = engine(&journal).build().await.unwrap();
+        second.session("demo").recorded().await.unwrap();
+        second.shutdown(Drain::default()).await;
+        journal.close().unwrap();
+        assert_eq!(prune(scene.path(), Keep::default().at_most(0)).unwrap().batches, 0);
+    }
 }

@@ -1,6 +1,7 @@
 //! Questions, answers and verdicts (JR-1).
 
 use crate::scene::{Scene, engine, text};
+use serde_json::json;
 use toolyard::{
     AgentPath, Answer, ApprovalDesk, Call, CallId, CallPlace, Confirmations, Decision, Drain, Durable,
     ForkPolicy, Recorder, Recovered, SessionId, SubAgents, ToolContext, ToolOutput, ToolSpec, VerdictRecord,
@@ -132,4 +133,31 @@ async fn what_a_handler_has_dispatched_is_no_turn_of_its_own() {
         session.cancel();
     };
     tokio::join!(session.call(Call::new("call_1", "delegate", "{}")), looks);
+}
+
+/// SM-5, JR-8: a result that another life gives again says which arguments a person has changed it to.
+#[tokio::test]
+async fn a_result_is_given_again_with_what_was_changed() {
+    let scene = Scene::new();
+    let (journal, desk) = (scene.open(), ApprovalDesk::default());
+    let first = engine(&journal).confirmations(Confirmations::default()).approver(desk.clone());
+    let first = first.build().await.unwrap();
+    let session = first.session("demo");
+    let stops = async {
+        let shown = desk.next().await.unwrap();
+        desk.answer(shown.id(), shown.digest(), Answer::edit("ada", json!({"n": 1}))).await.unwrap();
+        while matches!(scene.turn(1).batches[0].calls[0].state, toolyard_journal::CallState::NotStarted) {
+            tokio::task::yield_now().await;
+        }
+        first.shutdown(Drain::default()).await;
+    };
+    let calls = vec![Call::new("call_1", "save", "{}"), Call::new("call_2", "save", "{}")];
+    let (outcomes, ()) = tokio::join!(session.dispatch(calls), stops);
+    assert_eq!((outcomes[0].edited(), outcomes[0].success()), (Some(&json!({"n": 1})), true));
+    journal.close().unwrap();
+    let journal = scene.open();
+    let second = engine(&journal).build().await.unwrap();
+    let resumed = second.session("demo").resume(1).await.unwrap().finish().await.concat();
+    assert_eq!(resumed[0].edited(), Some(&json!({"n": 1})), "{resumed:?}");
+    assert_eq!((resumed[1].edited(), resumed[1].success()), (None, true), "{resumed:?}");
 }

@@ -178,3 +178,24 @@ async fn with_forks(recorder: &Both) -> Yard {
     })
     .await
 }
+
+/// JR-5, SM-8: an agent that gets the name of one that was cancelled is not cancelled itself.
+#[tokio::test]
+async fn a_name_that_was_cancelled_is_used_again() {
+    let scene = Scene::new();
+    // Two sessions' worth of records, the cancel, the agent's batch.
+    let first = both(&scene, &Ledger::default(), 5);
+    let yard = life(&first).await;
+    let session = yard.engine.session("s");
+    let ada = session.fork(ForkPolicy::default().name("ada")).unwrap();
+    ada.cancel();
+    drop(ada);
+    let ada = session.fork(ForkPolicy::default().name("ada")).unwrap();
+    tokio::select! {
+        _ = ada.dispatch(vec![call("1", "serial", 1, "ok")]) => panic!("its records are cut"),
+        () = first.cut.notified() => {}
+    }
+    first.journal.close().unwrap();
+    let calls = scene.reader().turn("s", 1).unwrap().unwrap().batches.remove(0).calls;
+    assert!(!calls[0].is_cancelled, "{calls:?}");
+}

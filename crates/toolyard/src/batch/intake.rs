@@ -40,6 +40,11 @@ pub(crate) trait Watch: Send + Sync {
     /// The result of a call that was answered before, if it was.
     fn replay(&self, call: &Call) -> Option<Outcome>;
 
+    /// Whether its calls may have been answered before.
+    fn is_resend(&self) -> bool {
+        false
+    }
+
     /// What is known of the batch, if an earlier life of the engine has left it open.
     fn taken_up(&self) -> Option<&TakenUp> {
         None
@@ -161,7 +166,8 @@ impl Dispatch<'_> {
             (None, None) => {
                 let is_outside = matches!(self.origin, Origin::Outside);
                 let may_be_resumed = is_outside && self.can_be_resumed && self.session.may_be_resumed();
-                Arrival::Whole { request, is_sequential, may_be_resumed }
+                let is_resend = self.watch.is_some_and(Watch::is_resend);
+                Arrival::Whole { request, is_sequential, is_resend, may_be_resumed }
             }
             (Some(earlier), _) => {
                 Arrival::Pushed { open: &earlier.foundation, may_be_resumed: earlier.may_be_resumed }

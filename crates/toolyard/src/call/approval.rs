@@ -5,11 +5,14 @@
 use crate::{
     call::{batch::BatchState, in_flight::InFlight, question::Question, ready::EndOnDrop, run::index},
     gate::{self, ApprovalSubject},
+    record::PastQuestion,
     tasks::Contained,
 };
 use futures::{FutureExt, future::abortable};
 use std::sync::Arc;
-use toolyard_core::{ApprovalRequest, Approver, EventKind, RequestId, event::ConfirmationRequest};
+use toolyard_core::{
+    ApprovalRequest, Approver, EventKind, LinkedPath, RequestId, event::ConfirmationRequest,
+};
 
 /// How many bytes of a call's arguments events about its question show.
 const SHOWN_MAX: usize = 1024;
@@ -67,7 +70,13 @@ impl InFlight<'_> {
         let subject = ApprovalSubject { session, entry, args, turn, call_id, digest, paths: work.paths() };
         let before = self.question_before();
         let request = gate::request(&subject, before.map(|before| before.request));
-        let recalled = before.and_then(|before| before.answer.clone());
+        // What is approved was seen: where its paths led, too (PO-4). Where those of an edit led is not recorded.
+        let leads_as_before = |before: &&PastQuestion| {
+            let is_edited = before.answer.as_ref().is_some_and(|(_, answer)| answer.arguments().is_some());
+            let links = request.links().iter().map(LinkedPath::to_string);
+            links.eq(before.links.iter().cloned()) && (!is_edited || work.paths().is_empty())
+        };
+        let recalled = before.filter(leads_as_before).and_then(|before| before.answer.clone());
         Question::new(self.owned(), approver, request).recalling(recalled)
     }
 

@@ -35,14 +35,20 @@ impl SessionCore {
     /// Makes one such key known.
     pub(crate) fn restore_key(&self, key: &PastKey) {
         let name = Name::new(key.tool.clone(), key.key.clone());
-        let fingerprint = Fingerprint::of(&key.arguments, &key.version);
-        let is_lasting = !key.is_repeatable;
+        // Of a call whose attempt is not recorded, it is as its tool is now.
+        let known = self.engine.registry.get(&key.tool).filter(|_| matches!(key.state, PastKeyState::Unsure));
+        let (version, is_repeatable) = match &known {
+            Some(entry) => (&*entry.spec().version, entry.spec().is_repeatable()),
+            None => (&*key.version, key.is_repeatable),
+        };
+        let fingerprint = Fingerprint::of(&key.arguments, version);
+        let is_lasting = !is_repeatable;
         let now = self.engine.clock.now();
         let kept = match &key.state {
             PastKeyState::Expired => None,
             // It runs again.
-            PastKeyState::Open if key.is_repeatable => return,
-            PastKeyState::Open => {
+            PastKeyState::Open | PastKeyState::Unsure if is_repeatable => return,
+            PastKeyState::Open | PastKeyState::Unsure => {
                 let error = interrupted_error(1);
                 Some(kept(&Err(Box::new(error)), 1, Sandbox::Host))
             }
@@ -50,7 +56,7 @@ impl SessionCore {
                 let ended = Ended {
                     error: status.as_ref().err().map(|error| error.kind),
                     started: *attempts > 0,
-                    repeatable: key.is_repeatable,
+                    repeatable: is_repeatable,
                     no_side_effect: *no_side_effect,
                 };
                 if ended.retain() == Retain::Forget {

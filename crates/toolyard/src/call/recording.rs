@@ -24,7 +24,7 @@ use toolyard_core::{Arguments, Call, CallError, ToolOutput};
 /// How a batch has arrived.
 pub(crate) enum Arrival<'a> {
     /// Whole.
-    Whole { request: Option<Arc<str>>, is_sequential: bool, may_be_resumed: bool },
+    Whole { request: Option<Arc<str>>, is_sequential: bool, is_resend: bool, may_be_resumed: bool },
     /// From an earlier life of the engine, with the record that it was taken up.
     TakenUp { record: &'a Foundation },
     /// As the next calls of an open batch, whose own record this is.
@@ -47,7 +47,7 @@ impl BatchState {
         let mut calls: Vec<&Call> = self.slots.iter().map(|slot| &slot.call).collect();
         sent.iter().for_each(|(at, call)| calls[*at as usize] = call);
         let foundation = match arrival {
-            Arrival::Whole { request, is_sequential, .. } => {
+            Arrival::Whole { request, is_sequential, is_resend, .. } => {
                 let record = BatchRecord {
                     session: id,
                     agent,
@@ -58,6 +58,7 @@ impl BatchState {
                     calls,
                     is_open: false,
                     is_sequential: *is_sequential,
+                    is_resend: *is_resend,
                 };
                 session.foundation().and(recording.give(|recorder| recorder.batch(&record)))
             }

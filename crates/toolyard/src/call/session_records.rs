@@ -94,6 +94,7 @@ impl SessionCore {
             calls: Vec::new(),
             is_open: true,
             is_sequential,
+            is_resend: false,
         };
         foundation.and(self.give(|recorder| recorder.batch(&record)))
     }

@@ -78,7 +78,7 @@ fn marks_shown(args: &Arc<Value>, session: &Agent) -> Marks {
 }
 
 /// The arguments as results show them. The model may not send the marks in them.
-fn shown(args: &Arc<Value>, session: &Agent) -> Arc<Value> {
+pub(crate) fn shown(args: &Arc<Value>, session: &Agent) -> Arc<Value> {
     let Some(redactor) = &session.engine.results_redactor else { return args.clone() };
     let mut shown = Arguments::Json(args.clone());
     session.given_marks().add(redactor.arguments(&mut shown));

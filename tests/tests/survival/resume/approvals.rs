@@ -2,9 +2,15 @@
 
 use super::resume_in;
 use parking_lot::Mutex;
-use std::{sync::Arc, time::Duration};
+use serde_json::json;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 use toolyard::{
-    Answer, ApprovalRequest, Approver, Confirmations, ErrorKind, OnInterrupted, ToolSpec, async_trait,
+    Answer, ApprovalRequest, Approver, Call, Confirmations, ErrorKind, FsMode, OnInterrupted, PathEscape,
+    PathScope, SessionOptions, ToolSpec, async_trait,
 };
 use toolyard_tests::{Ledger, Yard, call, kinds, scripted, yard};
 
@@ -113,4 +119,63 @@ async fn an_answer_of_before_is_not_remembered() {
     let later = session.dispatch(vec![call("b", "sends", 1000, "ok")]).await;
     assert_eq!(kinds(&later), [None]);
     assert_eq!(after.0.lock().len(), 1, "the next one is asked about");
+}
+
+/// A workspace in which each path is a link to this.
+struct LeadsTo(&'static str);
+
+impl PathScope for LeadsTo {
+    fn root(&self) -> &Path {
+        Path::new("/work")
+    }
+
+    fn check(&self, _: &str) -> Result<(), PathEscape> {
+        Ok(())
+    }
+
+    fn resolve(&self, _: &str) -> Result<PathBuf, PathEscape> {
+        Ok(self.0.into())
+    }
+}
+
+/// JR-9, PO-4: an answer of before holds only while the paths lead where they led when it was given, whatever the life that
+/// came between has asked.
+#[tokio::test(start_paused = true)]
+async fn an_answer_of_before_is_about_where_paths_lead() {
+    let at = |ledger: &Ledger, approver: &Slow| {
+        let (ledger, approver) = (ledger.clone(), approver.clone());
+        yard(move |builder, log| {
+            let spec = ToolSpec::write("sends").requires_fs(FsMode::Write, "path");
+            let confirmations = Confirmations::default();
+            builder.recorder(ledger).tool(scripted(spec, log)).confirmations(confirmations).approver(approver)
+        })
+    };
+    let session_of = |yard: &Yard, to| {
+        let options = SessionOptions::default().workspace(Arc::new(LeadsTo(to)));
+        yard.engine.session_with("s", options)
+    };
+    let ledger = Ledger::default();
+    let session = session_of(&at(&ledger, &Slow::default()).await, "old");
+    let sends = Call::new("a", "sends", json!({"path": "link", "ms": 1000, "end": "ok"}));
+    tokio::spawn(async move { session.dispatch(vec![call("r", "read", 5000, "ok"), sends]).await });
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    let mut left = ledger.crashed();
+    // The second life asks anew, and ends before it hears an answer.
+    for (to, asked, is_over) in [("new", 1, false), ("new", 1, true)] {
+        let approver = Slow::default();
+        let yard = at(&left, &approver).await;
+        let session = session_of(&yard, to);
+        let resumed = tokio::spawn(async move { resume_in(&session, 1).await });
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert_eq!(approver.0.lock().len(), asked);
+        match is_over {
+            true => assert_eq!(kinds(&resumed.await.unwrap()), [None, None]),
+            false => left = left.crashed(),
+        }
+    }
+    // Where it leads as before, nobody is asked.
+    let approver = Slow::default();
+    let yard = at(&ledger.crashed(), &approver).await;
+    assert_eq!(kinds(&resume_in(&session_of(&yard, "old"), 1).await), [None, None]);
+    assert_eq!(*approver.0.lock(), Vec::<String>::new());
 }

@@ -67,6 +67,9 @@ pub enum PastKeyState {
     Expired,
     /// It was started, and has no result.
     Open,
+    /// It may have been started, and its attempt is not recorded (JR-7): with which version of the tool, and whether it may
+    /// be repeated, is not known.
+    Unsure,
 }
 
 /// A turn that was left open.
@@ -110,6 +113,8 @@ pub struct PastBatch {
     pub request: Option<Arc<str>>,
     /// Whether every call has a run of its own.
     pub is_sequential: bool,
+    /// Whether its calls are answered with the results that equal ones of the turn have (CL-8).
+    pub is_resend: bool,
     /// Whether calls were still to come.
     pub is_open: bool,
     /// Its calls, in their order.
@@ -191,4 +196,7 @@ pub struct PastQuestion {
     pub request: RequestId,
     /// The answer, with the digest of what it is about.
     pub answer: Option<(CallDigest, Answer)>,
+    /// The links that its request had ([`ApprovalRequest::links`](crate::ApprovalRequest::links)) when it was answered, as
+    /// texts.
+    pub links: Vec<String>,
 }

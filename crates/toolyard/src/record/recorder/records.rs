@@ -130,6 +130,9 @@ pub struct BatchRecord<'a> {
     pub is_open: bool,
     /// Whether every call has a run of its own.
     pub is_sequential: bool,
+    /// Whether its calls are answered with the results that equal ones of the turn have (CL-8): the records of these ends
+    /// come later.
+    pub is_resend: bool,
 }
 
 /// Calls of an open batch.

@@ -1,12 +1,14 @@
 //! What becomes of the calls of a turn that was left open (JR-5, JR-6).
 
 mod other;
+mod resent;
 
 use super::ResumedBatch;
 use crate::{
     batch::{Fate, TakenUp, is_interrupted},
     call::{Before, SessionCore, cancelled_before_error, interrupted_error},
     config::{OnInterrupted, RECORD_WAIT},
+    gate,
     record::{
         CallPlace, EndRecord, Foundation, PastAttempt, PastBatch, PastCall, PastEnd, PastKey, PastKeyState,
         PastTurn, RecordError, Recovered, VerdictRecord,
@@ -15,6 +17,7 @@ use crate::{
     tool::ToolEntry,
 };
 use futures::stream::{self, StreamExt, TryStreamExt};
+use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use toolyard_core::{
     Batch, Call, CallError, ContextParts, Dedupe, Outcome, Reconciled, Routing, Sandbox, ToolClass,
@@ -103,10 +106,13 @@ fn left(call: &PastCall, spec: Option<&ToolSpec>) -> Left {
 pub(super) async fn sort(core: &Arc<SessionCore>, past: PastTurn) -> Result<Sorted, RecordError> {
     let PastTurn { turn, batches: all, .. } = past;
     let mut batches = Vec::with_capacity(all.len());
-    for PastBatch { batch, request, is_sequential, is_open, calls } in all {
+    for PastBatch { batch, request, is_sequential, is_resend, is_open, calls } in all {
         let calls = (0u32..).zip(calls);
         let sorting = calls.map(|(index, call)| sort_call(core, (turn, batch, index), call));
-        let calls = stream::iter(sorting).buffered(ASKED_AT_ONCE).try_collect().await?;
+        let mut calls: Vec<_> = stream::iter(sorting).buffered(ASKED_AT_ONCE).try_collect().await?;
+        if is_resend {
+            calls.iter_mut().for_each(|call| call.answer_again(&batches));
+        }
         batches.push(SortedBatch { batch, request, is_sequential, is_open, calls });
     }
     Ok(Sorted { turn, batches })
@@ -126,11 +132,13 @@ async fn sort_call(
     let last = all.into_iter().next_back();
     let key = last.as_ref().and_then(|last| last.key.clone());
     let answer = question.as_ref().and_then(|question| question.answer.as_ref());
-    let is_edited = answer.is_some_and(|(_, answer)| answer.arguments().is_some());
-    let running = |last| Running { call: &call, entry: entry.clone(), last, has_dispatched, is_edited };
+    let edited = answer.and_then(|(_, answer)| answer.arguments());
+    let edited = edited.map(|edited| gate::edit_shown(&Arc::new(edited.to_value()), core));
+    let running =
+        |last| Running { call: &call, entry: entry.clone(), last, has_dispatched, edited: edited.clone() };
     let goes_on = |error| Fate::Open(Before { attempts, error, question: question.clone() });
     let (fate, ends) = match (left, end, last) {
-        (Left::Ended, Some(end), _) => (as_recorded(&call, *end), None),
+        (Left::Ended, Some(end), _) => (as_recorded(&call, *end, edited), None),
         (Left::Unknown, _, last) => {
             let place = CallPlace::new(&core.id, &core.path, turn, batch, index, &call.id);
             let asked = Asked { core, entry: entry.as_ref(), call: &call, last: last.as_ref(), reconciled };
@@ -142,7 +150,7 @@ async fn sort_call(
                 Reconciled::Done(output) => running(last).ends(Ok(output)),
                 Reconciled::NotDone { .. } if is_cancelled => (Fate::Cancelled, None),
                 Reconciled::NotDone { .. } => (goes_on(None), None),
-                _ => running(last).ends(Err(interrupted_error(attempts))),
+                _ => running(last).ends(Err(interrupted_error(attempts.max(1)))),
             }
         }
         (Left::MayRepeat, _, last) if is_cancelled => {
@@ -155,9 +163,10 @@ async fn sort_call(
     Ok(SortedCall { call, fate, ends, goes_on_under })
 }
 
-/// The outcome of a call that had ended.
-fn as_recorded(call: &Call, end: PastEnd) -> Fate {
+/// The outcome of a call that had ended, and that ran with these arguments if a person changed them.
+fn as_recorded(call: &Call, end: PastEnd, edited: Option<Arc<Value>>) -> Fate {
     let mut outcome = Outcome::new(call, end.routing, end.status);
+    outcome.set_edited(edited.filter(|_| end.attempts > 0));
     outcome.attempts = end.attempts;
     outcome.set_times(end.queued.into(), end.ran.into());
     outcome.sandbox = end.sandbox;
@@ -174,18 +183,21 @@ struct Running<'a> {
     entry: Option<Arc<ToolEntry>>,
     last: Option<PastAttempt>,
     has_dispatched: bool,
-    is_edited: bool,
+    /// The arguments that an approver gave, as results show them.
+    edited: Option<Arc<Value>>,
 }
 
 impl Running<'_> {
     /// It ends with what it is known to have done, or with this error.
     fn ends(self, found: Result<ToolOutput, CallError>) -> (Fate, Option<EndsNow>) {
         let routing = self.routing();
-        let Self { call, entry, last, has_dispatched, is_edited } = self;
-        let is_done = found.is_ok();
+        let Self { call, entry, last, edited, .. } = self;
+        let (is_done, is_edited) = (found.is_ok(), edited.is_some());
         let mut outcome = Outcome::new(call, routing, found);
-        outcome.attempts = last.as_ref().map_or(u32::from(has_dispatched || is_done), |last| last.attempt);
+        // Without a recorded attempt it counts as started all the same: nobody knows that it was not.
+        outcome.attempts = last.as_ref().map_or(1, |last| last.attempt);
         outcome.dedupe = if is_done { Dedupe::Reconciled } else { Dedupe::Fresh };
+        outcome.set_edited(edited);
         let is_unknown = is_interrupted(&outcome);
         (
             Fate::Ended { outcome: Box::new(outcome), is_unknown },

@@ -74,6 +74,10 @@ impl Watch for ResentBatch<'_> {
         self.earlier.iter().find_map(|batch| batch.answer(call))
     }
 
+    fn is_resend(&self) -> bool {
+        true
+    }
+
     fn opened(&self, batch: &Arc<BatchState>) {
         self.turn.opened(batch);
     }
