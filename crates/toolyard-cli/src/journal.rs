@@ -100,7 +100,9 @@ fn must_be_there(file: &Path) -> Result<(), JournalError> {
 /// Opens a journal that is there, as its writer.
 fn write(file: &Path) -> Result<Journal, JournalError> {
     must_be_there(file)?;
-    Journal::open(file, Settings::default().lock_wait(Duration::ZERO))
+    // How long a turn stays open is for the program to say that goes on with it.
+    let settings = Settings::default().keep_open(Duration::MAX).lock_wait(Duration::ZERO);
+    Journal::open(file, settings)
 }
 
 /// Writes a value as one line, with nothing in it that acts on a terminal.

@@ -63,6 +63,31 @@ impl Answers {
         Ok(None)
     }
 
+    /// The same; if that one was cut off and may run again, and an equal one follows, it has, and that one is given.
+    fn last_of(&self, agent: &AgentPath, call: &Call) -> Result<Option<CallRow>, JournalError> {
+        let Some(mut row) = self.take(agent, call)? else { return Ok(None) };
+        while self.runs_again(call, &row) {
+            let Some(next) = self.take(agent, call)? else { break };
+            row = next;
+        }
+        Ok(Some(row))
+    }
+
+    /// Whether a call was cut off, and may run again.
+    fn runs_again(&self, call: &Call, row: &CallRow) -> bool {
+        let (attempts, end) = match &row.state {
+            CallState::NotStarted => return true,
+            CallState::Attempted { attempts } => (attempts, None),
+            CallState::Ended(end) => (&end.attempts, Some(end)),
+        };
+        let code = end.map(|end| end.status.as_ref().err().map(|error| error.kind));
+        let is_cut_off = matches!(
+            code,
+            None | Some(Some(ErrorKind::Cancelled | ErrorKind::Interrupted | ErrorKind::ShuttingDown))
+        );
+        is_cut_off && self.may_repeat(call, row, attempts.last())
+    }
+
     /// Whether a call that was cut off may run again (JR-5).
     fn may_repeat(&self, call: &Call, row: &CallRow, last: Option<&AttemptRow>) -> bool {
         if &*call.name == AGENT && call.arguments.to_value()["name"].is_string() {
@@ -77,7 +102,7 @@ impl Answers {
 
 impl Recorded for Answers {
     fn answer(&self, agent: &AgentPath, call: &Call) -> Option<Outcome> {
-        let row = match self.take(agent, call) {
+        let row = match self.last_of(agent, call) {
             Ok(row) => row?,
             Err(error) => {
                 let what = format!("what is recorded of this call cannot be read: {}", chain(&error));
@@ -85,21 +110,14 @@ impl Recorded for Answers {
                 return Some(Outcome::new(call, Routing::ShortCircuit, Err(unknown(error, 0))));
             }
         };
+        if self.runs_again(call, &row) {
+            return None;
+        }
         let (attempts, end) = match &row.state {
             CallState::NotStarted => return None,
             CallState::Attempted { attempts } => (attempts, None),
             CallState::Ended(end) => (&end.attempts, Some(end)),
         };
-        let code = end.map(|end| end.status.as_ref().err().map(|error| error.kind));
-        let is_cut_off = match code {
-            None | Some(Some(ErrorKind::Cancelled | ErrorKind::Interrupted | ErrorKind::ShuttingDown)) => {
-                true
-            }
-            Some(_) => false,
-        };
-        if is_cut_off && self.may_repeat(call, &row, attempts.last()) {
-            return None;
-        }
         let number = attempts.last().map_or(0, |last| last.attempt);
         let mut outcome = match end {
             Some(end) => {

@@ -95,6 +95,22 @@ fn an_agent_that_is_started_again_repeats_nothing() {
     assert_eq!(texts(&yard), [once, once].concat());
 }
 
+/// CL-8: a call that was cut off and may be repeated runs again in the next life, and is answered as it was in that one in all
+/// that follow.
+#[test]
+fn what_has_run_again_has_its_result() {
+    let yard = yard(None);
+    let config = fs::read_to_string(yard.file("toolyard.toml")).unwrap();
+    let repeats = "\n[tools.note]\nidempotent = true\n";
+    fs::write(yard.file("toolyard.toml"), config + repeats).unwrap();
+    killed(&yard, "monday", 1);
+    let all = ["root/a 1", "root/a 1", "root/a 2", "root/a 3"];
+    for life in 2..5 {
+        assert_eq!(answers(&yard, "monday"), [false; 3], "in life {life}");
+        assert_eq!(texts(&yard), all, "in life {life}");
+    }
+}
+
 /// CL-8: a call that had ended before the kill has its result.
 #[test]
 fn what_had_ended_has_its_result() {
