@@ -8,7 +8,7 @@ use crate::{access::Token, problem::Problem, wall};
 use axum::http::StatusCode;
 use parking_lot::Mutex;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -51,6 +51,8 @@ pub(crate) struct Served {
     pub(crate) turns: Turns,
     /// Held while a turn of an earlier life is taken up.
     pub(crate) recalling: tokio::sync::Mutex<()>,
+    /// The turns of an earlier life that go on by themselves and are not taken up yet.
+    to_take_up: Mutex<BTreeSet<u64>>,
     /// How many calls run that are no turns.
     calls: Arc<AtomicUsize>,
 }
@@ -85,6 +87,7 @@ impl Served {
             active: Mutex::new(Active::now()),
             turns: Turns::new(opened.bounds),
             recalling: tokio::sync::Mutex::default(),
+            to_take_up: Mutex::default(),
             calls: Arc::default(),
             closing: CancellationToken::new(),
             agents: Mutex::new([(ROOT.to_owned(), session)].into()),
@@ -181,6 +184,32 @@ impl Served {
         let path = child.agent().as_str().to_owned();
         agents.insert(path, child.clone());
         Ok(child)
+    }
+
+    /// Forgets a sub-agent of which nobody was told that it is there, with those that others have made of it meanwhile.
+    pub(crate) fn unmake(&self, agent: &Session) {
+        let path = agent.agent().as_str();
+        let is_under = |other: &str| other.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
+        let mut agents = self.agents.lock();
+        let unmade: Vec<_> =
+            agents.extract_if(.., |other, _| other.as_str() == path || is_under(other)).collect();
+        drop(agents);
+        drop(unmade); // outside of the lock
+    }
+
+    /// Notes that a turn of an earlier life is going to be taken up.
+    pub(crate) fn will_go_on(&self, turn: u64) {
+        self.to_take_up.lock().insert(turn);
+    }
+
+    /// Notes that it is, or that it cannot be.
+    pub(crate) fn is_taken_up(&self, turn: u64) {
+        self.to_take_up.lock().remove(&turn);
+    }
+
+    /// Whether a turn of an earlier life is going to be taken up.
+    pub(crate) fn goes_on_by_itself(&self, turn: u64) -> bool {
+        self.to_take_up.lock().contains(&turn)
     }
 
     /// Cancels its calls and lets go of it: it ends once they have. Returns its agent, if it was not closing already: its record

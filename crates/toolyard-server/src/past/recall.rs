@@ -25,6 +25,13 @@ pub(crate) enum Left {
     Stays,
 }
 
+/// A turn that was not here.
+enum Recalled {
+    /// It is by now.
+    Here(Arc<ServedTurn>),
+    TakenUp(TakenUp),
+}
+
 /// A turn that is not here, from its records.
 ///
 /// # Errors
@@ -40,23 +47,32 @@ pub(crate) async fn recall(
 ) -> Result<Arc<ServedTurn>, Problem> {
     let (app, served) = (app.clone(), served.clone());
     let recalling = tokio::spawn(async move {
-        // One after the other: whoever comes second finds it.
-        let _alone = served.recalling.lock().await;
-        match served.turns.find(turn) {
-            Find::There(turn) => Ok(turn),
-            Find::Gone | Find::Never => recalled(&app, &served, turn, left).await,
+        match recalled(&app, &served, turn, left).await? {
+            Recalled::Here(turn) => Ok(turn),
+            // The next one is taken up meanwhile.
+            Recalled::TakenUp(taken_up) => Ok(taken_up.goes_on(RECALL_WAIT).await),
         }
     });
     recalling.await.map_err(|_| Problem::draining())?
 }
 
-async fn recalled(
-    app: &App,
-    served: &Arc<Served>,
-    turn: u64,
-    left: Left,
-) -> Result<Arc<ServedTurn>, Problem> {
-    if left == Left::Stays && was_left_open(app, served, turn).await? {
+/// Takes up a turn that was left open. It goes on by itself.
+///
+/// # Errors
+/// As for [`recall`].
+pub(super) async fn take_up(app: &App, served: &Arc<Served>, turn: u64) -> Result<(), Problem> {
+    recalled(app, served, turn, Left::GoesOn).await.map(drop)
+}
+
+async fn recalled(app: &App, served: &Arc<Served>, turn: u64, left: Left) -> Result<Recalled, Problem> {
+    // One after the other: whoever comes second finds it.
+    let _alone = served.recalling.lock().await;
+    if let Find::There(turn) = served.turns.find(turn) {
+        return Ok(Recalled::Here(turn));
+    }
+    // Who asks for one that is about to be taken up does so himself.
+    let stays = left == Left::Stays && !served.goes_on_by_itself(turn);
+    if stays && was_left_open(app, served, turn).await? {
         let detail =
             format!("turn {turn} was left open by an earlier life of the server, and does not go on");
         return Err(Problem::new(StatusCode::CONFLICT, "left_open", detail));
@@ -69,7 +85,7 @@ async fn recalled(
         other => other,
     };
     match taken_up {
-        Ok(taken_up) => Ok(taken_up.goes_on(RECALL_WAIT).await),
+        Ok(taken_up) => Ok(Recalled::TakenUp(taken_up)),
         Err(ResumeError::InThisLife { .. }) => {
             Err(Problem::gone(format!("turn {turn} has ended, and its results are kept no longer")))
         }

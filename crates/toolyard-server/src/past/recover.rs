@@ -1,9 +1,6 @@
 //! Opening the sessions that an earlier life of the server has left, and taking up their turns.
 
-use super::{
-    Description, description,
-    recall::{Left, recall},
-};
+use super::{Description, description, recall};
 use crate::{
     app::App,
     book::{ROOT, Served},
@@ -62,6 +59,13 @@ pub(crate) fn recover(app: &App) -> Result<Recovered, RecordError> {
             of_others.len()
         ));
     }
+    // Before anybody can ask for them.
+    for turn in &own {
+        let served = app.book.find(turn.session.as_str());
+        if let Some(served) = served.filter(|served| served.agent(Some(turn.agent.as_str())).is_ok()) {
+            served.will_go_on(turn.turn);
+        }
+    }
     let (turns, taking) = (own.len(), app.clone());
     let taking_up = tokio::spawn(async move {
         let taken_up = own.into_iter().map(|turn| take_up(&taking, turn));
@@ -98,10 +102,11 @@ async fn take_up(app: &App, turn: OpenTurn) -> Option<String> {
     let OpenTurn { session, agent, turn, .. } = turn;
     let served = app.book.find(session.as_str())?;
     let taken_up = match served.agent(Some(agent.as_str())) {
-        Ok(_) => recall(app, &served, turn, Left::GoesOn).await,
+        Ok(_) => recall::take_up(app, &served, turn).await,
         Err(_) if agent.as_str() == ROOT => return None, // its session is closing
         // It ends with the next turn of an agent above it that is taken up (JR-10).
         Err(_) => Err(Problem::not_found(format!("agent {agent}, which had no name"))),
     };
+    served.is_taken_up(turn);
     taken_up.err().map(|problem| format!("session {session}, turn {turn}: {}", problem.detail()))
 }

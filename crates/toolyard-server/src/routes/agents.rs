@@ -72,7 +72,10 @@ pub(super) async fn fork(
     app.starts()?;
     let served = app.own_session(&caller, &id)?;
     let forked = served.fork(of.agent.as_deref(), body.policy()?)?;
-    forked.recorded().await.map_err(|error| unrecorded(&error))?;
+    if let Err(error) = forked.recorded().await {
+        served.unmake(&forked);
+        return Err(unrecorded(&error));
+    }
     let agent = forked.agent().as_str().to_owned();
     Ok((StatusCode::CREATED, axum::Json(Forked { agent })))
 }

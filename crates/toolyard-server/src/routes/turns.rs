@@ -190,6 +190,19 @@ pub(super) fn find(served: &Served, number: u64) -> Result<Arc<ServedTurn>, Prob
     }
 }
 
+/// A turn of a session, also one of an earlier life of the server.
+async fn of_any_life(
+    app: &App,
+    served: &Arc<Served>,
+    number: u64,
+    left: Left,
+) -> Result<Arc<ServedTurn>, Problem> {
+    match find(served, number) {
+        Err(_) if served.opened().is_past => recall(app, served, number, left).await,
+        found => found,
+    }
+}
+
 /// Show a turn, or wait for it.
 #[utoipa::path(get, path = "/sessions/{id}/turns/{turn}", tag = "turns",
     params(("id" = String, Path, description = "The session", example = "demo"), ("turn" = u64, Path, description = "Its number", example = 1), As),
@@ -202,10 +215,7 @@ pub(super) async fn show(
 ) -> Result<axum::Json<Shown>, Problem> {
     let served = app.session(&caller, &id)?;
     let to = shown.format()?;
-    let turn = match find(&served, number) {
-        Err(_) if served.opened().is_past => recall(&app, &served, number, Left::Stays).await?,
-        found => found?,
-    };
+    let turn = of_any_life(&app, &served, number, Left::Stays).await?;
     if let Some(within) = shown.waits() {
         wait(&turn, within).await;
     }
@@ -228,10 +238,7 @@ pub(super) async fn resend(
     caller.needs(&[Scope::Call])?;
     app.starts()?;
     let served = app.own_session(&caller, &id)?;
-    let turn = match find(&served, number) {
-        Err(_) if served.opened().is_past => recall(&app, &served, number, Left::GoesOn).await?,
-        found => found?,
-    };
+    let turn = of_any_life(&app, &served, number, Left::GoesOn).await?;
     let agent = served.agent(Some(turn.agent.as_str()))?;
     start.alone("a turn that goes on")?;
     let (from, to) = (start.format()?, shown.format()?);
@@ -294,7 +301,7 @@ pub(super) async fn list(
 }
 
 /// A turn that this caller may cancel: its own, or anybody's for an operator.
-fn to_cancel(
+async fn to_cancel(
     app: &App,
     caller: &Caller,
     id: &str,
@@ -304,7 +311,7 @@ fn to_cancel(
     if !caller.is(served.owner()) {
         caller.needs(&[Scope::Operate])?;
     }
-    let turn = find(&served, number)?;
+    let turn = of_any_life(app, &served, number, Left::Stays).await?;
     Ok((served, turn))
 }
 
@@ -325,7 +332,7 @@ pub(super) async fn cancel(
     caller: Caller,
     PathOf((id, number)): PathOf<(String, u64)>,
 ) -> Result<StatusCode, Problem> {
-    let (served, turn) = to_cancel(&app, &caller, &id, number)?;
+    let (served, turn) = to_cancel(&app, &caller, &id, number).await?;
     turn.cancel();
     recorded(&served, turn.agent.as_str()).await?;
     Ok(StatusCode::ACCEPTED)
@@ -341,7 +348,7 @@ pub(super) async fn cancel_call(
     caller: Caller,
     PathOf((id, number, index)): PathOf<(String, u64, u32)>,
 ) -> Result<StatusCode, Problem> {
-    let (served, turn) = to_cancel(&app, &caller, &id, number)?;
+    let (served, turn) = to_cancel(&app, &caller, &id, number).await?;
     if index as usize >= turn.calls() {
         return Err(Problem::not_found(format!("call {index} in turn {number}")));
     }

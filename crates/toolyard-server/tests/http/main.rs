@@ -14,6 +14,7 @@ mod operator;
 mod pages;
 mod reload;
 mod restarts;
+mod restarts_again;
 mod restarts_odd;
 mod sessions;
 mod sockets;
