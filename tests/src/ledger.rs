@@ -26,10 +26,14 @@ use toolyard::{
 /// How long the record of what somebody waits for takes.
 type Pace = dyn Fn() -> Duration + Send + Sync;
 
+/// What happens when somebody reads what is known of a session.
+type OnRead = dyn Fn(&SessionId) + Send + Sync;
+
 /// Records of engines, one after the other. Clones are the same ledger.
 #[derive(Clone)]
 pub struct Ledger {
     pace: Arc<Pace>,
+    on_read: Arc<OnRead>,
     records: Arc<Mutex<Vec<Kept>>>,
 }
 
@@ -50,7 +54,13 @@ impl Default for Ledger {
 impl Ledger {
     /// A ledger whose records take so long to be durable; what nobody waits for is durable with the next one.
     pub fn paced(pace: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
-        Self { pace: Arc::new(pace), records: Arc::default() }
+        Self { pace: Arc::new(pace), on_read: Arc::new(|_| {}), records: Arc::default() }
+    }
+
+    /// Calls this before it tells which session has had a name: on the thread that asks, which may be held up.
+    #[must_use]
+    pub fn on_read(self, on_read: impl Fn(&SessionId) + Send + Sync + 'static) -> Self {
+        Self { on_read: Arc::new(on_read), ..self }
     }
 
     /// The ledger that the next life of the engine finds if this one ends now: what is not durable is gone. The engine of
@@ -60,14 +70,14 @@ impl Ledger {
         let now = Instant::now();
         let records = self.records.lock();
         let durable: Vec<_> = records.iter().take_while(|kept| kept.durable_at <= now).cloned().collect();
-        Self { pace: self.pace.clone(), records: Arc::new(Mutex::new(durable)) }
+        Self { records: Arc::new(Mutex::new(durable)), ..self.clone() }
     }
 
     /// The ledger that the next life finds if this one ends when so many records were durable.
     #[must_use]
     pub fn cut(&self, records: usize) -> Self {
         let kept = self.records.lock().iter().take(records).cloned().collect();
-        Self { pace: self.pace.clone(), records: Arc::new(Mutex::new(kept)) }
+        Self { records: Arc::new(Mutex::new(kept)), ..self.clone() }
     }
 
     /// How many records there are.
@@ -120,7 +130,9 @@ impl Recorder for Ledger {
     }
 
     fn past_session(&self, session: &SessionId) -> Result<Option<PastSession>, RecordError> {
-        Ok(self.world().past_session(session))
+        let known = self.world().past_session(session);
+        (self.on_read)(session);
+        Ok(known)
     }
 
     fn past_sessions(&self) -> Result<Vec<PastSession>, RecordError> {

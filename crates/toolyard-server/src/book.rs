@@ -44,18 +44,19 @@ impl Shelf {
 }
 
 impl Book {
-    /// Opens a session. `belongs` is told of it before anybody can find it. Its owner may have as many as `most`, if there is
-    /// a bound.
+    /// Opens a session. `looks_back` says whether there was one of its name before, if it has a name: nobody else opens one of
+    /// that name between this look and the opening. `belongs` is told of it before anybody can find it. Its owner may have as
+    /// many as `most`, if there is a bound.
     ///
     /// # Errors
-    /// A [`Problem`]: a session of this name is open, or its owner has as many as it may.
+    /// A [`Problem`]: a session of this name is open, its owner has as many as it may, or that of `looks_back`.
     pub(crate) fn open(
         &self,
         engine: &Engine,
         id: Option<SessionId>,
-        opened: Opened,
-        options: SessionOptions,
+        (mut opened, options): (Opened, SessionOptions),
         most: Option<usize>,
+        looks_back: impl FnOnce(&SessionId) -> Result<bool, Problem>,
         belongs: impl FnOnce(&SessionId),
     ) -> Result<Arc<Served>, Problem> {
         let mut all = self.0.lock();
@@ -76,10 +77,13 @@ impl Book {
         }
         all.opening.insert(id.to_string(), opened.owner.name().to_owned());
         drop(all); // what the name has done before is read meanwhile
-        let session = engine.open(id.clone(), options);
+        let session = looks_back(&id).and_then(|is_past| {
+            opened.is_past = is_past;
+            engine.open(id.clone(), options).map_err(|_| taken(&id))
+        });
         let mut all = self.0.lock();
         all.opening.remove(id.as_str());
-        let served = Arc::new(Served::new(session.map_err(|_| taken(&id))?, opened));
+        let served = Arc::new(Served::new(session?, opened));
         belongs(served.id());
         all.add(served.clone());
         Ok(served)

@@ -149,15 +149,11 @@ pub(crate) fn begin(app: &App, token: &Arc<Token>, body: Open) -> Result<Arc<Ser
         let why = format!("'{SESSION}' is the session of the program that has started this one");
         return Err(Problem::new(StatusCode::CONFLICT, "session_open", why));
     }
-    let id = id.map(SessionId::from);
     // What the parent program has opened nobody can open again: its functions are its own.
     let is_outlived = app.engine.is_outlived() && !token.is_parent();
-    let is_past = match &id {
-        Some(id) if is_outlived => may_open(app, token, id)?,
-        _ => false,
-    };
     app.forget_closed(); // one of this name may be over by now
-    opened(app, token, (id, is_past), body, Some(app.options.bounds.sessions_max))
+    let looks_back = |id: &SessionId| if is_outlived { may_open(app, token, id) } else { Ok(false) };
+    opened(app, token, id.map(SessionId::from), body, Some(app.options.bounds.sessions_max), looks_back)
 }
 
 /// Opens a session again that an earlier life of the server has left, for the holder of its token.
@@ -168,19 +164,20 @@ pub(crate) fn begin_again(
     body: Open,
 ) -> Result<Arc<Served>, Problem> {
     // It was among those that its token may have.
-    opened(app, token, (Some(SessionId::from(id)), true), body, None)
+    opened(app, token, Some(SessionId::from(id)), body, None, |_| Ok(true))
 }
 
 fn opened(
     app: &App,
     token: &Arc<Token>,
-    (id, is_past): (Option<SessionId>, bool),
+    id: Option<SessionId>,
     body: Open,
     most: Option<usize>,
+    looks_back: impl FnOnce(&SessionId) -> Result<bool, Problem>,
 ) -> Result<Arc<Served>, Problem> {
     let bounds = &app.options.bounds;
     let opened = Opened {
-        is_past,
+        is_past: false,
         owner: token.clone(),
         role: body.role.clone(),
         workspace: body.workspace.clone(),
@@ -197,7 +194,7 @@ fn opened(
         options = options.described(description);
     }
     let belongs = |id: &SessionId| app.front.questions().belong(id.clone(), token.name());
-    app.book.open(&app.engine, id, opened, options, most, belongs)
+    app.book.open(&app.engine, id, (opened, options), most, looks_back, belongs)
 }
 
 /// What the sessions of MCP clients with this token may, who ask for nothing (HT-7).
