@@ -18,7 +18,6 @@ use parking_lot::Mutex;
 use settled::SettledQuestions;
 use std::{
     collections::{BTreeMap, HashMap},
-    ops::Bound,
     pin::pin,
     sync::{
         OnceLock,
@@ -30,7 +29,7 @@ use tally::Tally;
 use tokio::sync::watch;
 use toolyard::{
     Answer, AnswerError, ApprovalDesk, ApprovalRequest, Approver as _, CallDigest, Event, EventKind, Receipt,
-    RequestId, SessionId,
+    RequestId, SessionId, event::Epoch,
 };
 
 /// A question that waits for its answer.
@@ -217,16 +216,21 @@ impl Questions {
         self.desk.answer(id, digest, answer).await
     }
 
-    /// The open questions after this one for which `wanted` holds, oldest first, as many as that.
+    /// The open questions after this one for which `wanted` holds, oldest first, as many as that. Those of earlier lives of the
+    /// engine, whose epochs are in no order, are older than those of this one.
     pub(crate) fn pending(
         &self,
+        this_life: Epoch,
         after: Option<RequestId>,
         most: usize,
         wanted: impl Fn(&Asked) -> bool,
     ) -> Vec<Asked> {
-        let behind = (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
+        let place = |id: RequestId| (id.epoch() == this_life.number(), id);
         let state = self.state.lock();
-        let open = state.open.range(behind).map(|(_, asked)| asked);
+        let of = |is_own: bool| state.open.iter().filter(move |(id, _)| place(**id).0 == is_own);
+        let all = of(false).chain(of(true));
+        let open = all.filter(|(id, _)| after.is_none_or(|after| place(**id) > place(after)));
+        let open = open.map(|(_, asked)| asked);
         open.filter(|asked| wanted(asked)).take(most).cloned().collect()
     }
 

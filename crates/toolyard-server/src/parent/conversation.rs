@@ -18,6 +18,7 @@ use crate::{
     access::Token,
     app::App,
     problem::Problem,
+    questions::Asked,
     routes::{confirmations::settle, tools::definitions_of},
 };
 use futures::{Stream, StreamExt as _};
@@ -191,7 +192,9 @@ impl Conversation {
         if questions.has_approvers() {
             return;
         }
-        for asked in questions.pending(None, usize::MAX, |asked| is_own(&self.app, asked.request.session())) {
+        let epoch = self.app.engine.epoch();
+        let is_own = |asked: &Asked| is_own(&self.app, asked.request.session());
+        for asked in questions.pending(epoch, None, usize::MAX, is_own) {
             let (app, request) = (self.app.clone(), asked.request);
             self.tasks.spawn(async move {
                 let questions = app.front.questions();

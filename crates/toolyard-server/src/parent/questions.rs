@@ -17,8 +17,8 @@ pub(super) async fn follow(app: App, names: Names, out: Out) {
     loop {
         changes.mark_unchanged();
         let wanted = questions.asks_parent();
-        let open =
-            questions.pending(None, usize::MAX, |asked| wanted && is_own(&app, asked.request.session()));
+        let is_told = |asked: &Asked| wanted && is_own(&app, asked.request.session());
+        let open = questions.pending(app.engine.epoch(), None, usize::MAX, is_told);
         let now: BTreeMap<RequestId, Told> =
             open.iter().map(|asked| (asked.request.id(), as_told(asked))).collect();
         let over: Vec<RequestId> = told.keys().filter(|id| !now.contains_key(id)).copied().collect();

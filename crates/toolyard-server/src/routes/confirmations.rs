@@ -125,7 +125,7 @@ impl Questions {
         let cursor = paging.cursor.as_deref().map(str::parse).transpose();
         let after: Option<RequestId> =
             cursor.map_err(|_| Problem::malformed("'cursor' is not the 'next' of a page of questions"))?;
-        let open = app.front.questions().pending(after, PAGE + 1, wanted);
+        let open = app.front.questions().pending(app.engine.epoch(), after, PAGE + 1, wanted);
         let next = (open.len() > PAGE).then(|| open[PAGE - 1].request.id().to_string());
         Ok(Self { confirmations: open.iter().take(PAGE).map(Question::listed).collect(), next })
     }

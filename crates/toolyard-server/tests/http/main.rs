@@ -17,6 +17,7 @@ mod restarts;
 mod restarts_again;
 mod restarts_odd;
 mod restarts_owners;
+mod restarts_shown;
 mod sessions;
 mod sockets;
 mod streams;

@@ -1,0 +1,64 @@
+//! What the next life of the server shows of what was before it: numbers, the order of lists (HT-12, HT-13).
+
+use crate::{
+    restarts::{after, first, save},
+    yard::{APPROVER, CALLER, Yard},
+};
+use serde_json::{Value, json};
+use toolyard_tests::Ledger;
+
+/// HT-12, HT-13: questions of an earlier life are older than those of this one, so that a page that goes on behind one of them
+/// has what was asked since, and nothing that was asked before.
+#[tokio::test]
+async fn questions_of_an_earlier_life_are_the_oldest() {
+    for seeds in [[1, 2], [2, 1]] {
+        let ledger = Ledger::default();
+        let seeded = |ledger: &Ledger, seed: u64| {
+            let ledger = ledger.clone();
+            Yard::over(move |builder| builder.recorder(ledger).seed(seed), |options| options)
+        };
+        let yard = seeded(&ledger, seeds[0]).await;
+        yard.session("a").await;
+        yard.turn("a", json!([save("1", "x")])).await;
+        let old = yard.question("a").await["request_id"].clone();
+
+        let next = seeded(&ledger.crashed(), seeds[1]).await;
+        assert_eq!(next.server.recover().unwrap().turns, 1);
+        assert_eq!(next.question("a").await["request_id"], old);
+        next.session("b").await;
+        next.turn("b", json!([save("1", "y")])).await;
+        let new = next.question("b").await["request_id"].clone();
+        let listed = async |cursor: &str| {
+            let page = next.get(APPROVER, &format!("/confirmations{cursor}")).await.with(200);
+            let all = page["confirmations"].as_array().unwrap();
+            all.iter().map(|question| question["request_id"].clone()).collect::<Vec<_>>()
+        };
+        let behind = |id: &Value| format!("?cursor={}", id.as_str().unwrap());
+        assert_eq!(listed("").await, [old.clone(), new.clone()], "{seeds:?}");
+        assert_eq!(listed(&behind(&old)).await, std::slice::from_ref(&new), "{seeds:?}");
+        assert_eq!(listed(&behind(&new)).await, [Value::Null; 0], "{seeds:?}");
+        next.close().await;
+    }
+}
+
+/// JR-10, HT-13: the number of a turn is that of no other turn in a later life, also if the turn had no calls.
+#[tokio::test]
+async fn numbers_of_turns_are_not_used_again() {
+    let ledger = Ledger::default();
+    let yard = first(&ledger).await;
+    yard.session("a").await;
+    let answer = json!({"type": "message", "role": "assistant", "stop_reason": "end_turn",
+        "content": [{"type": "text", "text": "Done."}]});
+    let one = yard.post(CALLER, "/sessions/a/turns?wait=60", answer.clone()).await.with(200);
+    assert_eq!(
+        (&one["turn"], &one["state"], &one["calls"]),
+        (&json!(1), &json!("ended"), &json!(0)),
+        "{one}"
+    );
+
+    let (next, _) = after(&ledger.crashed()).await;
+    let two = next.post(CALLER, "/sessions/a/turns?wait=60", answer).await.with(200);
+    assert_eq!(two["turn"], 2, "{two}");
+    assert_eq!(next.get(CALLER, "/sessions/a/turns/1").await.with(200)["state"], "ended");
+    next.close().await;
+}
