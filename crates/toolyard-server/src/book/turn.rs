@@ -270,7 +270,8 @@ impl ServedTurn {
         let Some(turn) = self.engine_turn() else { return true };
         let has_ended =
             |outcomes: &[Option<Outcome>]| outcomes.get(index as usize).is_some_and(Option::is_some);
-        turn.cancel_call_at(index as usize) || has_ended(&turn.finished())
+        // What is suspended has no other end in this life: that it is cancelled is recorded.
+        turn.cancel_call_at(index as usize) || has_ended(&turn.finished()) || self.phase() == Phase::Suspended
     }
 }
 

@@ -15,6 +15,7 @@ mod pages;
 mod reload;
 mod restarts;
 mod restarts_again;
+mod restarts_cancels;
 mod restarts_odd;
 mod restarts_owners;
 mod restarts_shown;

@@ -163,14 +163,15 @@ impl Session {
         let past = past.map_err(|source| ResumeError::Unreadable { turn, source })?;
         let past = past.ok_or(ResumeError::Unknown { turn })?;
         check(core, &past)?;
-        let is_cancelled = past.is_cancelled;
+        let (is_cancelled, latest) = (past.is_cancelled, past.batches.last().map(|batch| batch.batch));
         let claim = Claim::of(core, turn).ok_or(ResumeError::InThisLife { turn })?;
         let sorted = sort::sort(core, past).await;
         let sorted = sorted.map_err(|source| ResumeError::Unrecorded { turn, source })?;
         let foundation = record(core, recording, turn, &sorted).await?;
         claim.keep();
         let batches = sorted.into_batches(&foundation, core.engine.on_interrupted);
-        Ok(ResumedTurn { turn: Arc::new(Turn::taken_up(core.clone(), turn, is_cancelled)), batches })
+        let turn = Arc::new(Turn::taken_up(core.clone(), turn, is_cancelled, latest));
+        Ok(ResumedTurn { turn, batches })
     }
 }
 

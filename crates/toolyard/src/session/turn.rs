@@ -20,7 +20,7 @@ use crate::{
     config::RECORD_WAIT,
     record::{Cancelled, Foundation, RecordError},
 };
-use batches::{TurnBatch, TurnBatches};
+use batches::{CallCancel, TurnBatch, TurnBatches};
 use parking_lot::Mutex;
 use resend::{FreshBatch, ResentBatch, TakenUpBatch};
 use std::{fmt, sync::Arc};
@@ -67,10 +67,14 @@ impl Turn {
     }
 
     /// A turn that an earlier life of the engine has left open.
-    pub(super) fn taken_up(session: Arc<SessionCore>, number: u64, is_cancelled: bool) -> Self {
+    pub(super) fn taken_up(
+        session: Arc<SessionCore>,
+        number: u64,
+        is_cancelled: bool,
+        latest: Option<u64>,
+    ) -> Self {
         let allowance = session.turn_allowance();
-        let mut state = TurnBatches::default();
-        state.is_cancelled = is_cancelled;
+        let state = TurnBatches::taken_up(is_cancelled, latest);
         Self { session, number, allowance, keeps: true, state: Mutex::new(state) }
     }
 
@@ -265,7 +269,8 @@ impl Turn {
     /// Cancels the call with this index in the latest batch, from 0, whatever other calls have its id; its siblings
     /// continue. Returns `false` when it is not in flight, because it has ended, or has not been
     /// [pushed](OpenBatch::push) yet, or the batch has no such call (SC-4). A batch that is dispatched is the latest once
-    /// its calls have passed the gate.
+    /// its calls have passed the gate. A cancel that comes before the gate for a call that an earlier life of the engine has
+    /// left open, or when a drain has suspended the call, is recorded all the same, and holds: the call ends at the gate.
     ///
     /// # Examples
     /// ```
@@ -286,9 +291,11 @@ impl Turn {
     /// # }
     /// ```
     pub fn cancel_call_at(&self, index: usize) -> bool {
-        let (Some(batch), Ok(index)) = (self.latest(), u32::try_from(index)) else { return false };
-        self.session.record_cancel(Cancelled::Call { turn: self.number, batch: batch.number(), index });
-        batch.cancel_call_at(index)
+        let Ok(index) = u32::try_from(index) else { return false };
+        let Some(cancel) = self.state.lock().cancel_at(index) else { return false };
+        let (CallCancel::InFlight { number: batch, .. } | CallCancel::Ahead { number: batch }) = cancel;
+        self.session.record_cancel(Cancelled::Call { turn: self.number, batch, index });
+        matches!(cancel, CallCancel::InFlight { batch, .. } if batch.cancel_call_at(index))
     }
 
     /// Whether it was cancelled as a whole, in this life of the engine or an earlier one.
@@ -305,13 +312,15 @@ impl Turn {
     }
 
     fn opened(&self, batch: &Arc<BatchState>) {
-        let is_cancelled = {
+        let (is_cancelled, cancelled) = {
             let mut state = self.state.lock();
-            state.add_whole(batch);
-            state.is_cancelled
+            (state.is_cancelled, state.add_whole(batch))
         };
         if is_cancelled {
             batch.stop(Stop::Cancelled);
+        }
+        for index in cancelled {
+            batch.cancel_call_at(index);
         }
     }
 

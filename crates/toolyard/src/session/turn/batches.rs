@@ -5,7 +5,7 @@ use crate::{
     batch::StreamCalls,
     call::{BatchState, Stop, WeakList},
 };
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 use toolyard_core::Outcome;
 
 /// The batches that were dispatched and opened in a turn.
@@ -17,6 +17,18 @@ pub(super) struct TurnBatches {
     /// Those that may have calls without a result.
     open: WeakList<BatchState>,
     open_streams: WeakList<StreamCalls>,
+    /// The number of the latest batch: of one that is here, was let go of, or was left open by an earlier life of the engine.
+    latest: Option<u64>,
+    /// The calls of such a batch that were cancelled while it was not here.
+    cancelled: BTreeSet<u32>,
+}
+
+/// What a cancel of one call is for.
+pub(super) enum CallCancel {
+    /// A batch that is here.
+    InFlight { number: u64, batch: TurnBatch },
+    /// One that is not: its record alone can have it.
+    Ahead { number: u64 },
 }
 
 /// A batch of a turn.
@@ -43,12 +55,37 @@ impl TurnBatches {
         self.all.last().cloned()
     }
 
-    pub(super) fn add_whole(&mut self, batch: &Arc<BatchState>) {
+    /// Those of a turn that an earlier life of the engine has left open, with the number of the latest.
+    pub(super) fn taken_up(is_cancelled: bool, latest: Option<u64>) -> Self {
+        let mut batches = Self::default();
+        (batches.is_cancelled, batches.latest) = (is_cancelled, latest);
+        batches
+    }
+
+    /// What the cancel of a call of the latest batch is for; `None` if there is none, or if it was recorded before.
+    pub(super) fn cancel_at(&mut self, index: u32) -> Option<CallCancel> {
+        let number = self.latest?;
+        match self.latest().filter(|batch| batch.number() == number) {
+            Some(batch) => Some(CallCancel::InFlight { number, batch }),
+            None => self.cancelled.insert(index).then_some(CallCancel::Ahead { number }),
+        }
+    }
+
+    /// Adds a batch. Returns which of its calls were cancelled before.
+    pub(super) fn add_whole(&mut self, batch: &Arc<BatchState>) -> BTreeSet<u32> {
+        let is_latest = self.latest <= Some(batch.number());
+        let is_known = self.latest == Some(batch.number());
+        // Others of a turn that is taken up may come before it.
+        let cancelled = if is_latest { std::mem::take(&mut self.cancelled) } else { BTreeSet::new() };
+        self.latest = self.latest.max(Some(batch.number()));
         self.all.push(TurnBatch::Whole(batch.clone()));
         self.open.push(batch);
+        if is_known { cancelled } else { BTreeSet::new() }
     }
 
     pub(super) fn add_open(&mut self, calls: &Arc<StreamCalls>) {
+        self.latest = Some(calls.number());
+        self.cancelled.clear();
         self.all.push(TurnBatch::Open(calls.clone()));
         self.open_streams.push(calls);
     }
