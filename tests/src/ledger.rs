@@ -80,6 +80,14 @@ impl Ledger {
         Self { records: Arc::new(Mutex::new(kept)), ..self.clone() }
     }
 
+    /// The same as if all had been recorded so much earlier.
+    #[must_use]
+    pub fn earlier(&self, by: Duration) -> Self {
+        let records = self.records.lock().clone();
+        let earlier = records.into_iter().map(|kept| Kept { op: kept.op.earlier(by), ..kept }).collect();
+        Self { records: Arc::new(Mutex::new(earlier)), ..self.clone() }
+    }
+
     /// How many records there are.
     pub fn len(&self) -> usize {
         self.records.lock().len()

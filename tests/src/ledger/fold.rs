@@ -4,7 +4,7 @@ use super::{
     described::Described,
     op::{BatchOp, CancelOp, Op, Place},
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::SystemTime};
 use tokio::time::Instant;
 use toolyard::{
     AgentPath, Call, CallError, Dedupe, ErrorKind, OpenTurn, Past, PastAttempt, PastBatch, PastCall, PastEnd,
@@ -54,9 +54,18 @@ struct Recorded {
     question: Option<PastQuestion>,
     /// The links that it was asked about with last.
     links: Vec<String>,
+    ended_at: Option<SystemTime>,
     reconciled: u32,
     done: Option<ToolOutput>,
     key_result: Option<Result<ToolOutput, CallError>>,
+}
+
+impl Batch {
+    /// When it and its calls ended; `None` for what has not.
+    fn ends(&self) -> impl Iterator<Item = Option<SystemTime>> {
+        let arrived = (!self.is_open).then_some(self.op.arrived);
+        self.calls.iter().map(|call| call.ended_at).chain([arrived])
+    }
 }
 
 impl Recorded {
@@ -67,6 +76,7 @@ impl Recorded {
             attempts: Vec::new(),
             started: 0,
             end: None,
+            ended_at: None,
             question: None,
             links: Vec::new(),
             reconciled: 0,
@@ -159,7 +169,7 @@ impl World {
                     _ => call.key_result = Some(status.clone()),
                 }
             }
-            Op::Ended { call, end } => self.call(call).end = Some(PastEnd::clone(end)),
+            Op::Ended { call, end, at } => self.call(call).ends(PastEnd::clone(end), *at),
             Op::Cancelled { session, agent, what } => {
                 self.named(session).cancel(agent, what);
                 if matches!(what, CancelOp::Session) && *agent == AgentPath::root() {
@@ -171,12 +181,12 @@ impl World {
                 call.reconciled += 1;
                 call.done = call.done.take().or_else(|| done.clone());
             }
-            Op::Resumed { session, agent, turn, ended } => {
+            Op::Resumed { session, agent, turn, ended, at } => {
                 let epoch = self.epoch;
                 for (place, end) in ended {
-                    self.call(place).end = Some(end.clone());
+                    self.call(place).ends(end.clone(), *at);
                 }
-                self.named(session).resumed(agent, *turn, epoch);
+                self.named(session).resumed(agent, *turn, epoch, *at);
             }
         }
     }
@@ -274,6 +284,11 @@ impl World {
         Some(PastTurn {
             agent: first.op.agent.clone(),
             turn,
+            began: roots().map(|batch| batch.op.arrived).min(),
+            ended: roots()
+                .flat_map(Batch::ends)
+                .collect::<Option<Vec<_>>>()
+                .and_then(|ends| ends.into_iter().max()),
             epoch: epoch.flatten(),
             is_cancelled: named.is_turn_cancelled(&first.op.agent, turn),
             batches: batches.collect(),
@@ -321,7 +336,7 @@ impl Named {
 
     /// A turn is taken up: what its handlers had dispatched, and what agents under it had left open that nobody has named,
     /// has ended.
-    fn resumed(&mut self, agent: &AgentPath, turn: u64, epoch: Option<Epoch>) {
+    fn resumed(&mut self, agent: &AgentPath, turn: u64, epoch: Option<Epoch>, at: SystemTime) {
         let below = self.below(agent, turn);
         let named_agents = self.named_agents.clone();
         let parents: Vec<_> = self.batches.iter().filter_map(|batch| batch.op.parent.clone()).collect();
@@ -343,7 +358,7 @@ impl Named {
                 let (session, number) = (&batch.op.session, batch.op.batch);
                 for (index, call) in (0u32..).zip(&mut batch.calls).filter(|(_, call)| call.end.is_none()) {
                     let place = Place { session: session.clone(), batch: number, index };
-                    call.interrupt(parents.contains(&place));
+                    call.interrupt(parents.contains(&place), at);
                 }
             }
         }
@@ -437,15 +452,19 @@ impl Named {
 }
 
 impl Recorded {
+    fn ends(&mut self, end: PastEnd, at: SystemTime) {
+        (self.end, self.ended_at) = (Some(end), Some(at));
+    }
+
     /// Whoever has dispatched it has ended. That a read was started is known if its handler has dispatched something.
-    fn interrupt(&mut self, has_dispatched: bool) {
+    fn interrupt(&mut self, has_dispatched: bool, at: SystemTime) {
         let attempts = self.attempts.last().map_or(u32::from(has_dispatched), |(last, _)| last.attempt);
         let message = "the engine's process ended while whoever has dispatched this call was running";
         let error = match attempts {
             0 => CallError::new(ErrorKind::Cancelled, message).not_started(),
             _ => CallError::new(ErrorKind::Interrupted, message),
         };
-        self.end = Some(PastEnd {
+        let end = PastEnd {
             status: Err(error),
             attempts,
             dedupe: Dedupe::Fresh,
@@ -454,6 +473,7 @@ impl Recorded {
             cancel_requested: false,
             queued: std::time::Duration::ZERO,
             ran: std::time::Duration::ZERO,
-        });
+        };
+        self.ends(end, at);
     }
 }

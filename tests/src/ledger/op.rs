@@ -1,6 +1,9 @@
 //! Records as a ledger keeps them.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 use tokio::time::Instant;
 use toolyard::{
     AgentPath, Answer, AnswerRecord, AttemptEnd, AttemptRecord, BatchRecord, Call, CallDigest, CallError,
@@ -77,6 +80,7 @@ pub(super) enum Op {
     Ended {
         call: Place,
         end: Box<PastEnd>,
+        at: SystemTime,
     },
     Cancelled {
         session: SessionId,
@@ -92,6 +96,7 @@ pub(super) enum Op {
         agent: AgentPath,
         turn: u64,
         ended: Vec<(Place, PastEnd)>,
+        at: SystemTime,
     },
 }
 
@@ -107,6 +112,7 @@ pub(super) struct BatchOp {
     pub(super) is_open: bool,
     pub(super) is_sequential: bool,
     pub(super) is_resend: bool,
+    pub(super) arrived: SystemTime,
 }
 
 #[derive(Clone)]
@@ -132,6 +138,7 @@ impl Op {
             is_open: record.is_open,
             is_sequential: record.is_sequential,
             is_resend: record.is_resend,
+            arrived: SystemTime::now(),
         }))
     }
 
@@ -163,7 +170,7 @@ impl Op {
     }
 
     pub(super) fn ended(record: &EndRecord<'_>) -> Self {
-        Self::Ended { call: Place::of(record.call), end: Box::new(end(record)) }
+        Self::Ended { call: Place::of(record.call), end: Box::new(end(record)), at: SystemTime::now() }
     }
 
     pub(super) fn cancelled(record: &CancelRecord<'_>) -> Self {
@@ -181,7 +188,17 @@ impl Op {
     pub(super) fn resumed(record: &ResumeRecord<'_>) -> Self {
         let ended = record.ended.iter().map(|it| (Place::of(it.call), end(it))).collect();
         let (session, agent) = (record.session.clone(), record.agent.clone());
-        Self::Resumed { session, agent, turn: record.turn, ended }
+        Self::Resumed { session, agent, turn: record.turn, ended, at: SystemTime::now() }
+    }
+
+    /// As if it had been given so much earlier.
+    pub(super) fn earlier(mut self, by: Duration) -> Self {
+        match &mut self {
+            Self::Batch(batch) => batch.arrived -= by,
+            Self::Ended { at, .. } | Self::Resumed { at, .. } => *at -= by,
+            _ => {}
+        }
+        self
     }
 }
 

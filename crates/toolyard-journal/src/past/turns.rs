@@ -32,10 +32,25 @@ impl Reader {
             CancelRow::Turn { agent: of, turn: it } => *it == turn && is_under(agent.as_str(), of.as_str()),
             _ => false,
         });
+        let (began, ended) = (roots.iter().map(|batch| batch.arrived).min(), ended(&roots));
         let batches = roots.into_iter().map(|batch| past_batch(batch, is_unsure));
         let engine = epoch.and_then(|epoch| epoch.engine.as_deref()?.parse().ok());
-        Ok(Some(PastTurn { agent, turn, epoch: engine, is_cancelled, batches: batches.collect() }))
+        let batches = batches.collect();
+        Ok(Some(PastTurn { agent, turn, epoch: engine, is_cancelled, began, ended, batches }))
     }
+}
+
+/// When the last call of these batches ended, if all have; of batches without calls, when the last came.
+fn ended(batches: &[BatchRow]) -> Option<SystemTime> {
+    let ends = batches.iter().flat_map(|batch| {
+        let end = |call: &CallRow| match &call.state {
+            CallState::Ended(end) => Some(end.ended),
+            _ => None,
+        };
+        let arrived = (!batch.is_open).then_some(batch.arrived);
+        batch.calls.iter().map(end).chain([arrived])
+    });
+    ends.collect::<Option<Vec<_>>>()?.into_iter().max()
 }
 
 fn past_batch(batch: BatchRow, is_unsure: bool) -> PastBatch {

@@ -134,8 +134,9 @@ fn of_past(past: &Past) -> Vec<String> {
 
 /// What of a turn does not depend on the clock.
 fn of_turn(turn: &PastTurn) -> Vec<String> {
-    let PastTurn { agent, turn, epoch, is_cancelled, batches } = turn;
-    let mut lines = vec![format!("{agent} {turn} {epoch:?} {is_cancelled}")];
+    let PastTurn { agent, turn, epoch, is_cancelled, began, ended, batches } = turn;
+    let (has_begun, has_ended) = (began.is_some(), ended.is_some());
+    let mut lines = vec![format!("{agent} {turn} {epoch:?} {is_cancelled} {has_begun} {has_ended}")];
     for batch in batches {
         lines.push(format!("{} {:?} {}", batch.batch, batch.request, batch.is_sequential));
         for it in &batch.calls {

@@ -106,6 +106,11 @@ impl ServedTurn {
         }
     }
 
+    /// The same as it began then, in an earlier life of the server.
+    pub(crate) fn begun_at(self, started_ms: u64) -> Self {
+        Self { started_ms, ..self }
+    }
+
     pub(crate) fn phase(&self) -> Phase {
         self.state.lock().phase
     }

@@ -4,6 +4,7 @@ use super::format_of;
 use crate::{
     book::{Phase, Served, ServedTurn},
     routes::turns::{GoesOn, finish_or_suspend},
+    wall,
 };
 use std::{sync::Arc, time::Duration};
 use tokio::time::timeout;
@@ -31,6 +32,10 @@ impl TakenUp {
         };
         let shown =
             ServedTurn::new(resumed.turn().clone(), agent.agent().clone(), phase, format, calls.len());
+        let shown = match resumed.began() {
+            Some(began) => shown.begun_at(wall::ms_of(began)),
+            None => shown,
+        };
         let turn = Arc::new(shown);
         served.turns.add_past(turn.clone());
         // Looked at afterwards: a session that begins to close after this reaches it itself.
@@ -40,9 +45,15 @@ impl TakenUp {
         }
         let (served, ended) = (served.clone(), turn.clone());
         let running = GoesOn::new(async move {
+            let ended_before = resumed.ended().map(wall::ms_of);
             let outcomes = resumed.finish().await.pop().unwrap_or_default();
-            match phase {
-                Phase::Broken => ended.settle(),
+            match (phase, ended_before) {
+                (Phase::Broken, _) => ended.settle(),
+                // Nothing has happened in the session now.
+                (_, Some(ended_ms)) => {
+                    ended.end(Message::new(format, calls), outcomes, ended_ms);
+                    served.turns.ended(&ended);
+                }
                 _ => finish_or_suspend(&served, &ended, Message::new(format, calls), outcomes),
             }
         });

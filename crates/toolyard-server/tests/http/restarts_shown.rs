@@ -1,10 +1,12 @@
-//! What the next life of the server shows of what was before it: numbers, the order of lists (HT-12, HT-13).
+//! What the next life of the server shows of what was before it: times, numbers, the order of lists (HT-12, HT-13).
 
 use crate::{
     restarts::{after, first, save},
-    yard::{APPROVER, CALLER, Yard},
+    yard::{APPROVER, CALLER, Yard, call},
 };
+use reqwest::Method;
 use serde_json::{Value, json};
+use std::time::Duration;
 use toolyard_tests::Ledger;
 
 /// HT-12, HT-13: questions of an earlier life are older than those of this one, so that a page that goes on behind one of them
@@ -60,5 +62,52 @@ async fn numbers_of_turns_are_not_used_again() {
     let two = next.post(CALLER, "/sessions/a/turns?wait=60", answer).await.with(200);
     assert_eq!(two["turn"], 2, "{two}");
     assert_eq!(next.get(CALLER, "/sessions/a/turns/1").await.with(200)["state"], "ended");
+    next.close().await;
+}
+
+/// HT-13: a turn of an earlier life is shown with the times that it had, also among others and to whoever sends it again, and
+/// as recorded; one that goes on ends now.
+#[tokio::test]
+async fn a_turn_has_its_times() {
+    const HOUR: u64 = 3_600_000;
+    let ledger = Ledger::default();
+    let yard = first(&ledger).await;
+    yard.session("a").await;
+    let keyed = |yard: &Yard| {
+        let request = yard.request(CALLER, Method::POST, "/sessions/a/turns?wait=60");
+        request.header("idempotency-key", "k").json(&json!({"calls": [call("1", "echo", json!({}))]}))
+    };
+    yard.sent(keyed(&yard)).await.with(200);
+    let one = yard.get(CALLER, "/sessions/a/turns/1?partial=true").await.with(200);
+    yard.turn("a", json!([save("2", "x")])).await;
+    let two = yard.get(CALLER, "/sessions/a/turns/2").await.with(200);
+    let listed = yard.get(CALLER, "/sessions/a").await.with(200);
+
+    // As if it was an hour ago: whatever the clock says, and however fast this is.
+    let (next, _) = after(&ledger.crashed().earlier(Duration::from_millis(HOUR))).await;
+    let is_same = |again: &Value, before: &Value, of: &str| {
+        let ms = |shown: &Value| shown[of].as_u64().unwrap_or_else(|| panic!("no {of}: {shown}"));
+        let ago = ms(before).abs_diff(ms(again));
+        assert!((HOUR - HOUR / 2..HOUR + HOUR / 2).contains(&ago), "{of}: {before}, {again}");
+    };
+    let repeated = next.sent(keyed(&next)).await.with(200);
+    let mut again = next.get(CALLER, "/sessions/a/turns/1?partial=true").await.with(200);
+    let all = next.get(CALLER, "/turns?session=a").await.with(200);
+    for shown in [&repeated, &again, &all["turns"][1]] {
+        is_same(shown, &one, "started_ms");
+        is_same(shown, &one, "ended_ms");
+        assert_eq!((&shown["turn"], shown.get("recorded")), (&json!(1), None), "{shown}");
+    }
+    again["outcomes"][0]["dedupe"] = one["outcomes"][0]["dedupe"].clone();
+    assert_eq!((&again["outcomes"], &again["results"]), (&one["outcomes"], &one["results"]));
+    let session = next.get(CALLER, "/sessions/a").await.with(200);
+    assert_eq!(session["turns"], listed["turns"]);
+    let question = next.question("a").await;
+    let no = json!({"decision": "deny", "digest": question["digest"]});
+    next.post(APPROVER, &Yard::answers(&question), no).await.with(200);
+    let ended = next.ended("a", 2).await;
+    is_same(&ended, &two, "started_ms");
+    let [started, end] = ["started_ms", "ended_ms"].map(|of| ended[of].as_u64().unwrap());
+    assert!(end - started > HOUR / 2, "it ends now: {ended}");
     next.close().await;
 }

@@ -17,7 +17,7 @@ use crate::{
 };
 use futures::future::join_all;
 use sort::Sorted;
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::SystemTime};
 use toolyard_core::{AgentPath, Batch, Call, Outcome};
 
 /// Why a turn is not resumed.
@@ -71,6 +71,8 @@ pub enum ResumeError {
 /// A turn that is taken up from an earlier life of the engine. Nothing of it runs before [`finish`](Self::finish).
 pub struct ResumedTurn {
     turn: Arc<Turn>,
+    began: Option<SystemTime>,
+    ended: Option<SystemTime>,
     batches: Vec<ResumedBatch>,
 }
 
@@ -86,6 +88,16 @@ impl ResumedTurn {
     /// The turn, by which it can be cancelled.
     pub fn turn(&self) -> &Arc<Turn> {
         &self.turn
+    }
+
+    /// When it began, in the life of the engine in which it came; `None` if the recorder does not know.
+    pub fn began(&self) -> Option<SystemTime> {
+        self.began
+    }
+
+    /// When it ended, if that was before it was taken up, and the recorder knows.
+    pub fn ended(&self) -> Option<SystemTime> {
+        self.ended
     }
 
     /// For each of its batches the key of the request that has brought it, if it had one.
@@ -109,7 +121,7 @@ impl ResumedTurn {
     /// # Cancel safety
     /// Dropping the future cancels the batches, like [`Turn::dispatch`].
     pub async fn finish(self) -> Vec<Vec<Outcome>> {
-        let Self { turn, batches } = self;
+        let Self { turn, batches, .. } = self;
         join_all(batches.into_iter().map(|ResumedBatch { is_sequential, batch, taken_up, .. }| {
             turn.take_up(batch, is_sequential, taken_up)
         }))
@@ -163,6 +175,7 @@ impl Session {
         let past = past.map_err(|source| ResumeError::Unreadable { turn, source })?;
         let past = past.ok_or(ResumeError::Unknown { turn })?;
         check(core, &past)?;
+        let (began, ended) = (past.began, past.ended);
         let (is_cancelled, latest) = (past.is_cancelled, past.batches.last().map(|batch| batch.batch));
         let claim = Claim::of(core, turn).ok_or(ResumeError::InThisLife { turn })?;
         let sorted = sort::sort(core, past).await;
@@ -171,7 +184,7 @@ impl Session {
         claim.keep();
         let batches = sorted.into_batches(&foundation, core.engine.on_interrupted);
         let turn = Arc::new(Turn::taken_up(core.clone(), turn, is_cancelled, latest));
-        Ok(ResumedTurn { turn, batches })
+        Ok(ResumedTurn { turn, began, ended, batches })
     }
 }
 

@@ -7,7 +7,10 @@
 //! ```
 
 use serde_json::Value;
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 use toolyard_core::{
     AgentPath, Answer, Call, CallDigest, CallError, Dedupe, RequestId, Routing, Sandbox, SessionId,
     SideEffects, ToolOutput, event::Epoch,
@@ -100,6 +103,10 @@ pub struct PastTurn {
     pub epoch: Option<Epoch>,
     /// Whether it was cancelled: what comes of it later is too.
     pub is_cancelled: bool,
+    /// When its first batch came, if that is known.
+    pub began: Option<SystemTime>,
+    /// When the last of its calls ended, if all have and that is known.
+    pub ended: Option<SystemTime>,
     /// Its batches that came from outside of all calls, in the order in which they came.
     pub batches: Vec<PastBatch>,
 }
