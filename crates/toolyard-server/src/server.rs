@@ -148,7 +148,8 @@ impl Server {
     /// Opens the sessions again that an earlier life of the server has left, and goes on with their turns, if the engine has a
     /// recorder that outlives it (JR-8, HT-13): each session with what its token may now, under which it is found. Call it
     /// before [`serve`](Self::serve), within a runtime; it reads a file. The turns are taken up afterwards: a tool may be asked
-    /// what became of a call, which takes 30 s at most. Whoever asks for one of them meanwhile waits for that.
+    /// what became of a call, which takes 30 s at most. Whoever asks for one of them meanwhile waits for that. What had not ended of
+    /// a session that was closed ends, cancelled.
     ///
     /// # Errors
     /// [`RecordError`], if what was recorded cannot be read: nothing is taken up.

@@ -9,7 +9,7 @@ use crate::{
 };
 use futures::{StreamExt as _, stream};
 use tokio::task::JoinHandle;
-use toolyard::{OpenTurn, PastAgent, PastSession, RecordError};
+use toolyard::{ForkPolicy, OpenTurn, PastAgent, PastSession, RecordError, SessionId};
 
 /// How many turns are taken up at once: each may ask tools what became of calls.
 const AT_ONCE: usize = 16;
@@ -53,6 +53,8 @@ pub(crate) fn recover(app: &App) -> Result<Recovered, RecordError> {
     }
     let (own, of_others): (Vec<_>, Vec<_>) =
         open.into_iter().partition(|turn| app.book.find(turn.session.as_str()).is_some());
+    let (closed, of_others): (Vec<_>, Vec<_>) =
+        of_others.into_iter().partition(|turn| was_closed(app, &turn.session));
     if !of_others.is_empty() {
         left.push(format!(
             "{} turns of other sessions, of MCP clients for example: see them with 'toolyard journal ls --open'",
@@ -69,7 +71,10 @@ pub(crate) fn recover(app: &App) -> Result<Recovered, RecordError> {
     let (turns, taking) = (own.len(), app.clone());
     let taking_up = tokio::spawn(async move {
         let taken_up = own.into_iter().map(|turn| take_up(&taking, turn));
-        stream::iter(taken_up).buffer_unordered(AT_ONCE).filter_map(|left| async { left }).collect().await
+        let closed = closed.into_iter().map(|turn| end(&taking, turn));
+        let taken_up = stream::iter(taken_up).buffer_unordered(AT_ONCE);
+        let all = taken_up.chain(stream::iter(closed).buffered(1));
+        all.filter_map(|left| async { left }).collect().await
     });
     Ok(Recovered { sessions, turns, left, taking_up })
 }
@@ -95,6 +100,42 @@ fn fork_again(served: &Served, past: &PastAgent) -> Result<(), Problem> {
     let Some(fork) = fork else { return Ok(()) }; // whatever has made it is not here
     let parent = past.agent.as_str().rsplit_once('/').map(|(parent, _)| parent);
     served.fork(parent, fork.policy()?).map(drop)
+}
+
+/// Whether a session was one of a server, and whoever had it has closed it.
+fn was_closed(app: &App, session: &SessionId) -> bool {
+    let past = app.engine.past_session(session).ok().flatten();
+    past.is_some_and(|past| {
+        past.is_cancelled && past.description.is_some_and(|text| description::read(&text).is_ok())
+    })
+}
+
+/// Ends a turn of a session that was closed, in which calls had not ended when its life did: nothing of it starts. As in any
+/// life its name is taken meanwhile. Says why it is left, if it is.
+async fn end(app: &App, turn: OpenTurn) -> Option<String> {
+    let OpenTurn { session, agent, turn, .. } = turn;
+    let left = |why: &dyn std::fmt::Display| Some(format!("session {session}, turn {turn}: {why}"));
+    let root = match app.engine.open(session.clone(), app.options.session.clone()) {
+        Ok(root) => root,
+        Err(taken) => return left(&taken), // its owner was faster
+    };
+    let own = agent
+        .as_str()
+        .split('/')
+        .skip(1)
+        .try_fold(root.clone(), |parent, name| parent.fork(ForkPolicy::default().name(name)));
+    let resumed = match own {
+        Ok(own) => own.resume(turn).await,
+        Err(_) => return left(&format_args!("agent {agent} had no name")),
+    };
+    match resumed {
+        Ok(resumed) => {
+            resumed.turn().cancel();
+            drop(resumed.finish().await);
+            None
+        }
+        Err(error) => left(&error),
+    }
 }
 
 /// Takes up a turn; says why it is left, if it is.

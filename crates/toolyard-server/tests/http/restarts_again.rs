@@ -51,6 +51,50 @@ async fn what_comes_again_is_answered_as_before() {
     next.close().await;
 }
 
+/// HT-13: what had not ended of a session that an earlier life has closed ends in the next one, as it would have in its own:
+/// nothing of it starts, and nothing is left open.
+#[tokio::test]
+async fn what_was_closed_comes_to_its_end() {
+    let ledger = Ledger::default();
+    let yard = first(&ledger).await;
+    yard.session("a").await;
+    yard.post(CALLER, "/sessions/a/agents", json!({"name": "writer"})).await.with(201);
+    for path in ["/sessions/a/turns", "/sessions/a/turns?agent=root/writer"] {
+        yard.post(CALLER, path, json!({"calls": [save("1", "x"), call("2", "gate", json!({}))]}))
+            .await
+            .with(202);
+    }
+    let records = ledger.len();
+    yard.delete(CALLER, "/sessions/a").await.with(202);
+
+    // The close is the last that is known.
+    let ledger = ledger.cut(records + 1);
+    let (next, recovered) = after(&ledger).await;
+    assert_eq!((recovered.sessions, recovered.turns, recovered.left.len()), (0, 0, 0), "{recovered:?}");
+    assert_eq!(recovered.settled().await, Vec::<String>::new());
+    assert_eq!(told(&next, Method::DELETE, "/sessions/a").await.0, 404);
+    next.session("a").await;
+    assert_eq!(next.get(CALLER, "/sessions/a").await.with(200)["agents"], json!(["root"]));
+    assert_eq!(next.get(CALLER, "/sessions/a/turns/1").await.status.as_u16(), 410, "it has ended");
+
+    let (last, recovered) = after(&ledger.crashed()).await;
+    assert_eq!((recovered.sessions, recovered.turns, recovered.left.len()), (1, 0, 0), "{recovered:?}");
+    assert!(last.engine.open_turns().unwrap().is_empty());
+    for (turn, agent) in [(1, "root"), (2, "root/writer")] {
+        let ended = last.get(CALLER, &format!("/sessions/a/turns/{turn}?to=neutral")).await;
+        if agent == "root" {
+            let ended = ended.with(200);
+            assert_eq!(result(&ended, 0)["error"]["code"], "cancelled", "{ended}");
+            assert_eq!(result(&ended, 1)["error"]["code"], "cancelled", "{ended}");
+        } else {
+            ended.problem(404); // nobody has made its agent again
+        }
+    }
+    assert_eq!(next.saved.load(Ordering::Relaxed), 0);
+    last.close().await;
+    next.close().await;
+}
+
 /// HT-13: whoever asks for a turn that goes on, or cancels it, before it is taken up waits for that, however many there are.
 #[tokio::test]
 async fn whoever_asks_while_turns_are_taken_up_waits() {

@@ -52,13 +52,17 @@ async fn a_close_reaches_what_was_left() {
     assert_eq!(third.get(CALLER, "/sessions/a/turns/1").await.problem(409), "left_open");
     third.delete(CALLER, "/sessions/a").await.with(202);
 
-    let (last, recovered) = after(&ledger.crashed()).await;
+    let ledger = ledger.crashed();
+    let (fourth, recovered) = after(&ledger).await;
     assert_eq!(recovered.sessions, 0, "{recovered:?}");
-    last.session("a").await;
-    let again = last.request(CALLER, Method::PUT, "/sessions/a/turns/1?wait=60&to=neutral");
-    let put = last.sent(again.json(&json!({"calls": [save("1", "x")]}))).await;
-    assert_eq!(put.problem(409), "not_broken");
+    assert_eq!(recovered.settled().await, Vec::<String>::new());
+    fourth.session("a").await;
+    let again = fourth.request(CALLER, Method::PUT, "/sessions/a/turns/1?wait=60&to=neutral");
+    let put = fourth.sent(again.json(&json!({"calls": [save("1", "x")]}))).await;
+    assert_eq!(put.problem(410), "gone", "it has ended in this life, without anybody who waited for it");
+    let (last, _) = after(&ledger.crashed()).await;
     assert_eq!(result(&last.ended("a", 1).await, 0)["error"]["code"], "cancelled");
+    assert_eq!(fourth.saved.load(Ordering::Relaxed), 0);
     assert_eq!(last.saved.load(Ordering::Relaxed), 0);
     last.close().await;
 }
