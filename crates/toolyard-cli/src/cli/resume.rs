@@ -1,9 +1,8 @@
 //! The arguments of `toolyard journal resume`: those of `run` that matter to what a session has left open.
 
-use super::{
-    Approve, EventsArgs, From, InputArgs, JournalArgs, ReportKind, RoleArgs, RunArgs, SessionArgs, SetupArgs,
-    StandInArgs, Survives, To, at_least_one,
-};
+use super::{Approve, EventsArgs, ReportKind, RoleArgs, SetupArgs, Survives, To, at_least_one};
+#[cfg(feature = "journal")]
+use super::{From, InputArgs, JournalArgs, RunArgs, SessionArgs, StandInArgs};
 use crate::exit;
 use clap::Args;
 use std::{num::NonZeroUsize, path::PathBuf};
@@ -61,6 +60,7 @@ pub(crate) struct JournalResumeArgs {
     quiet: bool,
 }
 
+#[cfg(feature = "journal")]
 impl JournalResumeArgs {
     /// The run that it is.
     pub(crate) fn into_run(self) -> RunArgs {
