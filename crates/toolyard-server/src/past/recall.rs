@@ -23,6 +23,8 @@ pub(crate) enum Left {
     GoesOn,
     /// It stays as it is: whoever asks only looks.
     Stays,
+    /// The same; if it is about to go on by itself, it, or this one of its calls, is cancelled before it does.
+    IsCancelled { call: Option<u32> },
 }
 
 /// A turn that was not here.
@@ -49,8 +51,13 @@ pub(crate) async fn recall(
     let recalling = tokio::spawn(async move {
         match recalled(&app, &served, turn, left).await? {
             Recalled::Here(turn) => Ok(turn),
-            // The next one is taken up meanwhile.
-            Recalled::TakenUp(taken_up) => Ok(taken_up.goes_on(RECALL_WAIT).await),
+            Recalled::TakenUp(taken_up) => {
+                if let Left::IsCancelled { call } = left {
+                    taken_up.cancel(call);
+                }
+                // The next one is taken up meanwhile.
+                Ok(taken_up.goes_on(RECALL_WAIT).await)
+            }
         }
     });
     recalling.await.map_err(|_| Problem::draining())?
@@ -71,7 +78,7 @@ async fn recalled(app: &App, served: &Arc<Served>, turn: u64, left: Left) -> Res
         return Ok(Recalled::Here(turn));
     }
     // Who asks for one that is about to be taken up does so himself.
-    let stays = left == Left::Stays && !served.goes_on_by_itself(turn);
+    let stays = left != Left::GoesOn && !served.goes_on_by_itself(turn);
     if stays && was_left_open(app, served, turn).await? {
         let detail =
             format!("turn {turn} was left open by an earlier life of the server, and does not go on");

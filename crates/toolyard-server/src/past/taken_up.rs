@@ -60,6 +60,15 @@ impl TakenUp {
         Ok(Self { turn, running })
     }
 
+    /// Cancels it, or one of its calls, before anything of it starts.
+    pub(super) fn cancel(&self, call: Option<u32>) {
+        match call {
+            None => drop(self.turn.cancel()),
+            Some(call) if (call as usize) < self.turn.calls() => self.turn.clone().cancel_call(call),
+            Some(_) => {}
+        }
+    }
+
     /// It goes on, whether or not anybody waits for it. Returns it once it has ended, or this has passed.
     pub(super) async fn goes_on(self, within: Duration) -> Arc<ServedTurn> {
         let _ = timeout(within, self.running).await;

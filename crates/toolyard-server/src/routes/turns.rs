@@ -300,18 +300,20 @@ pub(super) async fn list(
     Ok(axum::Json(Turns { turns }))
 }
 
-/// A turn that this caller may cancel: its own, or anybody's for an operator.
+/// A turn that this caller may cancel, or one call of it: its own, or anybody's for an operator. One that is taken up for
+/// this is cancelled before anything of it starts.
 async fn to_cancel(
     app: &App,
     caller: &Caller,
     id: &str,
     number: u64,
+    call: Option<u32>,
 ) -> Result<(Arc<Served>, Arc<ServedTurn>), Problem> {
     let served = app.session(caller, id)?;
     if !caller.is(served.owner()) {
         caller.needs(&[Scope::Operate])?;
     }
-    let turn = of_any_life(app, &served, number, Left::Stays).await?;
+    let turn = of_any_life(app, &served, number, Left::IsCancelled { call }).await?;
     Ok((served, turn))
 }
 
@@ -332,7 +334,7 @@ pub(super) async fn cancel(
     caller: Caller,
     PathOf((id, number)): PathOf<(String, u64)>,
 ) -> Result<StatusCode, Problem> {
-    let (served, turn) = to_cancel(&app, &caller, &id, number).await?;
+    let (served, turn) = to_cancel(&app, &caller, &id, number, None).await?;
     turn.cancel();
     recorded(&served, turn.agent.as_str()).await?;
     Ok(StatusCode::ACCEPTED)
@@ -348,7 +350,7 @@ pub(super) async fn cancel_call(
     caller: Caller,
     PathOf((id, number, index)): PathOf<(String, u64, u32)>,
 ) -> Result<StatusCode, Problem> {
-    let (served, turn) = to_cancel(&app, &caller, &id, number).await?;
+    let (served, turn) = to_cancel(&app, &caller, &id, number, Some(index)).await?;
     if index as usize >= turn.calls() {
         return Err(Problem::not_found(format!("call {index} in turn {number}")));
     }
