@@ -65,7 +65,9 @@ impl TurnBatches {
     /// What the cancel of a call of the latest batch is for; `None` if there is none, or if it was recorded before.
     pub(super) fn cancel_at(&mut self, index: u32) -> Option<CallCancel> {
         let number = self.latest?;
-        match self.latest().filter(|batch| batch.number() == number) {
+        // The batches of a turn that is taken up come in any order.
+        let latest = self.all.iter().rfind(|batch| batch.number() == number);
+        match latest.cloned() {
             Some(batch) => Some(CallCancel::InFlight { number, batch }),
             None => self.cancelled.insert(index).then_some(CallCancel::Ahead { number }),
         }

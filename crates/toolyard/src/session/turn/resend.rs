@@ -75,7 +75,7 @@ impl Watch for ResentBatch<'_> {
     }
 
     fn is_resend(&self) -> bool {
-        true
+        self.turn.keeps
     }
 
     fn opened(&self, batch: &Arc<BatchState>) {
