@@ -148,17 +148,20 @@ fn remove_empty(db: &mut Connection) -> rusqlite::Result<()> {
 
 /// Removes some sessions of which nothing is left. How many. The newest of a name says whether it is open, what it is
 /// described by, and who its agents are, so it stays while there are older ones, and while it is to be opened again. An
-/// older one stays while no newer one is described, or has its named agents.
+/// older one stays while no newer one is described, or has its named agents, unless the name was cancelled as a whole since.
 fn remove_sessions(db: &mut Connection) -> rusqlite::Result<usize> {
     let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let empty = "SELECT s.id FROM session_rows s WHERE s.epoch < (SELECT max(id) FROM epoch_rows)
                  AND NOT EXISTS (SELECT 1 FROM batch_rows b WHERE b.session = s.id)
                  AND ((EXISTS (SELECT 1 FROM session_rows n WHERE n.name = s.name AND n.id > s.id)
-                         AND (json_extract(s.terms, '$.description') IS NULL OR EXISTS (SELECT 1 FROM session_rows n
-                             WHERE n.name = s.name AND n.id > s.id AND json_extract(n.terms, '$.description') IS NOT NULL))
-                         AND NOT EXISTS (SELECT 1 FROM fork_rows f WHERE f.session = s.id AND f.is_named
-                             AND NOT EXISTS (SELECT 1 FROM fork_rows g JOIN session_rows n ON n.id = g.session
-                                 WHERE n.name = s.name AND n.id > s.id AND g.agent = f.agent)))
+                         AND (EXISTS (SELECT 1 FROM cancel_rows k JOIN session_rows n ON n.id = k.session
+                                 WHERE n.name = s.name AND n.id >= s.id AND k.what = 'session' AND k.agent = 'root')
+                             OR ((json_extract(s.terms, '$.description') IS NULL OR EXISTS (SELECT 1 FROM session_rows n
+                                 WHERE n.name = s.name AND n.id > s.id AND json_extract(n.terms, '$.description') IS NOT NULL))
+                             AND NOT EXISTS (SELECT 1 FROM fork_rows f WHERE f.session = s.id AND f.is_named
+                                 AND f.made_by IS NULL AND NOT EXISTS (SELECT 1 FROM fork_rows g
+                                     JOIN session_rows n ON n.id = g.session
+                                     WHERE n.name = s.name AND n.id > s.id AND g.agent = f.agent)))))
                      OR (NOT EXISTS (SELECT 1 FROM session_rows o WHERE o.name = s.name AND o.id < s.id)
                          AND (json_extract(s.terms, '$.description') IS NULL
                              OR EXISTS (SELECT 1 FROM cancel_rows k WHERE k.session = s.id AND k.what = 'session'))))

@@ -126,7 +126,8 @@ impl Writer {
         if !epoch::is_newest(&tx, self.epoch)? {
             let path = self.path.display();
             let what = format!(
-                "another process has opened the journal {path} since, although this one has its lock"
+                "another process has opened the journal {path} since, although this one has its lock: stop one of them, and \
+                 see why the file {path}.lock was removed or replaced"
             );
             return Err(Failure::Final(RecordError::new(what)));
         }

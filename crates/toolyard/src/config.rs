@@ -16,6 +16,9 @@ pub(crate) struct Waits {
 /// How long calls wait for zombies: handlers that were given up and still run (V3, CL-3).
 pub(crate) const ZOMBIE_WAIT: Duration = Duration::from_secs(30);
 
+/// How deep the data of an output may nest: what is recorded or sent can be read again, by readers that take 128 levels.
+pub(crate) const OUTPUT_DEPTH_MAX: usize = 100;
+
 /// How long a call waits for its record: before it starts, with its permits, and before its result is given (SM-4).
 pub(crate) const RECORD_WAIT: Duration = Duration::from_secs(30);
 

@@ -285,6 +285,11 @@ impl<F: Clone, B> Keys<F, B> {
         Some(mem::replace(&mut entry.state, state))
     }
 
+    /// Whether something is known of a key.
+    pub(crate) fn knows(&self, name: &Name) -> bool {
+        self.map().contains_key(name)
+    }
+
     /// Makes a key known that an earlier life of the engine has used (ID-9, JR-10): with its result, which is replayed
     /// for as long as one that has just ended, or as one that has run, if `is_lasting`. What is in flight stays so. There
     /// is always room: what was done must be known.

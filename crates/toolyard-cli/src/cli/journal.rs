@@ -29,7 +29,7 @@ Examples:
 
 One line for each turn of an agent. Each call is counted once: ended (it has a result), attempted (it was started, and what
 became of it is not recorded), not started, cancelled (it ended so, or will not be started because a cancel is recorded).
-A turn is open while a call of it, or of what its calls have dispatched, has no result, unless it was cancelled.
+A turn is open while a call of it, or of what its calls have dispatched, has no result.
 
 If the machine has started again after a program with durability \"process\" had not closed the journal, its last records
 may be missing; the list then says from when.

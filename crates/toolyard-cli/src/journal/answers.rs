@@ -76,7 +76,7 @@ impl Answers {
     /// Whether a call was cut off, and may run again.
     fn runs_again(&self, call: &Call, row: &CallRow) -> bool {
         let (attempts, end) = match &row.state {
-            CallState::NotStarted => return true,
+            CallState::NotStarted => (&Vec::new(), None),
             CallState::Attempted { attempts } => (attempts, None),
             CallState::Ended(end) => (&end.attempts, Some(end)),
         };
@@ -94,9 +94,16 @@ impl Answers {
             return true;
         }
         let entry = self.engine.get().and_then(|engine| engine.registry().get(&call.name));
-        let (Some(entry), Some(last)) = (entry, last) else { return false };
-        let is_same = entry.spec().version == last.version && entry.spec().is_repeatable();
-        is_same && last.is_repeatable && !last.is_recursive && !row.has_dispatched
+        let Some(entry) = entry else { return false };
+        let is_harmless = entry.spec().is_repeatable() && !row.has_dispatched;
+        match last {
+            Some(last) => {
+                let is_same = entry.spec().version == last.version;
+                is_harmless && is_same && last.is_repeatable && !last.is_recursive
+            }
+            // Its attempt is missing (JR-7).
+            None => is_harmless && !entry.spec().recursive,
+        }
     }
 }
 
@@ -114,11 +121,11 @@ impl Recorded for Answers {
             return None;
         }
         let (attempts, end) = match &row.state {
-            CallState::NotStarted => return None,
+            CallState::NotStarted => (&Vec::new(), None),
             CallState::Attempted { attempts } => (attempts, None),
             CallState::Ended(end) => (&end.attempts, Some(end)),
         };
-        let number = attempts.last().map_or(0, |last| last.attempt);
+        let number = attempts.last().map_or(1, |last| last.attempt);
         let mut outcome = match end {
             Some(end) => {
                 let mut outcome = Outcome::new(call, end.routing, end.status.clone());

@@ -5,7 +5,7 @@
 
 use super::{Done, Tables};
 use crate::{
-    op::{Ending, Place, ResumeOp, Started, json_of, whole, word},
+    op::{End, Ending, Place, ResumeOp, Started, json_of, whole, word},
     schema::is_cancelled,
 };
 use rusqlite::{Connection, params};
@@ -64,7 +64,8 @@ impl Tables<'_> {
             if let Some(started) = started {
                 self.was_started(&end.call, started)?;
             }
-            self.ended(&end.call, &end.end())
+            // That of an attempt which is missing, too, and nobody has waited for it in the life in which it was made.
+            self.ended(&end.call, &End { was_waited_for: false, ..end.end() })
         })
     }
 

@@ -1,9 +1,8 @@
 //! What a name has used: its numbers and its keys.
 
 use crate::{
-    epoch::boot_id,
     error::JournalError,
-    reader::{OpenTurn, Reader, gaps::lacks_its_end, values},
+    reader::{OpenTurn, Reader, values},
     settings::Settings,
     stamp,
 };
@@ -96,40 +95,36 @@ impl Reader {
         let (keys, results) = (before(kept.keep_keys), before(kept.keep_results));
         let mut all =
             self.rows(sql, params![session.as_str(), keys, results], |row, at| key(row, at, results))?;
-        for unsure in self.unsure_keys(session, keys)? {
-            if !all.iter().any(|it| it.tool == unsure.tool && it.key == unsure.key) {
-                all.push(unsure);
-            }
-        }
+        // Behind the others: they count where nothing else is kept under their key.
+        all.extend(self.unsure_keys(session, keys)?);
         Ok(all)
     }
 
-    /// The keys of calls that came later than this, whose attempts may be missing because records of their epoch may be
-    /// (JR-7): those that have no end, and those that were interrupted.
+    /// The keys of calls that came later than this, whose attempts are missing because records of their epoch may be
+    /// (JR-7): those that have no end, and those that were interrupted, whichever epoch has noted that.
     fn unsure_keys(&self, session: &SessionId, after: i64) -> Result<Vec<PastKey>, JournalError> {
-        let (epochs, now) = (self.epochs()?, boot_id());
-        let unsure = epochs.iter().filter(|epoch| lacks_its_end(epoch, now.as_deref()));
-        let unsure: Vec<_> = unsure.map(|epoch| epoch.epoch.to_string()).collect();
-        if unsure.is_empty() {
-            return Ok(Vec::new());
-        }
+        let unsure = self.unsure_epochs()?;
         let sql = format!(
             "SELECT c.tool, c.key, c.arguments FROM call_rows c JOIN batch_rows b ON b.id = c.batch
-             JOIN session_rows s ON s.id = b.session WHERE s.name = ?1 AND s.epoch IN ({}) AND c.key IS NOT NULL
-             AND c.arrived_ms > ?2 AND c.key_released_ms IS NULL AND (c.ended_ms IS NULL OR c.code = 'interrupted')
-             AND NOT EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id) ORDER BY c.id DESC",
-            unsure.join(", ")
+             JOIN session_rows s ON s.id = b.session WHERE s.name = ?1 AND c.key IS NOT NULL
+             AND c.arrived_ms > ?2 AND c.key_released_ms IS NULL AND ((c.ended_ms IS NULL AND s.epoch IN ({unsure}))
+                 OR (c.code = 'interrupted' AND c.attempts > 0 AND c.dedupe = 'fresh'))
+             AND NOT EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id) ORDER BY c.id DESC"
         );
-        self.rows(&sql, params![session.as_str(), after], |row, at| {
-            Ok(PastKey {
-                tool: row.get::<_, String>(0)?.into(),
-                key: row.get::<_, String>(1)?.into(),
-                arguments: at.json(&row.get::<_, String>(2)?)?,
+        let all = self.rows(&sql, params![session.as_str(), after], |row, _| {
+            let (tool, key): (String, String) = (row.get(0)?, row.get(1)?);
+            // One whose arguments cannot be read has not passed the gate.
+            let arguments = serde_json::from_str(&row.get::<_, String>(2)?).ok();
+            Ok(arguments.map(|arguments| PastKey {
+                tool: tool.into(),
+                key: key.into(),
+                arguments,
                 version: String::new(),
                 is_repeatable: false,
                 state: PastKeyState::Unsure,
-            })
-        })
+            }))
+        })?;
+        Ok(all.into_iter().flatten().collect())
     }
 }
 

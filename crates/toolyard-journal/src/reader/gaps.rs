@@ -41,6 +41,14 @@ impl Reader {
         Ok(gaps)
     }
 
+    /// The epochs of which the last records may be missing, as a list of SQL. The newest may still be written.
+    pub(crate) fn unsure_epochs(&self) -> Result<String, JournalError> {
+        let (epochs, now) = (self.epochs()?, boot_id());
+        let older = epochs.split_last().map_or(&[][..], |(_, older)| older);
+        let unsure = older.iter().filter(|epoch| lacks_its_end(epoch, now.as_deref()));
+        Ok(unsure.map(|epoch| epoch.epoch.to_string()).collect::<Vec<_>>().join(", "))
+    }
+
     /// When the last record of an epoch came. What a later epoch has added to its rows is none of them.
     fn last_record(&self, epoch: &EpochRow, next: Option<&EpochRow>) -> Result<SystemTime, JournalError> {
         let sql = "

@@ -17,17 +17,22 @@ pub struct StartedCall {
 
 impl Reader {
     /// The calls of the sessions of this name that were started, of all agents, those of handlers too, in the order in which
-    /// they came. One whose start was recorded, and that has ended before it, is none of them.
+    /// they came, and those that may have been because records of their epoch may be missing (JR-7). One whose start was
+    /// recorded, and that has ended before it, is none of them.
     /// [`started_call`](Self::started_call) reads one.
     ///
     /// # Errors
     /// [`JournalError`] if the file cannot be read, or has what makes no sense.
     pub fn started_calls(&self, session: &str) -> Result<Vec<StartedCall>, JournalError> {
-        let sql = "SELECT c.id, b.agent, c.call_id FROM call_rows c JOIN batch_rows b ON b.id = c.batch
+        let unsure = self.unsure_epochs()?;
+        let sql = format!(
+            "SELECT c.id, b.agent, c.call_id FROM call_rows c JOIN batch_rows b ON b.id = c.batch
                    JOIN session_rows s ON s.id = b.session WHERE s.name = ?1
-                   AND (c.attempts > 0 OR (c.ended_ms IS NULL AND EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id)))
-                   ORDER BY c.id";
-        self.rows(sql, [session], |row, _| {
+                   AND (c.attempts > 0 OR (c.ended_ms IS NULL
+                 AND (s.epoch IN ({unsure}) OR EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id))))
+             ORDER BY c.id"
+        );
+        self.rows(&sql, [session], |row, _| {
             Ok(StartedCall {
                 agent: agent(row, 1)?,
                 call_id: row.get::<_, String>(2)?.into(),

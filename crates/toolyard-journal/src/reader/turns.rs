@@ -11,7 +11,8 @@ use std::time::SystemTime;
 use toolyard::{AgentPath, CallDigest, CallId, RequestId, SessionId};
 
 /// Whether a question has an answer. One to what was asked before, under the same id, is none (JR-9).
-const ANSWERED: &str = "EXISTS (SELECT 1 FROM answer_rows n WHERE n.call = q.call AND n.request = q.request AND n.digest = q.digest)";
+const ANSWERED: &str = "EXISTS (SELECT 1 FROM answer_rows n WHERE n.call = q.call AND n.request = q.request AND n.digest = q.digest
+        AND n.links IS q.links)";
 
 /// Which turns are told of: all, unless it says otherwise.
 ///

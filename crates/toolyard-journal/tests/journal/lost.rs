@@ -98,13 +98,16 @@ async fn what_may_have_been_started_is_not_made_again() {
     let pays = Pay { knows: Reconciled::Unknown, ran: Arc::default() };
     let second = scene.open();
     let next = engine(&second, &pays).await;
+    assert_eq!(scene.reader().started_calls("s").unwrap()[0].call_id.as_str(), "1");
     let resumed = next.session("s").resume(1).await.unwrap();
     let turn = resumed.turn().clone();
     let ended = resumed.finish().await.concat();
     assert_eq!((kind(&ended[0]), ended[0].attempts), (Some(ErrorKind::Interrupted), 1));
     let again = turn.resend(vec![call]).await;
     assert_eq!((kind(&again[0]), *pays.ran.lock()), (Some(ErrorKind::Interrupted), 0), "{again:?}");
+    second.close().unwrap();
     assert_eq!(scene.reader().started_calls("s").unwrap()[0].call_id.as_str(), "1");
+    assert_eq!(toolyard_journal::verify(scene.path()).unwrap().findings, []);
 }
 
 /// JR-7, JR-10: so does one that nobody resumes in time, and its key is known then.
@@ -118,9 +121,43 @@ async fn what_expires_may_have_been_started() {
     let ended = end(&turn.batches[0].calls[0].state);
     let error = ended.status.as_ref().unwrap_err();
     assert_eq!((error.kind, error.reason, ended.started), (ErrorKind::Interrupted, Some(Reason::Expired), 1));
+    last.close().unwrap();
+    // In this life and in the next one.
+    for id in ["2", "3"] {
+        let journal = scene.open();
+        let pays = Pay { knows: Reconciled::Unknown, ran: Arc::default() };
+        let again = engine(&journal, &pays).await.session("s").call(pay(id)).await;
+        assert_eq!((kind(&again), *pays.ran.lock()), (Some(ErrorKind::Interrupted), 0), "{again:?}");
+        journal.close().unwrap();
+    }
+    assert_eq!(toolyard_journal::verify(scene.path()).unwrap().findings, []);
+}
+
+/// JR-6, JR-7: such a call of which its tool says that it was not done runs, under its key.
+#[tokio::test]
+async fn what_was_not_done_is_done() {
+    let scene = Scene::new();
+    lost(&scene, pay("1")).await;
+    let pays = Pay { knows: Reconciled::NotDone { is_final: true }, ran: Arc::default() };
+    let second = scene.open();
+    let next = engine(&second, &pays).await;
+    let session = next.session("s");
+    let resumed = session.resume(1).await.unwrap().finish().await.concat();
+    assert_eq!((kind(&resumed[0]), *pays.ran.lock()), (None, 1), "{resumed:?}");
+    let again = session.call(pay("2")).await;
+    assert_eq!((kind(&again), again.dedupe, *pays.ran.lock()), (None, Dedupe::Replayed, 1), "{again:?}");
+}
+
+/// JR-7: one whose arguments are no JSON has not passed the gate, and closes nobody's session.
+#[tokio::test]
+async fn arguments_that_cannot_be_read_close_no_session() {
+    let scene = Scene::new();
+    lost(&scene, Call::new("1", "pay", "{bad").idempotency_key("k")).await;
     let pays = Pay { knows: Reconciled::Unknown, ran: Arc::default() };
-    let again = engine(&last, &pays).await.session("s").call(pay("2")).await;
-    assert_eq!((kind(&again), *pays.ran.lock()), (Some(ErrorKind::Interrupted), 0), "{again:?}");
+    let second = scene.open();
+    let next = engine(&second, &pays).await;
+    let paid = next.session("s").call(pay("2")).await;
+    assert_eq!((kind(&paid), *pays.ran.lock()), (None, 1), "{paid:?}");
 }
 
 /// JR-7, JR-10, ID-9: a call whose attempt was lost, and of which its tool says that it is done, or does not know, is not made

@@ -71,10 +71,11 @@ impl InFlight<'_> {
         let before = self.question_before();
         let request = gate::request(&subject, before.map(|before| before.request));
         // What is approved was seen: where its paths led, too (PO-4). Where those of an edit led is not recorded.
+        let names_paths = !work.entry.spec().requires_fs.is_empty();
         let leads_as_before = |before: &&PastQuestion| {
             let is_edited = before.answer.as_ref().is_some_and(|(_, answer)| answer.arguments().is_some());
             let links = request.links().iter().map(LinkedPath::to_string);
-            links.eq(before.links.iter().cloned()) && (!is_edited || work.paths().is_empty())
+            links.eq(before.links.iter().cloned()) && !(is_edited && names_paths)
         };
         let recalled = before.filter(leads_as_before).and_then(|before| before.answer.clone());
         Question::new(self.owned(), approver, request).recalling(recalled)

@@ -41,6 +41,9 @@ impl SessionCore {
             Some(entry) => (&*entry.spec().version, entry.spec().is_repeatable()),
             None => (&*key.version, key.is_repeatable),
         };
+        if matches!(key.state, PastKeyState::Unsure) && self.keys().knows(&name) {
+            return; // what another call has done under it is known
+        }
         let fingerprint = Fingerprint::of(&key.arguments, version);
         let is_lasting = !is_repeatable;
         let now = self.engine.clock.now();

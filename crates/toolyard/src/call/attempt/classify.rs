@@ -11,6 +11,7 @@ use crate::{
         refusals::Refusal,
         stop::Stop,
     },
+    config::OUTPUT_DEPTH_MAX,
     tasks::{Panic, log_unclassified},
     tool::ToolEntry,
 };
@@ -19,9 +20,6 @@ use toolyard_core::{
     wording,
 };
 use toolyard_redact::{Marks, Redactor};
-
-/// How deep the data of an output may nest: what is recorded or sent can be read again, by readers that take 128 levels.
-const OUTPUT_DEPTH_MAX: usize = 100;
 
 /// How much of a sandbox's explanation goes into a message.
 const WHY_CHARS_MAX: usize = 500;

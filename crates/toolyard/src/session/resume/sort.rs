@@ -7,7 +7,7 @@ use super::ResumedBatch;
 use crate::{
     batch::{Fate, TakenUp, is_interrupted},
     call::{Before, SessionCore, cancelled_before_error, interrupted_error},
-    config::{OnInterrupted, RECORD_WAIT},
+    config::{OUTPUT_DEPTH_MAX, OnInterrupted, RECORD_WAIT},
     gate,
     record::{
         CallPlace, EndRecord, Foundation, PastAttempt, PastBatch, PastCall, PastEnd, PastKey, PastKeyState,
@@ -53,7 +53,7 @@ struct SortedCall {
     fate: Fate,
     /// Of a call that ends as the turn is taken up.
     ends: Option<EndsNow>,
-    /// The key of a call that was started and goes on.
+    /// The key of a call that was started, or may have been, and is free now: it goes on, or is known not to have been done.
     goes_on_under: Option<Arc<str>>,
 }
 
@@ -127,10 +127,21 @@ async fn sort_call(
     let left = left(&past, entry.as_deref().map(ToolEntry::spec));
     let attempts = past.attempts.last().map_or(u32::from(past.has_dispatched), |last| last.attempt);
     let PastCall {
-        call, is_cancelled, has_dispatched, attempts: all, end, question, reconciled, done, ..
+        call,
+        is_cancelled,
+        is_unsure,
+        has_dispatched,
+        attempts: all,
+        end,
+        question,
+        reconciled,
+        done,
+        ..
     } = past;
     let last = all.into_iter().next_back();
-    let key = last.as_ref().and_then(|last| last.key.clone());
+    // One whose attempt may be missing has its key too (JR-7).
+    let sent = || call.idempotency_key.clone().filter(|_| is_unsure && left == Left::Unknown);
+    let key = last.as_ref().and_then(|last| last.key.clone()).or_else(sent);
     let answer = question.as_ref().and_then(|question| question.answer.as_ref());
     let edited = answer.and_then(|(_, answer)| answer.arguments());
     let edited = edited.map(|edited| gate::edit_shown(&Arc::new(edited.to_value()), core));
@@ -159,7 +170,8 @@ async fn sort_call(
         _ if is_cancelled => (Fate::Cancelled, None),
         (_, _, last) => (goes_on(last.and_then(|last| last.retried_after).map(Box::new)), None),
     };
-    let goes_on_under = key.filter(|_| matches!(fate, Fate::Open(_)));
+    // So is that of one which is not done, and is not to be.
+    let goes_on_under = key.filter(|_| matches!(fate, Fate::Open(_) | Fate::Cancelled));
     Ok(SortedCall { call, fate, ends, goes_on_under })
 }
 
@@ -277,6 +289,11 @@ impl Asked<'_> {
                 Reconciled::Unknown
             }
             None => Reconciled::Unknown,
+        };
+        // What is recorded must be read again.
+        let found = match found {
+            Reconciled::Done(output) if !output.nests_at_most(OUTPUT_DEPTH_MAX) => Reconciled::Unknown,
+            found => found,
         };
         match found {
             Reconciled::Done(_) | Reconciled::NotDone { .. } => found,
