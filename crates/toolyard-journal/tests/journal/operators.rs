@@ -11,6 +11,18 @@ async fn asking(journal: &Journal) -> (Engine, ApprovalDesk) {
     (builder.build().await.unwrap(), desk)
 }
 
+/// Leaves a question about a call open.
+async fn left_asked(journal: Journal) {
+    let (engine, desk) = asking(&journal).await;
+    let session = engine.session("demo");
+    let stops = async {
+        desk.next().await.unwrap();
+        engine.shutdown(Drain::default()).await;
+    };
+    tokio::join!(session.dispatch(vec![Call::new("call_1", "save", "{}")]), stops);
+    journal.close().unwrap();
+}
+
 /// JR-14: a call that was not started and that a cancel in the file is about counts as cancelled; the turn is open until its
 /// calls have ended, as `open_turns` says.
 #[tokio::test]
@@ -52,15 +64,7 @@ async fn turns_are_counted_with_the_cancels_that_are_recorded() {
 #[tokio::test]
 async fn an_answer_to_what_was_asked_before_answers_nothing() {
     let scene = Scene::new();
-    let journal = scene.open();
-    let (engine, desk) = asking(&journal).await;
-    let session = engine.session("demo");
-    let stops = async {
-        desk.next().await.unwrap();
-        engine.shutdown(Drain::default()).await;
-    };
-    tokio::join!(session.dispatch(vec![Call::new("call_1", "save", "{}")]), stops);
-    journal.close().unwrap();
+    left_asked(scene.open()).await;
     let open = || {
         let turns = scene.reader().turns(&Which::default()).unwrap();
         assert_eq!(scene.reader().open_questions().unwrap().len() as u64, turns[0].open_questions);
@@ -83,15 +87,8 @@ async fn an_answer_to_what_was_asked_before_answers_nothing() {
 #[tokio::test]
 async fn a_gap_begins_with_the_last_record() {
     let scene = Scene::new();
-    let journal = Journal::open(scene.path(), Settings::default().durability(Durability::Process)).unwrap();
-    let (engine, desk) = asking(&journal).await;
-    let session = engine.session("demo");
-    let stops = async {
-        desk.next().await.unwrap();
-        engine.shutdown(Drain::default()).await;
-    };
-    tokio::join!(session.dispatch(vec![Call::new("call_1", "save", "{}")]), stops);
-    journal.close().unwrap();
+    left_asked(Journal::open(scene.path(), Settings::default().durability(Durability::Process)).unwrap())
+        .await;
     scene.open().close().unwrap();
     assert_eq!(scene.reader().gaps().unwrap(), []);
     let asked = scene.reader().open_questions().unwrap()[0].asked;
