@@ -7,7 +7,7 @@ use crate::{
     identity::Files,
     lock::Lock,
     past::Lookup,
-    queue::{JournalState, JournalStatus, Queue},
+    queue::{JournalState, JournalStatus, Others, Queue},
     schema,
     settings::Settings,
     writer::{BUSY_WAIT, Writer, connect},
@@ -97,8 +97,17 @@ impl Journal {
         let queue = Arc::new(Queue::new(settings.queue_records_max, settings.queue_bytes_max));
         let is_clean = Arc::new(AtomicBool::new(false));
         let files = Files::of(path)?;
-        let writer =
-            Writer { db, path: path.to_owned(), epoch, settings, queue: Arc::clone(&queue), files, lock };
+        let others = Others::default();
+        let writer = Writer {
+            db,
+            path: path.to_owned(),
+            epoch,
+            settings,
+            queue: Arc::clone(&queue),
+            files,
+            lock,
+            others,
+        };
         let closes_cleanly = Arc::clone(&is_clean);
         let thread = Builder::new()
             .name("journal".to_owned())

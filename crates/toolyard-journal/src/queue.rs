@@ -8,24 +8,26 @@
 //! Records that nobody needs, those of plain reads, have half of the room: they never keep out one that somebody waits for.
 
 mod gathering;
+mod given;
 mod job;
+mod told;
+mod waiting;
 
-pub(crate) use job::{Faulty, Job, tell};
+pub(crate) use job::{Faulty, Job};
+pub(crate) use told::{Others, Waiter, tell, tell_group};
 
 use crate::op::{EndsOp, Op};
-use futures::{channel::oneshot, future::ready};
-use gathering::Gathering;
+use futures::future::ready;
+use given::Given;
 use job::Held;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::{
-    future::Future,
-    mem::{replace, take},
-    pin::Pin,
+    mem::take,
     sync::Arc,
-    task::{Context, Poll},
     time::{Duration, Instant},
 };
 use toolyard::{Durable, EndRecord, RecordError};
+use waiting::{KEPT, Waiting};
 
 /// What a journal is doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,68 +64,8 @@ pub struct JournalStatus {
     pub lost: u64,
 }
 
-/// How many records the writer's empty list keeps room for: as many as a large group has, some 100 KiB.
-const KEPT: usize = 512;
-
-/// How many written records wait, at most, for those who give others to drop them, and how many bytes they have.
-const SPENT_MAX: Held = Held { records: 4096, bytes: 1 << 20 };
-
 /// How long somebody waits on a thread for one group to be written.
 const READ_WAIT: Duration = Duration::from_secs(10);
-
-struct Waiting {
-    jobs: Vec<Job>,
-    /// How much of them somebody needs, and how much is spare.
-    needed: Held,
-    spare: Held,
-    /// The number of the next job, and of the first that the writer has not taken.
-    next: u64,
-    first: u64,
-    /// How many jobs the writer has taken and not written.
-    taken: usize,
-    /// All jobs before this number are written, or have failed.
-    written: u64,
-    /// The list that the writer has emptied, and what it has written. Whoever gives a record drops some of that, on the
-    /// thread on which it was made: if the writer did, both would wait for the allocator.
-    emptied: Vec<Job>,
-    spent: Vec<Job>,
-    /// Whether somebody waits for one of the jobs, and how many tasks do; how many waited for those that are being written.
-    is_urgent: bool,
-    awaited: usize,
-    awaited_taken: usize,
-    gathering: Gathering,
-    is_closing: bool,
-    state: JournalState,
-    commits: u64,
-    records: u64,
-    lost: u64,
-}
-
-impl Waiting {
-    fn bytes(&self) -> usize {
-        self.needed.bytes.saturating_add(self.spare.bytes)
-    }
-
-    fn records_held(&self) -> usize {
-        self.needed.records + self.spare.records
-    }
-
-    /// The last job, which is spare, has got one more record, of this many bytes.
-    fn grow_last(&mut self, bytes: usize) {
-        if let Some(job) = self.jobs.last_mut() {
-            job.bytes += bytes;
-            job.records += 1;
-        }
-        self.next += 1;
-        self.spare = self.spare.with(1, bytes);
-    }
-
-    /// Counts anew how much waits.
-    fn count(&mut self) {
-        self.needed = Held::of(self.jobs.iter().filter(|job| !job.is_spare));
-        self.spare = Held::of(self.jobs.iter().filter(|job| job.is_spare));
-    }
-}
 
 /// The queue between those who give records and the writer.
 pub(crate) struct Queue {
@@ -137,28 +79,8 @@ pub(crate) struct Queue {
 
 impl Queue {
     pub(crate) fn new(records_max: usize, bytes_max: usize) -> Self {
-        let waiting = Waiting {
-            jobs: Vec::new(),
-            needed: Held::default(),
-            spare: Held::default(),
-            next: 0,
-            first: 0,
-            taken: 0,
-            written: 0,
-            emptied: Vec::new(),
-            spent: Vec::new(),
-            is_urgent: false,
-            awaited: 0,
-            awaited_taken: 0,
-            gathering: Gathering::default(),
-            is_closing: false,
-            state: JournalState::Writing,
-            commits: 0,
-            records: 0,
-            lost: 0,
-        };
         Self {
-            waiting: Mutex::new(waiting),
+            waiting: Mutex::new(Waiting::new()),
             woken: Condvar::new(),
             done: Condvar::new(),
             max: Held { records: records_max, bytes: bytes_max },
@@ -226,11 +148,11 @@ impl Queue {
             }
             return failed(error);
         }
-        let (waiter, done) = oneshot::channel();
+        let (waiter, waits) = told::waiter();
         let number = waiting.next;
         self.add(&mut waiting, Job { op, waiter: Some(waiter), faulty, is_spare: false, bytes, records: 1 });
         drop(waiting);
-        Durable::when(Given { queue: Arc::clone(self), number, done, is_hurried: false })
+        Durable::when(Given::new(Arc::clone(self), number, waits))
     }
 
     /// Why nothing can be added, if so.
@@ -246,14 +168,14 @@ impl Queue {
         let Waiting { needed, spare, .. } = waiting;
         let half = Held { records: self.max.records.div_ceil(2), bytes: self.max.bytes / 2 };
         let is_full = match is_spare {
-            true => spare.fills(half, bytes) || waiting.records_held() >= self.max.records,
+            true => spare.fills(half, bytes) || waiting.held().records >= self.max.records,
             // What is spare takes no more than its half, even if a single one of it is larger.
             false => needed.fills(self.left_by(Held { bytes: spare.bytes.min(half.bytes), ..*spare }), bytes),
         };
         is_full.then(|| {
-            let (records, held) = (waiting.records_held(), waiting.bytes());
+            let Held { records, bytes } = waiting.held();
             RecordError::new(format!(
-                "the journal's queue is full ({records} records with {held} bytes wait): its disk is too slow, or full"
+                "the journal's queue is full ({records} records with {bytes} bytes wait): its disk is too slow, or full"
             ))
         })
     }
@@ -263,10 +185,7 @@ impl Queue {
     }
 
     fn add(&self, waiting: &mut Waiting, job: Job) {
-        let held = if job.is_spare { &mut waiting.spare } else { &mut waiting.needed };
-        *held = held.with(job.records, job.bytes);
-        waiting.jobs.push(job);
-        waiting.next += 1;
+        waiting.push(job);
         // Later ones find the writer awake, or lingering for all.
         if waiting.jobs.len() == 1 {
             self.woken.notify_one();
@@ -275,14 +194,7 @@ impl Queue {
 
     /// Somebody waits for the record of this number.
     fn hurry(&self, number: u64) {
-        let mut waiting = self.waiting.lock();
-        if number < waiting.first {
-            return;
-        }
-        waiting.awaited += 1;
-        let is_first = !replace(&mut waiting.is_urgent, true);
-        // Those between find the writer awake, or waiting for the rest.
-        if is_first || waiting.gathering.is_complete(waiting.awaited) {
+        if self.waiting.lock().hurry(number) {
             self.woken.notify_one();
         }
     }
@@ -291,7 +203,7 @@ impl Queue {
     pub(crate) fn wait_until_written(&self) -> Result<(), RecordError> {
         let mut waiting = self.waiting.lock();
         let number = waiting.next;
-        while (waiting.taken > 0 || !waiting.jobs.is_empty()) && waiting.written < number {
+        while (waiting.taken.records > 0 || !waiting.jobs.is_empty()) && waiting.written < number {
             match &waiting.state {
                 JournalState::Stopped(why) | JournalState::Failing(why) => {
                     return Err(RecordError::new(why.as_str()));
@@ -310,62 +222,65 @@ impl Queue {
         Ok(())
     }
 
-    /// All that waits, once somebody waits for it or it has waited this long; `None` if nothing more will come. The writer
-    /// alone calls this.
-    pub(crate) fn take(&self, linger: Duration) -> Option<Vec<Job>> {
+    /// Whether something waits, or nothing more will come; if neither, waits this long for it.
+    pub(crate) fn comes_within(&self, time: Duration) -> bool {
         let mut waiting = self.waiting.lock();
-        loop {
-            if waiting.jobs.is_empty() && !waiting.is_closing {
+        let nothing = |waiting: &Waiting| waiting.jobs.is_empty() && !waiting.is_closing;
+        if nothing(&waiting) {
+            self.woken.wait_for(&mut waiting, time);
+        }
+        !nothing(&waiting)
+    }
+
+    /// Begins a group with all that waits, once somebody waits for it or it has waited this long. `false` if nothing more
+    /// will come. The writer alone calls this.
+    pub(crate) fn begin(&self, linger: Duration, group: &mut Vec<Job>) -> bool {
+        let mut waiting = self.waiting.lock();
+        while !waiting.is_closing {
+            if waiting.jobs.is_empty() {
                 // The one that was urgent may have been refused since.
                 waiting.is_urgent = false;
                 self.woken.wait(&mut waiting);
-            } else if waiting.is_closing {
-                break;
-            } else if waiting.is_urgent {
-                match waiting.gathering.wait_until(waiting.awaited) {
-                    Some(until) if !self.woken.wait_until(&mut waiting, until).timed_out() => {}
-                    _ => break,
-                }
-            } else if self.woken.wait_for(&mut waiting, linger).timed_out() {
+            } else if waiting.is_urgent || self.woken.wait_for(&mut waiting, linger).timed_out() {
                 break;
             }
         }
-        let emptied = take(&mut waiting.emptied);
-        let jobs = replace(&mut waiting.jobs, emptied);
-        waiting.awaited_taken = take(&mut waiting.awaited);
-        let awaited = waiting.awaited_taken;
-        waiting.gathering.taken(awaited);
-        (waiting.is_urgent, waiting.taken) = (false, waiting.records_held());
-        (waiting.needed, waiting.spare) = (Held::default(), Held::default());
-        waiting.first = waiting.next;
-        (!jobs.is_empty()).then_some(jobs)
+        waiting.take_into(group);
+        !group.is_empty()
     }
 
-    /// The writer has told all of a group, and gives back its list, so that another need not be made. It drops what is too
-    /// much to be kept.
-    pub(crate) fn emptied(&self, mut jobs: Vec<Job>) {
-        let held = Held::of(jobs.iter());
+    /// Adds to the group what has come since, or waits for those who are expected. Adds nothing once it is complete.
+    pub(crate) fn add_to(&self, group: &mut Vec<Job>) {
         let mut waiting = self.waiting.lock();
-        let all = Held::of(waiting.spent.iter()).with(held.records, held.bytes);
-        if all.records > SPENT_MAX.records || all.bytes > SPENT_MAX.bytes {
-            drop(waiting);
-            jobs.clear();
-            waiting = self.waiting.lock();
+        if waiting.is_group_full() {
+            return waiting.end_group();
         }
-        waiting.spent.append(&mut jobs);
-        jobs.shrink_to(KEPT);
-        waiting.emptied = jobs;
+        while waiting.jobs.is_empty() && !waiting.is_closing {
+            match waiting.gathering.wait_until(waiting.in_flight()) {
+                Some(until) if !self.woken.wait_until(&mut waiting, until).timed_out() => {}
+                _ => return waiting.end_group(),
+            }
+        }
+        waiting.take_into(group);
     }
 
-    /// A group is durable, `refused` of its records aside, for which nobody waited.
+    /// The writer has told all of a group, and gives back what it has written.
+    pub(crate) fn spend(&self, group: &mut Vec<Job>) {
+        let is_kept = self.waiting.lock().spend(group);
+        if !is_kept {
+            group.clear();
+        }
+        group.shrink_to(KEPT);
+    }
+
+    /// A group is durable, `lost` of its records aside, for which nobody waited.
     #[expect(clippy::disallowed_methods, reason = "the writer is a thread, and a disk takes real time")]
     pub(crate) fn written(&self, records: usize, lost: usize) {
         let mut waiting = self.waiting.lock();
         waiting.commits += 1;
         waiting.records += records as u64;
         waiting.lost += lost as u64;
-        (waiting.taken, waiting.written) = (0, waiting.first);
-        let (told, awaited) = (take(&mut waiting.awaited_taken), waiting.awaited);
+        let (told, awaited) = (waiting.group_written(), waiting.in_flight());
         waiting.gathering.told(told, awaited, Instant::now());
         waiting.state = JournalState::Writing;
         self.done.notify_all();
@@ -378,7 +293,7 @@ impl Queue {
         group.retain_mut(|job| job.stays(&mut told));
         let mut waiting = self.waiting.lock();
         waiting.state = JournalState::Failing(error.to_string());
-        waiting.taken = group.iter().map(|job| job.records).sum();
+        waiting.taken = Held::of(group.iter());
         waiting.jobs.retain_mut(|job| job.stays(&mut told));
         waiting.count();
         drop(waiting);
@@ -391,7 +306,7 @@ impl Queue {
         let jobs = {
             let mut waiting = self.waiting.lock();
             waiting.state = state;
-            waiting.taken = 0;
+            waiting.taken = Held::default();
             let jobs = take(&mut waiting.jobs);
             waiting.count();
             self.done.notify_all();
@@ -419,8 +334,8 @@ impl Queue {
             state: waiting.state.clone(),
             commits: waiting.commits,
             records: waiting.records,
-            waiting: waiting.records_held() + waiting.taken,
-            waiting_bytes: waiting.bytes(),
+            waiting: waiting.held().records + waiting.taken.records,
+            waiting_bytes: waiting.held().bytes,
             lost: waiting.lost,
         }
     }
@@ -436,32 +351,6 @@ fn last_ends(jobs: &mut [Job]) -> Option<&mut EndsOp> {
 
 fn failed(error: RecordError) -> Durable {
     Durable::when(ready(Err(error)))
-}
-
-/// A record that was given: the writer is woken for it when somebody first waits.
-struct Given {
-    queue: Arc<Queue>,
-    number: u64,
-    done: oneshot::Receiver<Result<(), RecordError>>,
-    is_hurried: bool,
-}
-
-impl Future for Given {
-    type Output = Result<(), RecordError>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match Pin::new(&mut self.done).poll(cx) {
-            Poll::Ready(Ok(result)) => Poll::Ready(result),
-            Poll::Ready(Err(_)) => Poll::Ready(Err(RecordError::new("the journal's writer has ended"))),
-            Poll::Pending => {
-                if !self.is_hurried {
-                    self.is_hurried = true;
-                    self.queue.hurry(self.number);
-                }
-                Poll::Pending
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
 //! The writer: one thread, which writes all that waits as one transaction (JR-2).
 //!
 //! ```text
-//!   take all ─► begin ─► still the newest epoch? ─► apply each ─► commit ─► tell those who wait
-//!                 │ disk full, busy: again, with pauses        │ any other failure, or the file is gone: never again
+//!   take all ─► begin ─► still the newest epoch? ─► apply each ─► commit ─► wake one of those who wait
+//!                 │ disk full, busy: again, with    ▲      │       │ any other failure, or the file is gone:
+//!                 ▼ pauses                          └ more? ┘       ▼ never again
 //! ```
+//!
+//! Records are applied while others are still being given, so that the writer and its callers work side by side.
 
 mod failure;
 
@@ -14,7 +17,7 @@ use crate::{
     identity::Files,
     lock::Lock,
     op::Op,
-    queue::{Job, JournalState, Queue, tell},
+    queue::{Job, JournalState, Others, Queue, tell, tell_group},
     settings::Settings,
     stamp::millis,
 };
@@ -31,6 +34,8 @@ use toolyard::RecordError;
 /// The first pause before a group is tried again, and the longest.
 const PAUSE: Duration = Duration::from_millis(5);
 const PAUSE_MAX: Duration = Duration::from_millis(100);
+/// How long the one who is woken first has to wake the others of its group.
+const HANDED_ON: Duration = Duration::from_millis(1);
 /// How long SQLite itself waits for somebody else who has the file. It tries every few milliseconds.
 pub(crate) const BUSY_WAIT: Duration = Duration::from_millis(50);
 /// What asks whether there is room again while nothing else is to be written: some pages, which are freed at once.
@@ -47,6 +52,8 @@ pub(crate) struct Writer {
     pub(crate) files: Files,
     /// Held until the connection is closed.
     pub(crate) lock: Lock,
+    /// Those of the last group who are still to be woken.
+    pub(crate) others: Others,
 }
 
 /// What became of a record of a committed group; of one with many ends, how many of them were refused.
@@ -57,8 +64,10 @@ impl Writer {
     pub(crate) fn run(mut self, is_clean: impl FnOnce() -> bool) -> Result<(), JournalError> {
         let _told = TellsOfPanics(Arc::clone(&self.queue));
         let mut ids = Ids::default();
-        while let Some(jobs) = self.queue.take(self.settings.linger) {
-            if let ControlFlow::Break(error) = self.write(jobs, &mut ids) {
+        let mut group = Vec::new();
+        while self.begin(&mut group) {
+            if let ControlFlow::Break(error) = self.write(&mut group, &mut ids) {
+                self.others.wake();
                 let why = error.to_string();
                 self.queue.stop(JournalState::Stopped(why.clone()), &why);
                 // What a failed sync has left in the log of SQLite is not to be written over the file.
@@ -66,6 +75,7 @@ impl Writer {
                 return Err(JournalError::Stopped(why));
             }
         }
+        self.others.wake();
         let ended = if is_clean() { self.end() } else { Ok(()) };
         self.queue.stop(JournalState::Closed, "the journal is closed");
         let Self { db, path, lock, .. } = self;
@@ -90,29 +100,40 @@ impl Writer {
         ended.map_err(failed)
     }
 
-    /// Writes a group, however often that takes.
+    /// Waits for the next group to begin. `false` if nothing more will come.
+    fn begin(&self, group: &mut Vec<Job>) -> bool {
+        if !self.others.are_woken() && !self.queue.comes_within(HANDED_ON) {
+            self.others.wake();
+        }
+        self.queue.begin(self.settings.linger, group)
+    }
+
+    /// Writes a group, with what comes while it is applied, however often that takes.
     #[expect(clippy::disallowed_methods, reason = "the writer is a thread, and a disk takes real time")]
-    fn write(&mut self, mut jobs: Vec<Job>, ids: &mut Ids) -> ControlFlow<RecordError> {
+    fn write(&mut self, group: &mut Vec<Job>, ids: &mut Ids) -> ControlFlow<RecordError> {
         let (began, mut pause) = (Instant::now(), PAUSE);
+        let mut is_open = true;
         loop {
-            match self.commit(&jobs, ids) {
+            match self.commit(group, ids, is_open) {
                 Ok(applied) => {
-                    self.tell(jobs, applied);
+                    self.tell(group, applied);
                     return ControlFlow::Continue(());
                 }
                 Err(Failure::Final(error)) => {
-                    tell(jobs.into_iter().filter_map(|job| job.waiter), &error);
+                    tell(group.drain(..).filter_map(|job| job.waiter), &error);
                     return ControlFlow::Break(error);
                 }
                 Err(Failure::Passing(error)) => {
+                    is_open = false;
                     ids.clear();
+                    self.others.wake();
                     let is_late = began.elapsed() >= self.settings.retry_for;
                     if is_late {
-                        self.queue.fail(&mut jobs, &error);
+                        self.queue.fail(group, &error);
                     }
                     let is_closing = self.queue.pause(pause);
                     if is_closing && is_late {
-                        tell(jobs.into_iter().filter_map(|job| job.waiter), &error);
+                        tell(group.drain(..).filter_map(|job| job.waiter), &error);
                         return ControlFlow::Break(error);
                     }
                     pause = (pause * 2).min(PAUSE_MAX);
@@ -121,7 +142,13 @@ impl Writer {
         }
     }
 
-    fn commit(&mut self, jobs: &[Job], ids: &mut Ids) -> Result<Vec<Applied>, Failure> {
+    /// Commits a group; one that is open with what comes while it is applied.
+    fn commit(
+        &mut self,
+        group: &mut Vec<Job>,
+        ids: &mut Ids,
+        is_open: bool,
+    ) -> Result<Vec<Applied>, Failure> {
         let tx = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         if !epoch::is_newest(&tx, self.epoch)? {
             let path = self.path.display();
@@ -131,47 +158,63 @@ impl Writer {
             );
             return Err(Failure::Final(RecordError::new(what)));
         }
-        if jobs.is_empty() {
+        if group.is_empty() {
             tx.execute_batch(PROBE)?;
         }
-        let now = millis(SystemTime::now());
-        let mut applied = Vec::with_capacity(jobs.len());
-        for job in jobs {
-            applied.push(match &job.op {
-                None => Ok(0),
-                Some(Op::Ends(ends)) => {
-                    let mut refused = 0;
-                    for (call, end) in ends.each() {
-                        let done = apply_end(&tx, self.epoch, ids, &call, &end, now);
-                        refused += usize::from(refusal(done)?.is_err());
-                    }
-                    Ok(refused)
-                }
-                Some(op) => refusal(apply(&tx, self.epoch, ids, op, now))?.map(|()| 0),
-            });
+        let mut applied = Vec::with_capacity(group.len());
+        while applied.len() < group.len() {
+            let now = millis(SystemTime::now());
+            for job in &group[applied.len()..] {
+                applied.push(apply_job(&tx, self.epoch, ids, job, now)?);
+            }
+            if is_open {
+                self.queue.add_to(group);
+            }
         }
+        // Those whom nobody has woken do not wait for this commit too.
+        self.others.wake();
         tx.commit()?;
         // After the commit, so that whoever is told that a record is durable has it in the file of this name.
-        match self.files.gone(now) {
+        match self.files.gone(millis(SystemTime::now())) {
             Some(file) => Err(Failure::Final(moved(&self.path, file))),
             None => Ok(applied),
         }
     }
 
-    fn tell(&self, mut jobs: Vec<Job>, applied: Vec<Applied>) {
+    fn tell(&mut self, group: &mut Vec<Job>, applied: Vec<Applied>) {
         let (mut written, mut lost) = (0, 0);
-        for (job, applied) in jobs.iter().zip(&applied) {
+        for (job, applied) in group.iter().zip(&applied) {
             let refused = applied.as_ref().map_or(job.records, |refused| *refused);
             written += if job.op.is_some() { job.records - refused } else { 0 };
             lost += if job.waiter.is_none() { refused } else { 0 };
         }
         self.queue.written(written, lost);
-        for (job, applied) in jobs.iter_mut().zip(applied) {
-            if let Some(waiter) = job.waiter.take() {
-                let _ = waiter.send(applied.map(drop)); // it may have left
+        let told = group.iter_mut().zip(applied);
+        let told = told.filter_map(|(job, applied)| Some((job.waiter.take()?, applied.map(drop))));
+        self.others = tell_group(told);
+        self.queue.spend(group);
+    }
+}
+
+/// Applies a record, or the ends of one.
+fn apply_job(
+    db: &Connection,
+    epoch: EpochId,
+    ids: &mut Ids,
+    job: &Job,
+    now: i64,
+) -> Result<Applied, Failure> {
+    match &job.op {
+        None => Ok(Ok(0)),
+        Some(Op::Ends(ends)) => {
+            let mut refused = 0;
+            for (call, end) in ends.each() {
+                let done = apply_end(db, epoch, ids, &call, &end, now);
+                refused += usize::from(refusal(done)?.is_err());
             }
+            Ok(Ok(refused))
         }
-        self.queue.emptied(jobs);
+        Some(op) => Ok(refusal(apply(db, epoch, ids, op, now))?.map(|()| 0)),
     }
 }
 

@@ -1,18 +1,7 @@
 //! What waits in the queue: a record, who waits for it, and how much it counts.
 
+use super::Waiter;
 use crate::op::Op;
-use futures::channel::oneshot;
-use toolyard::RecordError;
-
-/// Whoever waits for a record.
-pub(crate) type Waiter = oneshot::Sender<Result<(), RecordError>>;
-
-/// Tells these that what they wait for has failed.
-pub(crate) fn tell(waiters: impl IntoIterator<Item = Waiter>, error: &RecordError) {
-    for waiter in waiters {
-        let _ = waiter.send(Err(error.clone())); // it may have left
-    }
-}
 
 /// A record, and who waits for it.
 pub(crate) struct Job {

@@ -14,6 +14,13 @@ fn needs(queue: &Arc<Queue>, bytes: usize) -> bool {
     }
 }
 
+/// What the writer takes.
+fn taken(queue: &Queue) -> Vec<Job> {
+    let mut group = Vec::new();
+    queue.begin(Duration::ZERO, &mut group);
+    group
+}
+
 fn lost_of(queue: &Queue, given: usize, bytes: usize) -> u64 {
     let before = queue.status().lost;
     for _ in 0..given {
@@ -29,7 +36,7 @@ fn spare_records_take_half_of_the_places() {
     assert_eq!(lost_of(&queue, 9, 1), 4);
     assert_eq!((0..9).filter(|_| needs(&queue, 1)).count(), 5);
     assert_eq!(queue.status().waiting, 10);
-    assert_eq!(queue.take(Duration::ZERO).map(|jobs| jobs.len()), Some(10));
+    assert_eq!(taken(&queue).len(), 10);
     assert_eq!((0..12).filter(|_| needs(&queue, 1)).count(), 10);
     assert_eq!(lost_of(&queue, 1, 1), 1, "all places are taken");
 }
@@ -41,7 +48,7 @@ fn spare_records_take_half_of_the_bytes() {
     assert_eq!(lost_of(&queue, 4, 200), 2);
     assert!(needs(&queue, 300) && needs(&queue, 300));
     assert!(!needs(&queue, 1));
-    queue.take(Duration::ZERO);
+    taken(&queue);
     assert_eq!(lost_of(&queue, 2, 5000), 1);
     assert!(needs(&queue, 300) && needs(&queue, 200));
     assert!(!needs(&queue, 1));
@@ -54,7 +61,7 @@ fn a_large_record_goes_alone() {
     assert_eq!(lost_of(&queue, 2, 200), 0);
     assert!(needs(&queue, 5000));
     assert!(!needs(&queue, 1));
-    queue.take(Duration::ZERO);
+    taken(&queue);
     assert_eq!(queue.status().waiting_bytes, 0);
     assert!(needs(&queue, 1));
 }
@@ -83,7 +90,7 @@ async fn ends_of(queue: Queue, reads: usize) -> (Arc<Queue>, Vec<Vec<String>>) {
         let calls = batch.iter().map(|at| Call::new(format!("call_{at}"), "read", "{}"));
         assert!(session.dispatch(calls.collect::<Batch>()).await.iter().all(toolyard::Outcome::success));
     }
-    let jobs = queue.take(Duration::ZERO).unwrap_or_default();
+    let jobs = taken(&queue);
     let ids = jobs.iter().map(|job| {
         let Some(Op::Ends(ends)) = &job.op else { panic!("it has ends") };
         let ids = ends.each().map(|(call, end)| {
@@ -118,4 +125,66 @@ async fn the_ends_of_reads_have_half_of_the_queue() {
     let kept = ids.concat().len();
     assert!((5..20).contains(&kept), "{kept}");
     assert_eq!(queue.status().lost, 100 - kept as u64);
+}
+
+fn names(group: &[Job]) -> Vec<&str> {
+    let each = group.iter().map(|job| match &job.op {
+        Some(Op::Engine { epoch }) => epoch.as_str(),
+        _ => "another record",
+    });
+    each.collect()
+}
+
+fn named(name: &str) -> Option<Op> {
+    Some(Op::Engine { epoch: name.to_owned() })
+}
+
+/// JR-2: what comes while a group is applied belongs to it, and it ends once nothing does; whoever waits for what was
+/// taken before it was asked for counts among those who are in flight.
+#[tokio::test]
+async fn a_group_takes_what_comes_while_it_is_applied() {
+    let queue = Arc::new(Queue::new(100, 1000));
+    let given = |name| match queue.wait_for(named(name), 1, Faulty::Kept) {
+        Durable::When(durable) => durable,
+        Durable::Nothing => panic!("it is waited for"),
+    };
+    let mut group = Vec::new();
+    let mut first = given("first");
+    assert!(futures::poll!(&mut first).is_pending());
+    assert!(queue.begin(Duration::MAX, &mut group));
+    let mut second = given("second");
+    queue.add_to(&mut group);
+    assert_eq!(names(&group), ["first", "second"]);
+    assert!(futures::poll!(&mut second).is_pending(), "it is hurried when the writer has it already");
+    queue.add_to(&mut group);
+    assert_eq!((group.len(), queue.waiting.lock().in_flight()), (2, 2));
+    let third = given("third");
+    queue.written(2, 0);
+    let waiters = group.iter_mut().filter_map(|job| job.waiter.take());
+    let others = tell_group(waiters.map(|waiter| (waiter, Ok(()))).collect::<Vec<_>>());
+    second.await.expect("it is written");
+    assert!(!others.are_woken(), "the first has not read yet what it was told");
+    first.await.expect("it is written");
+    assert!(others.are_woken());
+    let mut third = std::pin::pin!(third);
+    assert!(futures::poll!(&mut third).is_pending());
+    assert_eq!(queue.waiting.lock().in_flight(), 1);
+}
+
+/// JR-2: a group that comes to have very many records is ended, although more wait.
+#[tokio::test]
+async fn a_group_is_bounded() {
+    let queue = Arc::new(Queue::new(10_000, 1 << 30));
+    let mut group = Vec::new();
+    queue.give(op(), 1);
+    assert!(queue.begin(Duration::ZERO, &mut group));
+    let mut before = 0;
+    while group.len() > before && before < 10_000 {
+        before = group.len();
+        for _ in 0..100 {
+            queue.give(op(), 1);
+        }
+        queue.add_to(&mut group);
+    }
+    assert_eq!((group.len(), queue.status().waiting), (1101, 1201));
 }
