@@ -1,9 +1,11 @@
 //! Compares what all lives have said and done with the rules.
 
+mod approvals;
 mod ends;
 mod history;
 
 use crate::{killing::Life, plan::origin, tally::Tally};
+use approvals::check_approvals;
 use ends::check_ends;
 use history::History;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,6 +36,7 @@ pub(crate) fn check(lives: &[Life], tally: &mut Tally) {
     check_acks(&history, tally);
     check_effects(&history, tally);
     check_cancels(&history, tally);
+    check_approvals(&history, tally);
     check_ends(&history, &last.order, tally);
 }
 

@@ -2,11 +2,12 @@
 //! what has ended, and sends again what has a key.
 
 use crate::{
+    asking::Person,
     plan::{Kind, Plan, confirmations},
     point::{Point, Recording},
     random::Random,
     resuming,
-    tools::{Effects, Person, say, tool},
+    tools::{Effects, say, tool},
     working,
 };
 use std::{
@@ -135,14 +136,14 @@ async fn engine(order: &Order, plan: &Plan, recording: &Recording) -> Engine {
     let ms = Duration::from_millis(1);
     let mut builder = Engine::builder()
         .confirmations(confirmations())
-        .approver(Person)
+        .approver(Person { life: order.life })
         .events(EventFile(events))
         .recorder(recording.clone())
         .retry(RetryPolicy::default().with_delays(ms, 1.0, ms).with_max_attempts(5))
         .breaker(BreakerPolicy::default().with_enabled(false))
         .grace(ms);
     for kind in Kind::ALL {
-        builder = builder.tool(tool(kind, &effects));
+        builder = builder.tool(tool(kind, &effects, recording.consents()));
     }
     builder.build().await.unwrap()
 }

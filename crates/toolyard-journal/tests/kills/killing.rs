@@ -53,7 +53,7 @@ struct Moment {
 impl Moment {
     fn random(random: &mut Random, life: usize) -> Self {
         // About as many as such a life has.
-        let lines = if life == 0 { 150 } else { 60 };
+        let lines = if life == 0 { 180 } else { 80 };
         Self { lines: random.below(lines) as usize, after: Duration::from_micros(random.below(400)) }
     }
 }

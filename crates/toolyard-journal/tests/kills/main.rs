@@ -4,8 +4,9 @@
 //!
 //! ```text
 //!   killing ── seed ──► child: plan, engine, tools ── effects ──► file ─┐
-//!      │  kill -9, or a signal that drains  │                            ├─► checking: nothing twice, nothing lost
-//!      └────────────────────────────────────┴── starts, acks, cancels ──┘
+//!      │  kill -9, or a signal that drains  │                            ├─► checking: nothing twice, nothing lost,
+//!      └────────────────────────────────────┴─── starts, questions, ─────┘   nothing under another call's answer
+//!                                                answers, acks, cancels
 //! ```
 //!
 //! `TOOLYARD_KILLS=N` is for how many seeds each of the two random tests goes (60), `TOOLYARD_KILLS_SEED=N` the first seed.
@@ -13,6 +14,7 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 
+mod asking;
 mod checking;
 mod child;
 mod killing;
@@ -63,7 +65,7 @@ fn killed_at_each_record() {
             let (tally, was_killed) = at_point(Point { when, record });
             all.add(tally);
             // Not every record is one that somebody waits for; the last ones are those of the drain.
-            if !was_killed && (when != When::Durable || record > 80) {
+            if !was_killed && (when != When::Durable || record > 100) {
                 assert!(record > 30, "{when:?}: {record} records are fewer than the plan has");
                 break;
             }

@@ -46,12 +46,43 @@ pub(crate) struct CallPlan {
     pub(crate) id: String,
     pub(crate) kind: Kind,
     pub(crate) key: Option<String>,
-    /// Whether it fails, without an effect, or is not allowed by whoever is asked.
+    /// Whether it fails, without an effect.
     pub(crate) fails: bool,
+    /// What whoever is asked about it says.
+    pub(crate) says: Says,
+    /// The life from which on that is said soon: in those before it takes so long that most of them end first.
+    pub(crate) late: u64,
     /// How many first attempts fail, without an effect, and are repeated.
     pub(crate) harmless: u64,
     /// The pauses before and behind its effect.
     pub(crate) pauses: (u64, u64),
+}
+
+/// What a person says to the question about a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Says {
+    Allow,
+    Deny,
+    /// It may run, with a note among its arguments.
+    Edit,
+}
+
+impl Says {
+    const ALL: [Self; 3] = [Self::Allow, Self::Deny, Self::Edit];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Deny => "deny",
+            Self::Edit => "edit",
+        }
+    }
+
+    /// What the arguments of a call ask for.
+    pub(crate) fn of(arguments: &Value) -> Self {
+        let found = Self::ALL.into_iter().find(|says| arguments["says"] == says.name());
+        found.expect("the arguments of every planned call say it")
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +130,12 @@ impl Kind {
             Self::Serial => ToolSpec::write(self.name()),
             Self::Again => ToolSpec::network(self.name()).concurrent().idempotent(),
             Self::Nest => ToolSpec::write(self.name()).concurrent().recursive(),
-            Self::Save | Self::Ask | Self::Checked => ToolSpec::write(self.name()).concurrent(),
+            Self::Save | Self::Checked => ToolSpec::write(self.name()).concurrent(),
+            // All of its calls in a session have one pattern, and nobody ever answers for more than one call.
+            Self::Ask => {
+                let spec = ToolSpec::write(self.name()).concurrent();
+                ARGUMENTS.into_iter().fold(spec, ToolSpec::approval_ignores)
+            }
         }
     }
 
@@ -108,6 +144,9 @@ impl Kind {
         matches!(self, Self::Look | Self::Again)
     }
 }
+
+/// The arguments that calls are sent with.
+const ARGUMENTS: [&str; 6] = ["fails", "says", "late", "harmless", "before", "after"];
 
 pub(crate) fn confirmations() -> Confirmations {
     Confirmations::auto().tool(Kind::Ask.name(), ConfirmationMode::Prompt)
@@ -119,12 +158,22 @@ impl CallPlan {
         let key = random.chance(35).then(|| format!("key-{id}"));
         let harmless = if random.chance(30) { 1 } else { 0 };
         let pauses = (random.below(3), random.below(3));
-        Self { kind, key, fails: random.chance(12), harmless, pauses, id }
+        let fails = random.chance(12);
+        let says = match random.below(100) {
+            0..20 => Says::Deny,
+            20..45 => Says::Edit,
+            _ => Says::Allow,
+        };
+        let late = if random.chance(30) { 1 + random.below(2) } else { 0 };
+        Self { kind, key, fails, says, late, harmless, pauses, id }
     }
 
     pub(crate) fn arguments(&self) -> Value {
-        let Self { fails, harmless, pauses: (before, after), .. } = self;
-        json!({"fails": fails, "harmless": harmless, "before": before, "after": after})
+        let Self { fails, says, late, harmless, pauses: (before, after), .. } = self;
+        json!({
+            "fails": fails, "says": says.name(), "late": late, "harmless": harmless,
+            "before": before, "after": after,
+        })
     }
 
     pub(crate) fn call(&self) -> Call {
@@ -199,17 +248,21 @@ impl Plan {
         Self { durability, one_thread, sessions }
     }
 
-    /// One call of each kind, in two turns.
+    /// One call of each kind, in two turns, and one that is allowed with a change and late, and one that is denied.
     pub(crate) fn small() -> Self {
         let call = |at: usize, kind: Kind| CallPlan {
             id: format!("0.0.0.0.{at}"),
             key: (at % 2 == 1).then(|| format!("key-{at}")),
             harmless: u64::from(kind == Kind::Again),
             fails: false,
+            says: Says::Allow,
+            late: 0,
             pauses: (0, 0),
             kind,
         };
-        let all = Kind::ALL.into_iter().enumerate().map(|(at, kind)| call(at, kind)).collect();
+        let mut all: Vec<_> = Kind::ALL.into_iter().enumerate().map(|(at, kind)| call(at, kind)).collect();
+        all.push(CallPlan { says: Says::Edit, late: 1, ..call(7, Kind::Ask) });
+        all.push(CallPlan { says: Says::Deny, late: 0, ..call(8, Kind::Ask) });
         let pushed = vec![call(10, Kind::Save), call(11, Kind::Serial), call(12, Kind::Checked)];
         let cancel = CancelPlan { after: 0, what: Cancel::Call(pushed[2].id.clone()) };
         let first = TurnPlan { batches: vec![BatchPlan { is_open: false, calls: all }], cancel: None };

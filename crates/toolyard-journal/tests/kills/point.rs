@@ -1,12 +1,14 @@
 //! A recorder that ends its own process at a record: right before it is given, right after, or when it is durable.
 
+use crate::asking::Consents;
 use futures::future::FutureExt;
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},
 };
 use toolyard::{
-    Durable, OpenTurn, Past, PastTurn, RecordError, Recorder, ResumeRecord, SessionId, event::Epoch,
+    AnswerRecord, Durable, OpenTurn, Past, PastTurn, QuestionRecord, RecordError, Recorder, ResumeRecord,
+    SessionId, event::Epoch,
 };
 use toolyard_journal::Journal;
 
@@ -46,11 +48,17 @@ pub(crate) struct Recording {
     journal: Journal,
     point: Option<Point>,
     given: Arc<AtomicUsize>,
+    consents: Consents,
 }
 
 impl Recording {
     pub(crate) fn new(journal: Journal, point: Option<Point>) -> Self {
-        Self { journal, point, given: Arc::default() }
+        Self { journal, point, given: Arc::default(), consents: Consents::default() }
+    }
+
+    /// Which questions this life has recorded an answer to.
+    pub(crate) fn consents(&self) -> &Consents {
+        &self.consents
     }
 
     fn give(&self, give: impl FnOnce(&dyn Recorder) -> Durable) -> Durable {
@@ -102,7 +110,21 @@ impl Recorder for Recording {
         self.give(|to| to.resumed(record))
     }
 
-    toolyard_tests::gives_records!();
+    fn question(&self, record: &QuestionRecord<'_>) -> Durable {
+        self.consents.asked(record);
+        self.give(|to| to.question(record))
+    }
+
+    fn answer(&self, record: &AnswerRecord<'_>) -> Durable {
+        self.consents.answered(record);
+        self.give(|to| to.answer(record))
+    }
+
+    toolyard_tests::gives_records! {
+        session(SessionRecord), fork(ForkRecord), batch(BatchRecord), pushed(PushRecord), closed(CloseRecord),
+        attempt(AttemptRecord), attempt_ended(AttemptEnd), ended(EndRecord), cancelled(CancelRecord),
+        verdict(VerdictRecord)
+    }
 
     fn flush(&self) -> Durable {
         self.journal.flush()

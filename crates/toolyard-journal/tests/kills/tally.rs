@@ -12,9 +12,13 @@ pub(crate) struct Counts {
     pub(crate) interrupted: usize,
     pub(crate) reconciled: usize,
     pub(crate) suspended: usize,
+    pub(crate) asked: usize,
+    pub(crate) asked_again: usize,
+    pub(crate) recalled: usize,
     pub(crate) twice: usize,
     pub(crate) lost: usize,
     pub(crate) cancelled_run: usize,
+    pub(crate) unapproved: usize,
 }
 
 impl AddAssign for Counts {
@@ -27,9 +31,13 @@ impl AddAssign for Counts {
         self.interrupted += other.interrupted;
         self.reconciled += other.reconciled;
         self.suspended += other.suspended;
+        self.asked += other.asked;
+        self.asked_again += other.asked_again;
+        self.recalled += other.recalled;
         self.twice += other.twice;
         self.lost += other.lost;
         self.cancelled_run += other.cancelled_run;
+        self.unapproved += other.unapproved;
     }
 }
 
@@ -38,6 +46,8 @@ pub(crate) struct Tally {
     began: Instant,
     pub(crate) counts: Counts,
     pub(crate) faults: Vec<String>,
+    /// The scene in which the first fault was found, from 1 on.
+    first: Option<usize>,
 }
 
 /// How many faults end a run.
@@ -46,25 +56,34 @@ const FAULTS_MAX: usize = 10;
 impl Tally {
     #[expect(clippy::disallowed_methods, reason = "shows how long a run took; no test asks")]
     pub(crate) fn new(name: &'static str) -> Self {
-        Self { name, began: Instant::now(), counts: Counts::default(), faults: Vec::new() }
+        Self { name, began: Instant::now(), counts: Counts::default(), faults: Vec::new(), first: None }
     }
 
     pub(crate) fn add(&mut self, other: Self) {
         self.counts += other.counts;
+        if !other.faults.is_empty() {
+            self.first.get_or_insert(self.counts.scenes);
+        }
         self.faults.extend(other.faults.into_iter().map(|fault| format!("{}: {fault}", other.name)));
         assert!(self.faults.len() < FAULTS_MAX, "{}", self.text());
     }
 
     fn text(&self) -> String {
         let Counts { scenes, kills, lives, calls, acknowledged, interrupted, reconciled, .. } = &self.counts;
-        let Counts { suspended, twice, lost, cancelled_run, .. } = &self.counts;
+        let Counts {
+            suspended, asked, asked_again, recalled, twice, lost, cancelled_run, unapproved, ..
+        } = &self.counts;
         let seconds = self.began.elapsed().as_secs();
         let mut text = format!(
             "{}: {scenes} scenes, {kills} kills, {lives} lives, {calls} calls, {acknowledged} acknowledged, \
-             {interrupted} interrupted, {reconciled} reconciled, {suspended} suspended, effects twice: {twice}, \
-             results lost: {lost}, cancelled calls run: {cancelled_run}, {seconds} s",
+             {interrupted} interrupted, {reconciled} reconciled, {suspended} suspended, {asked} asked, \
+             {asked_again} asked again, {recalled} started under earlier answers, effects twice: {twice}, \
+             results lost: {lost}, cancelled calls run: {cancelled_run}, not approved: {unapproved}, {seconds} s",
             self.name
         );
+        if let Some(scene) = self.first {
+            text.push_str(&format!(", the first fault in scene {scene}"));
+        }
         for fault in &self.faults {
             text.push_str("\n  ");
             text.push_str(fault);

@@ -1,6 +1,6 @@
 //! The child's tools. They write what they do to a file outside of the journal, and say on stdout when they start.
 
-use crate::plan::Kind;
+use crate::{asking::Consents, plan::Kind};
 use serde_json::{Value, json};
 use std::{
     fs::{File, OpenOptions},
@@ -10,8 +10,7 @@ use std::{
     time::Duration,
 };
 use toolyard::{
-    Answer, ApprovalRequest, Approver, Call, Reconciled, Tool, ToolContext, ToolError, ToolFactory,
-    ToolOutput, async_trait, from_fn,
+    Call, Reconciled, Tool, ToolContext, ToolError, ToolFactory, ToolOutput, async_trait, from_fn,
 };
 use toolyard_journal::Durability;
 
@@ -44,8 +43,8 @@ impl Effects {
         Self { path: path.to_owned(), file: Arc::new(file), is_synced: durability == Durability::Full }
     }
 
-    fn add(&self, kind: Kind, id: &str, key: Option<&str>) {
-        let line = format!("{} {id} {}\n", kind.name(), key.unwrap_or("-"));
+    fn add(&self, kind: Kind, id: &str, key: Option<&str>, request: &str, note: &str) {
+        let line = format!("{} {id} {} {request} {note}\n", kind.name(), key.unwrap_or("-"));
         (&*self.file).write_all(line.as_bytes()).unwrap();
         if self.is_synced {
             self.file.sync_data().unwrap();
@@ -61,12 +60,13 @@ impl Effects {
 struct Working {
     kind: Kind,
     effects: Effects,
+    consents: Consents,
 }
 
 /// A tool of this kind.
-pub(crate) fn tool(kind: Kind, effects: &Effects) -> impl ToolFactory + use<> {
-    let effects = effects.clone();
-    from_fn(kind.spec(), move || Working { kind, effects: effects.clone() })
+pub(crate) fn tool(kind: Kind, effects: &Effects, consents: &Consents) -> impl ToolFactory + use<> {
+    let (effects, consents) = (effects.clone(), consents.clone());
+    from_fn(kind.spec(), move || Working { kind, effects: effects.clone(), consents: consents.clone() })
 }
 
 /// What a call of this id returns.
@@ -78,6 +78,10 @@ pub(crate) fn done(id: &str) -> String {
 impl Tool for Working {
     async fn execute(&self, args: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let id = cx.call_id().as_str();
+        let request = self.consents.of(cx.call_id()).map_or("-".to_owned(), |request| request.to_string());
+        if self.kind == Kind::Ask {
+            say(&format!("under {id} {request}"));
+        }
         say(&format!("start {id}"));
         pause(args["before"].as_u64().unwrap_or(0)).await;
         if u64::from(cx.attempt()) <= args["harmless"].as_u64().unwrap_or(0) {
@@ -92,7 +96,8 @@ impl Tool for Working {
             let kinds = [Kind::Save, Kind::Look, Kind::Checked];
             cx.dispatch(kinds.into_iter().enumerate().map(inner).collect::<Vec<_>>()).await;
         }
-        self.effects.add(self.kind, id, cx.idempotency_key());
+        let note = args["note"].as_str().unwrap_or("-");
+        self.effects.add(self.kind, id, cx.idempotency_key(), &request, note);
         pause(args["after"].as_u64().unwrap_or(0)).await;
         Ok(ToolOutput::text(done(id)))
     }
@@ -104,22 +109,6 @@ impl Tool for Working {
             Kind::Checked if self.effects.has(id) => Reconciled::Done(done(id).into()),
             Kind::Checked => Reconciled::NotDone { is_final: true },
             _ => Reconciled::Unknown,
-        }
-    }
-}
-
-/// Answers at once or later, and no to calls that are to fail.
-pub(crate) struct Person;
-
-#[async_trait]
-impl Approver for Person {
-    async fn ask(&self, request: &ApprovalRequest) -> Answer {
-        for _ in 0..request.call_id().as_str().len() % 4 {
-            pause(1).await;
-        }
-        match request.arguments()["fails"] == json!(true) {
-            true => Answer::deny("ada"),
-            false => Answer::allow("ada"),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::history::History;
 use crate::{
     child::Order,
-    plan::{Kind, origin},
+    plan::{Kind, Says, origin},
     tally::Tally,
     tools::done,
     working::json,
@@ -96,7 +96,8 @@ fn allows(
         // It is not known of every tool whether it may be repeated.
         ErrorKind::Transient => plan.is_some_and(|it| it.harmless > 0) && !history.has_effect(id),
         ErrorKind::UserDenied => {
-            kind == Kind::Ask && plan.is_some_and(|it| it.fails) && !history.starts.contains_key(id)
+            let is_denied = plan.is_some_and(|it| it.says == Says::Deny);
+            kind == Kind::Ask && is_denied && !history.starts.contains_key(id)
         }
         // It was attempted; or it has the result of the one whose key it has.
         ErrorKind::Interrupted => {

@@ -1,5 +1,6 @@
 //! What the lives have said, in order, and what they have done.
 
+use super::approvals::Approvals;
 use crate::{
     killing::Life,
     plan::{CallPlan, Kind, Plan, origin},
@@ -20,6 +21,7 @@ pub(crate) struct History {
     pub(crate) cancelled: BTreeMap<String, usize>,
     pub(crate) effects: Vec<Effect>,
     pub(crate) said_faults: Vec<String>,
+    pub(super) approvals: Approvals,
     /// Whether a life was asked to drain.
     pub(crate) has_drained: bool,
 }
@@ -28,14 +30,18 @@ pub(crate) struct Effect {
     pub(crate) kind: Kind,
     pub(crate) id: String,
     pub(crate) key: Option<String>,
+    /// The question whose answer it was done under.
+    pub(crate) request: String,
+    pub(crate) note: Option<String>,
 }
 
 impl Effect {
     fn of(line: &str) -> Self {
         let mut parts = line.split(' ').map(str::to_owned);
-        let mut next = || parts.next().expect("an effect has three parts");
-        let (kind, id, key) = (Kind::of(&next()), next(), next());
-        Self { kind, id, key: Some(key).filter(|key| key != "-") }
+        let mut next = || parts.next().expect("an effect has five parts");
+        let (kind, id, key, request, note) = (Kind::of(&next()), next(), next(), next(), next());
+        let given = |text| Some(text).filter(|text| text != "-");
+        Self { kind, id, key: given(key), request, note: given(note) }
     }
 }
 
@@ -54,6 +60,7 @@ impl History {
             cancelled: BTreeMap::new(),
             effects: effects.lines().map(Effect::of).collect(),
             said_faults: Vec::new(),
+            approvals: Approvals::default(),
             has_drained: false,
         };
         for life in lives {
@@ -63,6 +70,7 @@ impl History {
     }
 
     fn read(&mut self, life: usize, line: &str) {
+        self.approvals.read(life, line);
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         let id = rest.to_owned();
         match word {
