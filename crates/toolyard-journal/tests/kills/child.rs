@@ -3,6 +3,7 @@
 
 use crate::{
     asking::Person,
+    helping,
     plan::{Kind, Plan, confirmations},
     point::{Point, Recording},
     random::Random,
@@ -104,6 +105,13 @@ async fn life(order: &Order, plan: &Plan) {
     let mut random = Random::new(order.seed.unwrap_or(0) ^ ((order.life as u64) << 32));
     let settings = Settings::default().durability(plan.durability);
     let journal = Journal::open(order.journal(), settings).unwrap();
+    if plan.has_helper && order.life == 0 {
+        let order = order.clone();
+        tokio::task::spawn_blocking(move || helping::start(&order)).await.unwrap();
+        say("helped");
+    } else if plan.has_helper && !helping::has_written(order) {
+        say("fault the journal is open, and a program of the first life still runs");
+    }
     let recording = Recording::new(journal.clone(), order.point);
     let engine = engine(order, plan, &recording).await;
     let work = async {

@@ -1,6 +1,6 @@
 //! Starts lives of one child after another, ends all but the last one, and has what they have done checked.
 
-use crate::{checking::check, child::Order, point::Point, random::Random, tally::Tally};
+use crate::{checking::check, child::Order, helping, point::Point, random::Random, tally::Tally};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     io::{BufRead, BufReader},
@@ -81,13 +81,16 @@ fn let_go_on(time: Duration) {
 fn live(order: Order, end: Option<(End, Moment)>) -> Life {
     let mut child = start(&order);
     let mut end = end;
-    let mut lines = Vec::new();
+    let mut lines: Vec<String> = Vec::new();
+    // A program that it is to start must be there.
+    let mut is_ready = order.life > 0 || !order.plan().has_helper;
     for line in BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok) {
-        if let Some((with, moment)) = end.take_if(|(_, moment)| lines.len() >= moment.lines) {
+        if let Some((with, moment)) = end.take_if(|(_, moment)| is_ready && lines.len() >= moment.lines) {
             let_go_on(moment.after);
             // What the pipe still has is read. The child is not waited for yet, so the number is its own.
             let _ = kill_process(Pid::from_child(&child), with.signal());
         }
+        is_ready |= line == "helped";
         lines.push(line);
     }
     let status = child.wait().unwrap();
@@ -112,11 +115,16 @@ fn scene(seed: Option<u64>, ends: Vec<Option<(End, Moment)>>, point: Option<Poin
     let directory = tempfile::tempdir().unwrap();
     let order = Order { directory: directory.path().to_owned(), seed, life: 0, point };
     let mut lives: Vec<Life> = Vec::new();
+    let mut tally = Tally::new("");
     for (life, end) in ends.into_iter().chain([None]).enumerate() {
         let point = order.point.filter(|_| life == 0);
-        lives.push(live(Order { life, point, ..order.clone() }, end));
+        let life = live(Order { life, point, ..order.clone() }, end);
+        if life.lines.iter().any(|line| line == "helped") {
+            tally.counts.helped += 1;
+            tally.faults.extend(helping::let_go_on(&life.order).err());
+        }
+        lives.push(life);
     }
-    let mut tally = Tally::new("");
     check(&lives, &mut tally);
     let what = match (seed, point) {
         (Some(seed), _) => format!("seed {seed}"),

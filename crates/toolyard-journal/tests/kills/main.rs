@@ -1,4 +1,4 @@
-//! A harness that kills (JR-1, JR-5 to JR-10): a process works with an engine and a journal, and is ended at random moments
+//! A harness that kills (JR-1, JR-4 to JR-10): a process works with an engine and a journal, and is ended at random moments
 //! and at each of its records. The next life resumes what is open, and may be ended too. All that was said and done must
 //! fit together.
 //!
@@ -17,6 +17,7 @@
 mod asking;
 mod checking;
 mod child;
+mod helping;
 mod killing;
 mod plan;
 mod point;
@@ -44,7 +45,7 @@ fn random(end: End) {
     all.finish();
 }
 
-/// JR-1, JR-5, JR-6, JR-8, JR-10: a process is killed at random moments, up to three times.
+/// JR-1, JR-4 to JR-6, JR-8 to JR-10: a process is killed at random moments, up to three times.
 #[test]
 fn killed_at_random_moments() {
     random(End::Kill);

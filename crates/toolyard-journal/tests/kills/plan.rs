@@ -10,6 +10,8 @@ pub(crate) struct Plan {
     pub(crate) durability: Durability,
     /// Whether one thread runs everything.
     pub(crate) one_thread: bool,
+    /// Whether it starts a program that goes on when it has ended.
+    pub(crate) has_helper: bool,
     pub(crate) sessions: Vec<SessionPlan>,
 }
 
@@ -245,7 +247,7 @@ impl Plan {
         // A sync takes as long as the rest of a life: what survives a kill is the same.
         let durability = if random.chance(10) { Durability::Full } else { Durability::Process };
         let sessions = (0..3).map(|number| SessionPlan::random(&mut random, number)).collect();
-        Self { durability, one_thread, sessions }
+        Self { durability, one_thread, sessions, has_helper: random.chance(15) }
     }
 
     /// One call of each kind, in two turns, and one that is allowed with a change and late, and one that is denied.
@@ -269,7 +271,7 @@ impl Plan {
         let batches = vec![BatchPlan { is_open: true, calls: pushed }];
         let second = TurnPlan { batches, cancel: Some(cancel) };
         let session = SessionPlan { name: "session-0".into(), agents: vec![vec![first, second]] };
-        Self { durability: Durability::Process, one_thread: true, sessions: vec![session] }
+        Self { durability: Durability::Process, one_thread: true, has_helper: false, sessions: vec![session] }
     }
 
     pub(crate) fn calls(&self) -> impl Iterator<Item = &CallPlan> {

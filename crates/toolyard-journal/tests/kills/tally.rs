@@ -7,6 +7,7 @@ pub(crate) struct Counts {
     pub(crate) scenes: usize,
     pub(crate) kills: usize,
     pub(crate) lives: usize,
+    pub(crate) helped: usize,
     pub(crate) calls: usize,
     pub(crate) acknowledged: usize,
     pub(crate) interrupted: usize,
@@ -26,6 +27,7 @@ impl AddAssign for Counts {
         self.scenes += other.scenes;
         self.kills += other.kills;
         self.lives += other.lives;
+        self.helped += other.helped;
         self.calls += other.calls;
         self.acknowledged += other.acknowledged;
         self.interrupted += other.interrupted;
@@ -69,13 +71,14 @@ impl Tally {
     }
 
     fn text(&self) -> String {
-        let Counts { scenes, kills, lives, calls, acknowledged, interrupted, reconciled, .. } = &self.counts;
+        let Counts { scenes, kills, lives, helped, calls, acknowledged, interrupted, reconciled, .. } =
+            &self.counts;
         let Counts {
             suspended, asked, asked_again, recalled, twice, lost, cancelled_run, unapproved, ..
         } = &self.counts;
         let seconds = self.began.elapsed().as_secs();
         let mut text = format!(
-            "{}: {scenes} scenes, {kills} kills, {lives} lives, {calls} calls, {acknowledged} acknowledged, \
+            "{}: {scenes} scenes, {kills} kills, {lives} lives, {helped} left programs, {calls} calls, {acknowledged} acknowledged, \
              {interrupted} interrupted, {reconciled} reconciled, {suspended} suspended, {asked} asked, \
              {asked_again} asked again, {recalled} started under earlier answers, effects twice: {twice}, \
              results lost: {lost}, cancelled calls run: {cancelled_run}, not approved: {unapproved}, {seconds} s",
