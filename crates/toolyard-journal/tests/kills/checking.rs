@@ -86,7 +86,7 @@ fn check_effects(history: &History, tally: &mut Tally) {
         let Some(kind) = history.kind_of(id) else { continue };
         // What was to be repeated may be, and what has surely not been done.
         let may_start = 1 + history.harmless.get(id).copied().unwrap_or(0);
-        if !kind.is_repeatable() && kind != crate::plan::Kind::Checked && started.len() > may_start {
+        if !kind.is_repeatable() && !kind.is_checked() && started.len() > may_start {
             tally.faults.push(format!("{id}: started {} times", started.len()));
         }
     }

@@ -103,11 +103,21 @@ pub(crate) enum Kind {
     Nest,
     /// Changes something, and can find out whether it has.
     Checked,
+    /// Changes something, if whoever is asked says yes, and can find out whether it has.
+    AskChecked,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Look, Self::Serial, Self::Save, Self::Again, Self::Ask, Self::Nest, Self::Checked];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Look,
+        Self::Serial,
+        Self::Save,
+        Self::Again,
+        Self::Ask,
+        Self::Nest,
+        Self::Checked,
+        Self::AskChecked,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -118,6 +128,7 @@ impl Kind {
             Self::Ask => "ask",
             Self::Nest => "nest",
             Self::Checked => "checked",
+            Self::AskChecked => "ask_checked",
         }
     }
 
@@ -134,11 +145,21 @@ impl Kind {
             Self::Nest => ToolSpec::write(self.name()).concurrent().recursive(),
             Self::Save | Self::Checked => ToolSpec::write(self.name()).concurrent(),
             // All of its calls in a session have one pattern, and nobody ever answers for more than one call.
-            Self::Ask => {
+            Self::Ask | Self::AskChecked => {
                 let spec = ToolSpec::write(self.name()).concurrent();
                 ARGUMENTS.into_iter().fold(spec, ToolSpec::approval_ignores)
             }
         }
+    }
+
+    /// Whether somebody is asked.
+    pub(crate) fn asks(self) -> bool {
+        matches!(self, Self::Ask | Self::AskChecked)
+    }
+
+    /// Whether it can tell after a crash what became of a call, which may be started again then.
+    pub(crate) fn is_checked(self) -> bool {
+        matches!(self, Self::Checked | Self::AskChecked)
     }
 
     /// Whether its handler may be started again after a crash.
@@ -151,7 +172,8 @@ impl Kind {
 const ARGUMENTS: [&str; 6] = ["fails", "says", "late", "harmless", "before", "after"];
 
 pub(crate) fn confirmations() -> Confirmations {
-    Confirmations::auto().tool(Kind::Ask.name(), ConfirmationMode::Prompt)
+    let asking = Kind::ALL.into_iter().filter(|kind| kind.asks());
+    asking.fold(Confirmations::auto(), |all, kind| all.tool(kind.name(), ConfirmationMode::Prompt))
 }
 
 impl CallPlan {
@@ -263,8 +285,8 @@ impl Plan {
             kind,
         };
         let mut all: Vec<_> = Kind::ALL.into_iter().enumerate().map(|(at, kind)| call(at, kind)).collect();
-        all.push(CallPlan { says: Says::Edit, late: 1, ..call(7, Kind::Ask) });
-        all.push(CallPlan { says: Says::Deny, late: 0, ..call(8, Kind::Ask) });
+        all.push(CallPlan { says: Says::Edit, late: 1, ..call(8, Kind::Ask) });
+        all.push(CallPlan { says: Says::Deny, late: 0, ..call(9, Kind::Ask) });
         let pushed = vec![call(10, Kind::Save), call(11, Kind::Serial), call(12, Kind::Checked)];
         let cancel = CancelPlan { after: 0, what: Cancel::Call(pushed[2].id.clone()) };
         let first = TurnPlan { batches: vec![BatchPlan { is_open: false, calls: all }], cancel: None };

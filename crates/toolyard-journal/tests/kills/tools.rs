@@ -79,7 +79,7 @@ impl Tool for Working {
     async fn execute(&self, args: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let id = cx.call_id().as_str();
         let request = self.consents.of(cx.call_id()).map_or("-".to_owned(), |request| request.to_string());
-        if self.kind == Kind::Ask {
+        if self.kind.asks() {
             say(&format!("under {id} {request}"));
         }
         say(&format!("start {id}"));
@@ -106,8 +106,8 @@ impl Tool for Working {
     async fn reconcile(&self, _: &Value, _: Option<&str>, cx: &ToolContext) -> Reconciled {
         let id = cx.call_id().as_str();
         match self.kind {
-            Kind::Checked if self.effects.has(id) => Reconciled::Done(done(id).into()),
-            Kind::Checked => Reconciled::NotDone { is_final: true },
+            kind if kind.is_checked() && self.effects.has(id) => Reconciled::Done(done(id).into()),
+            kind if kind.is_checked() => Reconciled::NotDone { is_final: true },
             _ => Reconciled::Unknown,
         }
     }

@@ -1,11 +1,7 @@
 //! A call that somebody is asked about runs under an answer to its own question, and under no other one (JR-9).
 
 use super::history::{Effect, History};
-use crate::{
-    asking::NOTE,
-    plan::{Kind, Says},
-    tally::Tally,
-};
+use crate::{asking::NOTE, plan::Says, tally::Tally};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What was asked and answered in all lives so far.
@@ -95,7 +91,7 @@ pub(super) fn check_approvals(history: &History, tally: &mut Tally) {
     tally.counts.recalled += approvals.counts.recalled;
     tally.counts.unapproved += approvals.counts.unapproved;
     let mut of_answer = BTreeMap::<&str, Vec<&str>>::new();
-    for effect in history.effects.iter().filter(|effect| effect.kind == Kind::Ask) {
+    for effect in history.effects.iter().filter(|effect| effect.kind.asks()) {
         if let Err(why) = does_what_was_said(history, effect) {
             tally.faults.push(format!("{}: {why}", effect.id));
         }

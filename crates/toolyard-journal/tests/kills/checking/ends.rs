@@ -97,13 +97,12 @@ fn allows(
         ErrorKind::Transient => plan.is_some_and(|it| it.harmless > 0) && !history.has_effect(id),
         ErrorKind::UserDenied => {
             let is_denied = plan.is_some_and(|it| it.says == Says::Deny);
-            kind == Kind::Ask && is_denied && !history.starts.contains_key(id)
+            kind.asks() && is_denied && !history.starts.contains_key(id)
         }
         // It was attempted; or it has the result of the one whose key it has.
         ErrorKind::Interrupted => {
-            let was_asked_often = kind == Kind::Checked && call.asked >= 3;
-            let is_one =
-                !kind.is_repeatable() && kind != Kind::Checked || was_asked_often || id.contains('/');
+            let was_asked_often = kind.is_checked() && call.asked >= 3;
+            let is_one = !kind.is_repeatable() && !kind.is_checked() || was_asked_often || id.contains('/');
             is_one && (error.attempts > 0 || plan.is_some_and(|it| it.key.is_some()) || id.contains('/'))
         }
         ErrorKind::Cancelled if error.reason == Some(Reason::PredecessorUnknown) => is_behind_interrupted,
