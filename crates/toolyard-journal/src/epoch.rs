@@ -17,17 +17,25 @@ pub(crate) fn begin(db: &Connection, durability: Durability) -> rusqlite::Result
     Ok(EpochId(db.last_insert_rowid()))
 }
 
-/// A table of one connection: the epochs of which the last records may be missing.
-pub(crate) const UNSURE: &str = "CREATE TEMP TABLE IF NOT EXISTS unsure_epochs (id INTEGER PRIMARY KEY)";
+/// Which epochs may lack their last records (JR-7), where `?1` is the present start of the machine: those that were not
+/// synced and not closed, if the machine has been started since. Where starts have no names, one that another follows may;
+/// the newest may be open.
+const UNSURE: &str = "SELECT id FROM epoch_rows WHERE durability = 'process' AND ended_ms IS NULL
+    AND CASE WHEN boot_id IS NULL THEN id < (SELECT max(id) FROM epoch_rows) ELSE boot_id IS NOT ?1 END";
 
-/// Notes, for this connection, the epochs before this one of which the last records may be missing (JR-7).
-pub(crate) fn note_unsure(db: &Connection, epoch: EpochId) -> rusqlite::Result<()> {
-    db.execute_batch(UNSURE)?;
-    db.execute(
-        "INSERT INTO temp.unsure_epochs SELECT id FROM epoch_rows
-         WHERE id < ?1 AND durability = 'process' AND ended_ms IS NULL AND (boot_id IS NULL OR boot_id IS NOT ?2)",
-        params![epoch.0, boot_id()],
-    )?;
+/// The epochs of which the last records may be missing (JR-7).
+pub(crate) fn unsure(db: &Connection) -> rusqlite::Result<Vec<i64>> {
+    unsure_at(db, boot_id().as_deref())
+}
+
+fn unsure_at(db: &Connection, now: Option<&str>) -> rusqlite::Result<Vec<i64>> {
+    db.prepare_cached(UNSURE)?.query_map([now], |row| row.get(0))?.collect()
+}
+
+/// Makes the table `unsure_epochs` of this connection, with the epochs of which the last records may be missing (JR-7).
+pub(crate) fn note_unsure(db: &Connection) -> rusqlite::Result<()> {
+    db.execute_batch("CREATE TEMP TABLE IF NOT EXISTS unsure_epochs (id INTEGER PRIMARY KEY)")?;
+    db.execute(&format!("INSERT INTO temp.unsure_epochs {UNSURE}"), [boot_id()])?;
     Ok(())
 }
 
@@ -51,4 +59,44 @@ pub(crate) fn end(db: &Connection, epoch: EpochId) -> rusqlite::Result<()> {
 pub(crate) fn boot_id() -> Option<String> {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(text.trim().to_owned()).filter(|id| !id.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether an epoch may lack its end at a start of the machine, with another one after it or not.
+    fn lacks(epoch: (&str, Option<i64>, Option<&str>), now: Option<&str>, is_followed: bool) -> bool {
+        let mut db = Connection::open_in_memory().expect("it takes no file");
+        crate::schema::create(&mut db).expect("it is new");
+        let sql = "INSERT INTO epoch_rows (durability, ended_ms, boot_id, pid, started_ms) VALUES (?1, ?2, ?3, 1, 0)";
+        let (durability, ended, boot) = epoch;
+        db.execute(sql, params![durability, ended, boot]).expect("the tables are there");
+        if is_followed {
+            db.execute(sql, params!["process", None::<i64>, now]).expect("the tables are there");
+        }
+        let unsure = unsure_at(&db, now).expect("it can be read");
+        assert!(!unsure.contains(&2), "the newest is open");
+        unsure.contains(&1)
+    }
+
+    /// JR-7: an unclean end alone loses nothing, and neither does a start of the machine after a clean end or synced commits.
+    #[test]
+    fn records_are_missing_only_after_an_unclean_end_and_a_start() {
+        let before = Some("a");
+        for is_followed in [false, true] {
+            let lacks = |epoch| lacks(epoch, Some("b"), is_followed);
+            assert!(lacks(("process", None, before)));
+            assert!(!lacks(("process", None, Some("b"))));
+            assert!(!lacks(("process", Some(1), before)) && !lacks(("full", None, before)));
+        }
+    }
+
+    /// JR-7: where the system does not name its starts, an epoch without a clean end counts once another one follows.
+    #[test]
+    fn without_names_of_starts_the_newest_may_be_open() {
+        let lacks = |boot, is_followed| lacks(("process", None, boot), None, is_followed);
+        assert!(lacks(None, true) && lacks(Some("a"), true));
+        assert!(!lacks(None, false) && lacks(Some("a"), false));
+    }
 }

@@ -89,7 +89,7 @@ impl Journal {
         schema::prepare(&mut db, path, settings.durability)?;
         let failed = || JournalError::sqlite(path, "beginning an epoch");
         let epoch = epoch::begin(&db, settings.durability).map_err(failed())?;
-        epoch::note_unsure(&db, epoch).map_err(failed())?;
+        epoch::note_unsure(&db).map_err(failed())?;
         expire::expire(&mut db, epoch, settings.keep_open)
             .map_err(JournalError::sqlite(path, "ending turns that nobody has resumed"))?;
         // From here on the writer itself pauses while somebody else has the file for longer.

@@ -2,7 +2,7 @@
 
 mod calls;
 mod export;
-pub(crate) mod gaps;
+mod gaps;
 mod rows;
 mod started;
 mod turns;

@@ -17,9 +17,9 @@ impl Book {
     fn new() -> Self {
         let mut db = Connection::open_in_memory().expect("it takes no file");
         schema::create(&mut db).expect("it is new");
-        db.execute_batch(crate::epoch::UNSURE).expect("it is there for as long as the connection");
         let epoch = "INSERT INTO epoch_rows (id, pid, durability, started_ms) VALUES (1, 1, 'full', 0)";
         db.execute(epoch, []).expect("the tables are there");
+        crate::epoch::note_unsure(&db).expect("it is there for as long as the connection");
         Self { db, ids: Ids::default(), now: 0 }
     }
 

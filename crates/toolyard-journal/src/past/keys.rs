@@ -103,7 +103,7 @@ impl Reader {
     /// The keys of calls that came later than this, whose attempts are missing because records of their epoch may be
     /// (JR-7): those that have no end, and those that were interrupted, whichever epoch has noted that.
     fn unsure_keys(&self, session: &SessionId, after: i64) -> Result<Vec<PastKey>, JournalError> {
-        let unsure = self.unsure_epochs()?;
+        let unsure = self.unsure_list()?;
         let sql = format!(
             "SELECT c.tool, c.key, c.arguments FROM call_rows c JOIN batch_rows b ON b.id = c.batch
              JOIN session_rows s ON s.id = b.session WHERE s.name = ?1 AND c.key IS NOT NULL

@@ -1,11 +1,10 @@
 //! A turn, as its next engine goes on from it.
 
 use crate::{
-    epoch::boot_id,
     error::JournalError,
     reader::{
         AnswerRow, AttemptRow, BatchRow, CallRow, CallState, CancelRow, EndRow, OpenTurn, QuestionRow,
-        Reader, Verdict, gaps::lacks_its_end,
+        Reader, Verdict,
     },
 };
 use std::time::{Duration, SystemTime};
@@ -25,7 +24,7 @@ impl Reader {
         let Some(found) = self.turn(session.as_str(), turn)? else { return Ok(None) };
         let epochs = self.epochs()?;
         let epoch = epochs.iter().find(|epoch| epoch.epoch == found.epoch);
-        let is_unsure = epoch.is_some_and(|epoch| lacks_its_end(epoch, boot_id().as_deref()));
+        let is_unsure = self.unsure_epochs()?.contains(&found.epoch);
         let roots: Vec<_> = found.batches.into_iter().filter(|batch| batch.parent.is_none()).collect();
         let Some(agent) = roots.first().map(|batch| batch.agent.clone()) else { return Ok(None) };
         let is_cancelled = found.cancels.iter().any(|cancel| match cancel {

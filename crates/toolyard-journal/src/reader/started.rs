@@ -24,7 +24,7 @@ impl Reader {
     /// # Errors
     /// [`JournalError`] if the file cannot be read, or has what makes no sense.
     pub fn started_calls(&self, session: &str) -> Result<Vec<StartedCall>, JournalError> {
-        let unsure = self.unsure_epochs()?;
+        let unsure = self.unsure_list()?;
         let sql = format!(
             "SELECT c.id, b.agent, c.call_id FROM call_rows c JOIN batch_rows b ON b.id = c.batch
                    JOIN session_rows s ON s.id = b.session WHERE s.name = ?1
