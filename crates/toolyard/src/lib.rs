@@ -40,9 +40,9 @@ pub use record::telemetry;
 pub use record::{
     AnswerRecord, AttemptEnd, AttemptRecord, BatchRecord, CallPlace, CancelRecord, Cancelled, CloseRecord,
     Durable, EndRecord, ForkRecord, MemoryPlace, MemoryRecord, MemoryRecorder, OpenTurn, Pace, Past,
-    PastAgent, PastAttempt, PastBatch, PastCall, PastEnd, PastKey, PastKeyState, PastQuestion, PastRequest,
-    PastSession, PastTurn, PushRecord, QuestionRecord, RecordError, Recorder, Recovered, ResumeRecord,
-    SessionRecord, SessionTerms, VerdictRecord,
+    PastAgent, PastAttempt, PastBatch, PastCall, PastEnd, PastKey, PastKeyEnd, PastKeyState, PastQuestion,
+    PastRequest, PastSession, PastTurn, PushRecord, QuestionRecord, RecordError, Recorder, Recovered,
+    ResumeRecord, SessionRecord, SessionTerms, VerdictRecord,
 };
 pub use record::{EventSink, EventWriter, Received, Reconciler, Subscription};
 pub use session::{

@@ -11,9 +11,9 @@ pub use reconciler::Reconciler;
 pub use recorder::{
     AnswerRecord, AttemptEnd, AttemptRecord, BatchRecord, CallPlace, CancelRecord, Cancelled, CloseRecord,
     Durable, EndRecord, ForkRecord, MemoryPlace, MemoryRecord, MemoryRecorder, OpenTurn, Pace, Past,
-    PastAgent, PastAttempt, PastBatch, PastCall, PastEnd, PastKey, PastKeyState, PastQuestion, PastRequest,
-    PastSession, PastTurn, PushRecord, QuestionRecord, RecordError, Recorder, Recovered, ResumeRecord,
-    SessionRecord, SessionTerms, VerdictRecord,
+    PastAgent, PastAttempt, PastBatch, PastCall, PastEnd, PastKey, PastKeyEnd, PastKeyState, PastQuestion,
+    PastRequest, PastSession, PastTurn, PushRecord, QuestionRecord, RecordError, Recorder, Recovered,
+    ResumeRecord, SessionRecord, SessionTerms, VerdictRecord,
 };
 pub(crate) use recorder::{Foundation, Pending, Recording};
 pub(crate) use telemetry::{

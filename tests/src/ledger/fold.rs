@@ -8,8 +8,8 @@ use std::{collections::BTreeMap, sync::Arc, time::SystemTime};
 use tokio::time::Instant;
 use toolyard::{
     AgentPath, Call, CallError, Dedupe, ErrorKind, OpenTurn, Past, PastAttempt, PastBatch, PastCall, PastEnd,
-    PastKey, PastKeyState, PastQuestion, PastRequest, PastSession, PastTurn, Routing, Sandbox, SessionId,
-    ToolOutput, event::Epoch,
+    PastKey, PastKeyEnd, PastKeyState, PastQuestion, PastRequest, PastSession, PastTurn, Routing, Sandbox,
+    SessionId, ToolOutput, event::Epoch,
 };
 
 #[derive(Default)]
@@ -426,11 +426,11 @@ impl Named {
             let ended = call.end.as_ref().map(|end| (end.status.clone(), end.attempts, end.sandbox));
             let result =
                 call.key_result.clone().map(|status| (status, last.attempt, Sandbox::Host)).or(ended);
-            let state = match result {
+            let end = match result {
                 Some((status, attempts, sandbox)) => {
-                    PastKeyState::Ended { status, attempts, sandbox, no_side_effect: false }
+                    PastKeyEnd::Ended { status, attempts, sandbox, no_side_effect: false }
                 }
-                None => PastKeyState::Open,
+                None => PastKeyEnd::Open,
             };
             let known = PastKey {
                 tool: call.call.name.clone(),
@@ -441,9 +441,11 @@ impl Named {
                     }
                     _ => last.arguments.clone(),
                 },
-                version: last.version.clone(),
-                is_repeatable: last.is_repeatable,
-                state,
+                state: PastKeyState::Started {
+                    version: last.version.clone(),
+                    is_repeatable: last.is_repeatable,
+                    end,
+                },
             };
             keys.insert((call.call.name.clone(), key.clone()), known);
         }

@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
     time::{Duration, SystemTime},
 };
-use toolyard::{AgentPath, CallError, PastKey, PastKeyState, Sandbox, SessionId, ToolOutput};
+use toolyard::{AgentPath, CallError, PastKey, PastKeyEnd, PastKeyState, Sandbox, SessionId, ToolOutput};
 
 /// How an attempt with a key has ended, as its row has it.
 struct Ended {
@@ -119,8 +119,6 @@ impl Reader {
                 tool: tool.into(),
                 key: key.into(),
                 arguments,
-                version: String::new(),
-                is_repeatable: false,
                 state: PastKeyState::Unsure,
             }))
         })?;
@@ -149,11 +147,11 @@ fn key(row: &Row<'_>, at: values::At<'_>, oldest: i64) -> Result<PastKey, values
     };
     let attempts = values::number(row, 12, at)?;
     let sandbox: Option<Sandbox> = row.get::<_, Option<String>>(13)?.map(|it| at.word(&it)).transpose()?;
-    let state = match of_attempt.map(Ok).or(of_call).transpose()? {
-        None => PastKeyState::Open,
+    let end = match of_attempt.map(Ok).or(of_call).transpose()? {
+        None => PastKeyEnd::Open,
         // What an error leaves depends on it.
-        Some(ended) if !ended.is_error && ended.at_ms < oldest => PastKeyState::Expired,
-        Some(Ended { text, is_error, .. }) => PastKeyState::Ended {
+        Some(ended) if !ended.is_error && ended.at_ms < oldest => PastKeyEnd::Expired,
+        Some(Ended { text, is_error, .. }) => PastKeyEnd::Ended {
             status: match is_error {
                 false => Ok(at.json::<ToolOutput>(&text)?),
                 true => Err(at.json::<CallError>(&text)?),
@@ -167,8 +165,6 @@ fn key(row: &Row<'_>, at: values::At<'_>, oldest: i64) -> Result<PastKey, values
         tool: row.get::<_, String>(0)?.into(),
         key: row.get::<_, String>(1)?.into(),
         arguments,
-        version: row.get(4)?,
-        is_repeatable: row.get(5)?,
-        state,
+        state: PastKeyState::Started { version: row.get(4)?, is_repeatable: row.get(5)?, end },
     })
 }

@@ -11,7 +11,7 @@ use std::{
 };
 use tokio::sync::Notify;
 use toolyard::{
-    CallError, Durable, OpenTurn, Past, PastAttempt, PastEnd, PastKey, PastKeyState, PastRequest,
+    CallError, Durable, OpenTurn, Past, PastAttempt, PastEnd, PastKey, PastKeyEnd, PastKeyState, PastRequest,
     PastSession, PastTurn, RecordError, Recorder, ResumeRecord, SessionId, ToolOutput, ToolSpec,
     event::Epoch,
 };
@@ -117,14 +117,16 @@ fn json(status: &Result<ToolOutput, CallError>) -> String {
 fn of_past(past: &Past) -> Vec<String> {
     let Past { is_known, turns, batches, forks, open_turns, interrupted, keys } = past;
     let of_key = |key: &PastKey| {
-        let PastKey { tool, key, arguments, version, is_repeatable, state } = key;
+        let PastKey { tool, key, arguments, state } = key;
         let state = match state {
-            PastKeyState::Ended { status, attempts, sandbox, .. } => {
-                format!("{} {attempts} {sandbox:?}", json(status))
-            }
+            PastKeyState::Started {
+                version,
+                is_repeatable,
+                end: PastKeyEnd::Ended { status, attempts, sandbox, .. },
+            } => format!("{version} {is_repeatable} {} {attempts} {sandbox:?}", json(status)),
             other => format!("{other:?}"),
         };
-        format!("{tool} {key} {arguments} {version} {is_repeatable} {state}")
+        format!("{tool} {key} {arguments} {state}")
     };
     let mut all: Vec<_> = keys.iter().map(of_key).collect();
     all.sort_unstable();

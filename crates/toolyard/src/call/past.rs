@@ -3,7 +3,7 @@
 use crate::{
     call::{refusals::interrupted_error, session::SessionCore},
     keys::{Ended, Fingerprint, Name, Retain, RetainedResult},
-    record::{Past, PastKey, PastKeyState},
+    record::{Past, PastKey, PastKeyEnd, PastKeyState},
 };
 use std::sync::Arc;
 use toolyard_core::{CallError, EventKind, Sandbox, ToolOutput};
@@ -35,27 +35,31 @@ impl SessionCore {
     /// Makes one such key known.
     pub(crate) fn restore_key(&self, key: &PastKey) {
         let name = Name::new(key.tool.clone(), key.key.clone());
-        // Of a call whose attempt is not recorded, it is as its tool is now.
-        let known = self.engine.registry.get(&key.tool).filter(|_| matches!(key.state, PastKeyState::Unsure));
-        let (version, is_repeatable) = match &known {
-            Some(entry) => (&*entry.spec().version, entry.spec().is_repeatable()),
-            None => (&*key.version, key.is_repeatable),
+        let now;
+        let (version, is_repeatable, end) = match &key.state {
+            PastKeyState::Started { version, is_repeatable, end } => (version.as_str(), *is_repeatable, end),
+            PastKeyState::Unsure if self.keys().knows(&name) => return, // what another call has done under it is known
+            PastKeyState::Unsure => {
+                // Its tool is taken for what it is now.
+                now = self.engine.registry.get(&key.tool);
+                let spec = now.as_deref().map(|entry| entry.spec());
+                let (version, is_repeatable) =
+                    spec.map_or(("", false), |spec| (&*spec.version, spec.is_repeatable()));
+                (version, is_repeatable, &PastKeyEnd::Open)
+            }
         };
-        if matches!(key.state, PastKeyState::Unsure) && self.keys().knows(&name) {
-            return; // what another call has done under it is known
-        }
         let fingerprint = Fingerprint::of(&key.arguments, version);
         let is_lasting = !is_repeatable;
         let now = self.engine.clock.now();
-        let kept = match &key.state {
-            PastKeyState::Expired => None,
+        let kept = match end {
+            PastKeyEnd::Expired => None,
             // It runs again.
-            PastKeyState::Open | PastKeyState::Unsure if is_repeatable => return,
-            PastKeyState::Open | PastKeyState::Unsure => {
+            PastKeyEnd::Open if is_repeatable => return,
+            PastKeyEnd::Open => {
                 let error = interrupted_error(1);
                 Some(kept(&Err(Box::new(error)), 1, Sandbox::Host))
             }
-            PastKeyState::Ended { status, attempts, sandbox, no_side_effect } => {
+            PastKeyEnd::Ended { status, attempts, sandbox, no_side_effect } => {
                 let ended = Ended {
                     error: status.as_ref().err().map(|error| error.kind),
                     started: *attempts > 0,

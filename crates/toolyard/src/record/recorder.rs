@@ -17,7 +17,8 @@ mod records;
 
 pub use memory::{MemoryPlace, MemoryRecord, MemoryRecorder, Pace};
 pub use past::{
-    OpenTurn, Past, PastAttempt, PastBatch, PastCall, PastEnd, PastKey, PastKeyState, PastQuestion, PastTurn,
+    OpenTurn, Past, PastAttempt, PastBatch, PastCall, PastEnd, PastKey, PastKeyEnd, PastKeyState,
+    PastQuestion, PastTurn,
 };
 pub use past_session::{PastAgent, PastRequest, PastSession};
 pub(crate) use recording::{Foundation, Pending, Recording};

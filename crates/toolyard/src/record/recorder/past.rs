@@ -44,17 +44,30 @@ pub struct PastKey {
     pub key: Arc<str>,
     /// The arguments of the call that have passed its layers, before a person has changed them.
     pub arguments: Value,
-    /// The version of the tool.
-    pub version: String,
-    /// Whether running the call twice does no harm.
-    pub is_repeatable: bool,
-    /// What came of it.
+    /// What is known of it.
     pub state: PastKeyState,
 }
 
-/// What came of a call with a key.
+/// What is known of a call with a key.
 #[derive(Debug, Clone)]
 pub enum PastKeyState {
+    /// It was started.
+    Started {
+        /// The version of the tool then.
+        version: String,
+        /// Whether running it twice does no harm.
+        is_repeatable: bool,
+        /// What came of it.
+        end: PastKeyEnd,
+    },
+    /// It may have been started, and its attempt is not recorded (JR-7): with which version of the tool, and whether it may
+    /// be repeated, is not known.
+    Unsure,
+}
+
+/// What came of a call with a key that was started.
+#[derive(Debug, Clone)]
+pub enum PastKeyEnd {
     /// It has ended, with this result.
     Ended {
         /// The result.
@@ -68,11 +81,8 @@ pub enum PastKeyState {
     },
     /// It has ended, and its result is not kept any more.
     Expired,
-    /// It was started, and has no result.
+    /// It has no result.
     Open,
-    /// It may have been started, and its attempt is not recorded (JR-7): with which version of the tool, and whether it may
-    /// be repeated, is not known.
-    Unsure,
 }
 
 /// A turn that was left open.

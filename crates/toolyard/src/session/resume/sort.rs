@@ -10,8 +10,8 @@ use crate::{
     config::{OUTPUT_DEPTH_MAX, OnInterrupted, RECORD_WAIT},
     gate,
     record::{
-        CallPlace, EndRecord, Foundation, PastAttempt, PastBatch, PastCall, PastEnd, PastKey, PastKeyState,
-        PastTurn, RecordError, Recovered, VerdictRecord,
+        CallPlace, EndRecord, Foundation, PastAttempt, PastBatch, PastCall, PastEnd, PastKey, PastKeyEnd,
+        PastKeyState, PastTurn, RecordError, Recovered, VerdictRecord,
     },
     tasks::{Caught, caught},
     tool::ToolEntry,
@@ -380,13 +380,15 @@ impl Sorted {
                         Some(last) if !ends.is_edited => last.arguments.clone(),
                         _ => call.call.arguments.to_value(),
                     },
-                    version: version.to_owned(),
-                    is_repeatable,
-                    state: PastKeyState::Ended {
-                        status: outcome.status.clone().map_err(|error| *error),
-                        attempts: outcome.attempts,
-                        sandbox: outcome.sandbox,
-                        no_side_effect: false,
+                    state: PastKeyState::Started {
+                        version: version.to_owned(),
+                        is_repeatable,
+                        end: PastKeyEnd::Ended {
+                            status: outcome.status.clone().map_err(|error| *error),
+                            attempts: outcome.attempts,
+                            sandbox: outcome.sandbox,
+                            no_side_effect: false,
+                        },
                     },
                 });
             }
