@@ -3,6 +3,13 @@
 use crate::{child::program, yard::Yard};
 use serde_json::Value;
 use std::{fs, process::Command};
+#[cfg(target_os = "linux")]
+use {
+    crate::altered::{LosesStarts, started_since},
+    serde_json::json,
+    toolyard::{Call, Confirmations, Drain, Engine, ForkPolicy, ToolContext, ToolSpec, tool_fn},
+    toolyard_journal::{Durability, Journal, Settings},
+};
 
 /// An agent that notes three lines one after another, and ends with the answers; it may start another one first.
 const AGENT: &str = r#"
@@ -134,4 +141,28 @@ fn a_named_agent_of_an_agent_repeats_nothing() {
     assert_eq!(answers(&yard, "monday"), [false; 4]);
     let all = ["root/a/kid 1", "root/a/kid 2", "root/a/kid 3", "root/a 1", "root/a 2", "root/a 3"];
     assert_eq!(texts(&yard), all);
+}
+
+/// CL-8, JR-7: a call whose start was lost with the power may have been made, and is not made again.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_may_have_been_started_is_not_repeated() {
+    let yard = yard(None);
+    let path = yard.file("agent.journal");
+    let journal = Journal::open(&path, Settings::default().durability(Durability::Process)).unwrap();
+    let note = tool_fn(ToolSpec::write("note"), |_: Value, _: ToolContext| async {
+        Ok("noted, which nobody knows")
+    });
+    let builder = Engine::builder().tool(note).confirmations(Confirmations::auto());
+    let engine = builder.recorder(LosesStarts(journal)).build().await.unwrap();
+    let agent = engine.session("monday").fork(ForkPolicy::default().name("a")).unwrap();
+    let noted = agent.dispatch(vec![Call::new("1", "note", json!({"text": "root/a 1"}))]).await;
+    assert!(noted[0].status.is_ok(), "{noted:?}");
+    engine.shutdown(Drain::default()).await;
+    drop((agent, engine)); // and so not closed
+    started_since(&path);
+    for _ in 0..2 {
+        assert_eq!(answers(&yard, "monday"), [true, false, false]);
+        assert_eq!(texts(&yard), ["root/a 2", "root/a 3"]);
+    }
 }

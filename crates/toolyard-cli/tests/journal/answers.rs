@@ -1,6 +1,10 @@
 //! `approve`, `forget` and `prune`: what writes.
 
-use crate::scene::{Scene, engine};
+use crate::{
+    altered::begun_earlier,
+    scene::{Scene, engine},
+};
+use std::time::Duration;
 use toolyard::{ApprovalDesk, Call, Confirmations, Drain};
 
 /// The id of the question about a call.
@@ -147,4 +151,28 @@ fn a_name_that_was_mistyped_makes_no_journal() {
         assert_eq!((done.code, done.stdout.as_str()), (Some(3), ""), "{sub}: {done:?}");
         assert!(!scene.path().exists(), "{sub}");
     }
+}
+
+/// JR-10, JR-14: what answers, forgets and prunes ends no turn, however long that is open: only programs that run turns do.
+#[tokio::test]
+async fn nothing_expires_for_who_runs_nothing() {
+    let scene = Scene::new();
+    scene.calls(vec![Call::new("a", "save", "{}").idempotency_key("order-17")]).await;
+    scene.questions(vec![Call::new("b", "save", "{}"), Call::new("c", "save", "{}")], 1).await;
+    // An epoch that has not taken it up, and began longer ago than turns are kept open.
+    scene.calls(vec![Call::new("d", "look", "{}")]).await;
+    begun_earlier(&scene.path(), Duration::from_secs(40 * 24 * 3600));
+    let is_open = || scene.lines("ls", &["--json", "--open"]).len() == 1;
+    let request = request(&scene, "b");
+    for (sub, args) in [
+        ("prune", ["--older-than", "1000d"].as_slice()),
+        ("forget", &["--session", "demo", "--key", "order-17"]),
+        ("approve", &[&request]),
+    ] {
+        let done = scene.run(sub, args);
+        assert_eq!(done.code, Some(0), "{sub}: {done:?}");
+        assert!(is_open(), "{sub}");
+    }
+    scene.open().close().unwrap();
+    assert!(!is_open(), "a program that runs turns ends it");
 }

@@ -1,5 +1,7 @@
 //! `ls` and `show`.
 
+#[cfg(target_os = "linux")]
+use crate::altered::started_since;
 use crate::scene::{Scene, engine};
 use std::fs;
 use toolyard::{Answer, ApprovalDesk, Call, Confirmations, Drain};
@@ -151,15 +153,7 @@ async fn records_that_may_be_missing_are_told() {
     drop(lock);
     assert_eq!(scene.lines("ls", &["--json"]).len(), 1, "the machine has not started since");
 
-    let boot = fs::read("/proc/sys/kernel/random/boot_id").unwrap();
-    let (now, then) = (boot.trim_ascii(), b"00000000-0000-4000-8000-000000000000");
-    let mut bytes = fs::read(scene.path()).unwrap();
-    for at in 0..bytes.len() - now.len() {
-        if bytes[at..].starts_with(now) {
-            bytes[at..at + then.len()].copy_from_slice(then);
-        }
-    }
-    fs::write(scene.path(), &bytes).unwrap();
+    started_since(&scene.path());
     let last = scene.call("demo", "a")["result"]["ended_ms"].clone();
     let gap = serde_json::json!({"what": "gap", "epoch": 1, "since_ms": last});
     assert_eq!(scene.lines("ls", &["--json"])[0], gap);

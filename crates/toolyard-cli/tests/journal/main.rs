@@ -4,6 +4,7 @@
 
 #[cfg(unix)]
 mod agents;
+mod altered;
 mod answers;
 #[cfg(unix)]
 mod checked;

@@ -19,6 +19,7 @@ mod restarts_cancels;
 mod restarts_odd;
 mod restarts_owners;
 mod restarts_shown;
+mod restarts_taken_up;
 mod sessions;
 mod sockets;
 mod streams;
