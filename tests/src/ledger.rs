@@ -137,6 +137,17 @@ impl Recorder for Ledger {
         Ok(self.world().open_turns())
     }
 
+    fn past_epochs(&self) -> Result<Vec<Epoch>, RecordError> {
+        let records = self.records.lock();
+        let engines = records.iter().filter_map(|kept| match &kept.op {
+            Op::Engine(epoch) => Some(*epoch),
+            _ => None,
+        });
+        let mut all: Vec<_> = engines.collect();
+        all.pop(); // this life
+        Ok(all)
+    }
+
     fn past_session(&self, session: &SessionId) -> Result<Option<PastSession>, RecordError> {
         let known = self.world().past_session(session);
         (self.on_read)(session);

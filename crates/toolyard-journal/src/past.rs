@@ -17,7 +17,7 @@ use crate::{
 };
 use parking_lot::{Mutex, MutexGuard};
 use std::{collections::HashSet, path::Path};
-use toolyard::{AgentPath, Past, PastRequest, PastSession, RecordError, SessionId};
+use toolyard::{AgentPath, Past, PastRequest, PastSession, RecordError, SessionId, event::Epoch};
 
 /// How many names are remembered that were opened in this epoch. Beyond that any name may have been.
 const NAMES_MAX: usize = 65_536;
@@ -101,6 +101,14 @@ impl Journal {
             // Nothing of it is on its way.
             false => self.read_now(|reader| reader.past_session(name)),
         }
+    }
+
+    /// The engines of earlier epochs, the first first.
+    pub(crate) fn earlier_epochs(&self) -> Result<Vec<Epoch>, RecordError> {
+        let own = self.inner.engine.get();
+        let all = self.read(Reader::epochs)?;
+        let engines = all.into_iter().filter_map(|epoch| epoch.engine?.parse().ok());
+        Ok(engines.filter(|engine| own != Some(engine)).collect())
     }
 
     pub(crate) fn all_sessions(&self) -> Result<Vec<PastSession>, RecordError> {

@@ -76,6 +76,10 @@ impl Recorder for Journal {
         self.left_open()
     }
 
+    fn past_epochs(&self) -> Result<Vec<Epoch>, RecordError> {
+        self.earlier_epochs()
+    }
+
     fn past_session(&self, session: &SessionId) -> Result<Option<PastSession>, RecordError> {
         self.session_of(session)
     }

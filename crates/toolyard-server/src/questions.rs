@@ -7,6 +7,7 @@
 //! ```
 
 mod announced;
+mod lives;
 mod settled;
 mod tally;
 
@@ -14,6 +15,7 @@ pub(crate) use settled::{How, Settled};
 
 use crate::{access::PARENT, notify::Outbox, wall};
 use announced::Announced;
+use lives::Lives;
 use parking_lot::Mutex;
 use settled::SettledQuestions;
 use std::{
@@ -65,6 +67,7 @@ struct State {
     given: HashMap<RequestId, Answer>,
     settled: SettledQuestions,
     tally: Tally,
+    lives: Lives,
 }
 
 impl Questions {
@@ -108,6 +111,11 @@ impl Questions {
     /// Sets how many questions of each owner may be open (HT-10).
     pub(crate) fn set_most(&self, most: usize) {
         self.most.store(most, Ordering::Relaxed);
+    }
+
+    /// Says which lives of the engine were before this one, the oldest first.
+    pub(crate) fn come_after(&self, earlier: &[Epoch]) {
+        self.state.lock().lives = Lives::new(earlier);
     }
 
     /// Says whose the questions of a session are.
@@ -216,8 +224,8 @@ impl Questions {
         self.desk.answer(id, digest, answer).await
     }
 
-    /// The open questions after this one for which `wanted` holds, oldest first, as many as that. Those of earlier lives of the
-    /// engine, whose epochs are in no order, are older than those of this one.
+    /// The open questions after this one for which `wanted` holds, as many as that, in the order in which they were asked: one
+    /// that is asked again keeps its place.
     pub(crate) fn pending(
         &self,
         this_life: Epoch,
@@ -225,12 +233,12 @@ impl Questions {
         most: usize,
         wanted: impl Fn(&Asked) -> bool,
     ) -> Vec<Asked> {
-        let place = |id: RequestId| (id.epoch() == this_life.number(), id);
         let state = self.state.lock();
-        let of = |is_own: bool| state.open.iter().filter(move |(id, _)| place(**id).0 == is_own);
-        let all = of(false).chain(of(true));
-        let open = all.filter(|(id, _)| after.is_none_or(|after| place(**id) > place(after)));
-        let open = open.map(|(_, asked)| asked);
+        let order = |one: RequestId, other: RequestId| state.lives.compare(one, other, this_life);
+        let is_after = |id: RequestId| after.is_none_or(|after| order(id, after).is_gt());
+        let mut open: Vec<_> = state.open.iter().filter(|(id, _)| is_after(**id)).collect();
+        open.sort_by(|(one, _), (other, _)| order(**one, **other));
+        let open = open.into_iter().map(|(_, asked)| asked);
         open.filter(|asked| wanted(asked)).take(most).cloned().collect()
     }
 

@@ -76,6 +76,12 @@ impl Recorder for Both {
         Ok(past)
     }
 
+    fn past_epochs(&self) -> Result<Vec<Epoch>, RecordError> {
+        let (past, model) = (self.journal.past_epochs()?, self.model.past_epochs()?);
+        assert_eq!(past, model);
+        Ok(past)
+    }
+
     fn past_sessions(&self) -> Result<Vec<PastSession>, RecordError> {
         let in_order = |mut all: Vec<PastSession>| {
             all.sort_by(|one, other| one.session.as_str().cmp(other.session.as_str()));

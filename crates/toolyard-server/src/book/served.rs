@@ -32,6 +32,8 @@ pub(crate) struct Opened {
     pub(crate) role: Option<String>,
     pub(crate) workspace: Option<String>,
     pub(crate) bounds: TurnBounds,
+    /// When it was opened first, in milliseconds since 1970.
+    pub(crate) opened_ms: u64,
     /// Whether there was a session of this name in an earlier life of the server, or in this one: it may have turns that are
     /// not here.
     pub(crate) is_past: bool,
@@ -42,7 +44,6 @@ pub(crate) struct Opened {
 pub(crate) struct Served {
     id: SessionId,
     opened: Opened,
-    pub(crate) opened_ms: u64,
     active: Mutex<Active>,
     /// By path; empty once it is closing.
     agents: Mutex<BTreeMap<String, Session>>,
@@ -83,7 +84,6 @@ impl Served {
     pub(super) fn new(session: Session, opened: Opened) -> Self {
         Self {
             id: session.id().clone(),
-            opened_ms: wall::now_ms(),
             active: Mutex::new(Active::now()),
             turns: Turns::new(opened.bounds),
             recalling: tokio::sync::Mutex::default(),

@@ -12,6 +12,9 @@ pub(crate) struct Description {
     /// The name of the token. Those of other programs that open sessions have no such member.
     pub(super) served_for: String,
     pub(super) open: Open,
+    /// When it was opened first, in milliseconds since 1970.
+    #[serde(default)]
+    pub(super) opened_ms: Option<u64>,
 }
 
 /// Reads one.
@@ -27,13 +30,14 @@ pub(super) fn read(text: &str) -> Result<Description, Problem> {
 
 impl Description {
     /// As the session's record has it.
-    pub(crate) fn text(owner: &Token, open: &Open) -> String {
+    pub(crate) fn text(owner: &Token, open: &Open, opened_ms: u64) -> String {
         #[derive(Serialize)]
         struct Borrowed<'a> {
             served_for: &'a str,
             open: &'a Open,
+            opened_ms: u64,
         }
-        let described = Borrowed { served_for: owner.name(), open };
+        let described = Borrowed { served_for: owner.name(), open, opened_ms };
         serde_json::to_string(&described).expect("what was read as JSON can be written as JSON")
     }
 }

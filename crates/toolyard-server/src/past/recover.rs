@@ -41,6 +41,7 @@ impl Recovered {
 pub(crate) fn recover(app: &App) -> Result<Recovered, RecordError> {
     let (mut sessions, mut left) = (0, Vec::new());
     let open = app.engine.open_turns()?;
+    app.front.questions().come_after(&app.engine.past_epochs()?);
     for past in app.engine.past_sessions()? {
         let Some(text) = past.description.as_deref() else { continue };
         match description::read(text).and_then(|described| open_again(app, &past, described)) {
@@ -81,11 +82,11 @@ pub(crate) fn recover(app: &App) -> Result<Recovered, RecordError> {
 
 /// Opens a session as it was, within what its token may now. Returns which of its agents are not made again.
 fn open_again(app: &App, past: &PastSession, description: Description) -> Result<Vec<String>, Problem> {
-    let Description { served_for, open } = description;
+    let Description { served_for, open, opened_ms } = description;
     let token = app.access.caller_named(&served_for).ok_or_else(|| {
         Problem::not_found(format!("token '{served_for}' with the scope 'call', which had opened it"))
     })?;
-    let served = begin_again(app, &token, past.session.as_str(), open)?;
+    let served = begin_again(app, &token, past.session.as_str(), open, opened_ms)?;
     let fork = |agent: &PastAgent| {
         let unmade = |problem: Problem| {
             format!("session {}, agent {}: {}", past.session, agent.agent, problem.detail())

@@ -12,6 +12,7 @@ use crate::{
     parent::SESSION,
     past::{Description, may_open, unrecorded},
     problem::Problem,
+    wall,
 };
 use axum::{
     extract::State,
@@ -89,7 +90,7 @@ impl Shown {
             turns: served.turns.count(),
             turns_open: served.turns.open(),
             questions: app.front.questions().count_of(served.id()),
-            opened_ms: served.opened_ms,
+            opened_ms: opened.opened_ms,
             active_ms: served.active_ms(),
         }
     }
@@ -153,18 +154,22 @@ pub(crate) fn begin(app: &App, token: &Arc<Token>, body: Open) -> Result<Arc<Ser
     let is_outlived = app.engine.is_outlived() && !token.is_parent();
     app.forget_closed(); // one of this name may be over by now
     let looks_back = |id: &SessionId| if is_outlived { may_open(app, token, id) } else { Ok(false) };
-    opened(app, token, id.map(SessionId::from), body, Some(app.options.bounds.sessions_max), looks_back)
+    let most = Some(app.options.bounds.sessions_max);
+    opened(app, token, id.map(SessionId::from), body, (most, wall::now_ms()), looks_back)
 }
 
-/// Opens a session again that an earlier life of the server has left, for the holder of its token.
+/// Opens a session again that an earlier life of the server has left, for the holder of its token, which may have said when it
+/// was opened first.
 pub(crate) fn begin_again(
     app: &App,
     token: &Arc<Token>,
     id: &str,
     body: Open,
+    opened_ms: Option<u64>,
 ) -> Result<Arc<Served>, Problem> {
+    let opened_ms = opened_ms.unwrap_or_else(wall::now_ms);
     // It was among those that its token may have.
-    opened(app, token, Some(SessionId::from(id)), body, None, |_| Ok(true))
+    opened(app, token, Some(SessionId::from(id)), body, (None, opened_ms), |_| Ok(true))
 }
 
 fn opened(
@@ -172,12 +177,13 @@ fn opened(
     token: &Arc<Token>,
     id: Option<SessionId>,
     body: Open,
-    most: Option<usize>,
+    (most, opened_ms): (Option<usize>, u64),
     looks_back: impl FnOnce(&SessionId) -> Result<bool, Problem>,
 ) -> Result<Arc<Served>, Problem> {
     let bounds = &app.options.bounds;
     let opened = Opened {
         is_past: false,
+        opened_ms,
         owner: token.clone(),
         role: body.role.clone(),
         workspace: body.workspace.clone(),
@@ -188,7 +194,7 @@ fn opened(
         },
     };
     let description =
-        (app.engine.is_outlived() && !token.is_parent()).then(|| Description::text(token, &body));
+        (app.engine.is_outlived() && !token.is_parent()).then(|| Description::text(token, &body, opened_ms));
     let mut options = options(app, token, body)?;
     if let Some(description) = description {
         options = options.described(description);

@@ -28,7 +28,10 @@ use axum::{
 use futures::{StreamExt as _, stream};
 use serde_json::json;
 use std::{convert::Infallible, sync::Arc, time::Duration};
-use tokio::{sync::mpsc, time::timeout};
+use tokio::{
+    sync::{OnceCell, mpsc},
+    time::timeout,
+};
 use tokio_util::sync::CancellationToken;
 use toolyard::{Call, OpenBatch, Session};
 use toolyard_wire::{Dialect, Format, Message, NameMap, SseDecoder};
@@ -55,7 +58,8 @@ pub(super) fn start(
     let turn = Arc::new(ServedTurn::new(engine_turn, path, Phase::Streaming, format, 0));
     served.turns.add(room, turn.clone());
     let (tell, told) = mpsc::channel(EVENTS_MAX);
-    let streamed = Streamed { app, served, agent, turn, to, tell, gone: gone.clone() };
+    let (gone_too, is_told) = (gone.clone(), OnceCell::new());
+    let streamed = Streamed { app, served, agent, turn, to, tell, is_told, gone: gone_too };
     // In a task of its own: what has come runs on when its sender goes away (HT-2).
     tokio::spawn(streamed.run(batch, body, from));
     let events = stream::unfold(told, |mut told| async move { told.recv().await.map(|event| (event, told)) });
@@ -70,6 +74,8 @@ struct Streamed {
     turn: Arc<ServedTurn>,
     to: Option<Format>,
     tell: mpsc::Sender<Event>,
+    /// Whether its number is told, before all else.
+    is_told: OnceCell<()>,
     /// Fires when its sender is not admitted any more.
     gone: CancellationToken,
 }
@@ -77,9 +83,8 @@ struct Streamed {
 impl Streamed {
     async fn run(self, batch: OpenBatch, body: Body, from: Option<Format>) {
         let number = self.turn.number;
-        self.tell("turn", &json!({"session": self.served.id().as_str(), "turn": number})).await;
         let mut decoder = SseDecoder::new(from);
-        let read = self.read(&batch, body, &mut decoder).await;
+        let ((), read) = tokio::join!(self.tell_number(), self.read(&batch, body, &mut decoder));
         let whole = read.and_then(|()| match decoder.into_message() {
             Some(message) if !message.is_cut() => Ok(message),
             _ => Err("the stream ended before the response did".to_owned()),
@@ -152,7 +157,27 @@ impl Streamed {
         }
     }
 
+    /// Tells of its number once that is recorded, so that no turn of a later life has it. What comes runs meanwhile.
+    async fn tell_number(&self) {
+        let told = self.is_told.get_or_init(|| async {
+            let mut told = json!({"session": self.served.id().as_str(), "turn": self.turn.number});
+            let recorded = self.turn.engine_turn().and_then(|turn| turn.recorded());
+            if let Some(recorded) = recorded
+                && recorded.await.is_err()
+            {
+                told["recorded"] = false.into();
+            }
+            self.send("turn", &told).await;
+        });
+        told.await;
+    }
+
     async fn tell(&self, kind: &str, what: &impl serde::Serialize) {
+        self.tell_number().await;
+        self.send(kind, what).await;
+    }
+
+    async fn send(&self, kind: &str, what: &impl serde::Serialize) {
         let data = serde_json::to_string(what).expect("what is told can be written as JSON");
         // Whoever sent the stream may have gone.
         let _ = self.tell.send(Event::default().event(kind).data(data)).await;

@@ -6,7 +6,7 @@ use crate::{
 };
 use reqwest::Method;
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use toolyard_tests::Ledger;
 
 /// HT-12, HT-13: questions of an earlier life are older than those of this one, so that a page that goes on behind one of them
@@ -40,6 +40,56 @@ async fn questions_of_an_earlier_life_are_the_oldest() {
         assert_eq!(listed(&behind(&old)).await, std::slice::from_ref(&new), "{seeds:?}");
         assert_eq!(listed(&behind(&new)).await, [Value::Null; 0], "{seeds:?}");
         next.close().await;
+    }
+}
+
+/// HT-12, HT-13: questions of several earlier lives are in the order in which they were asked.
+#[tokio::test]
+async fn questions_of_earlier_lives_are_in_order() {
+    for seeds in [[1, 2, 3], [2, 1, 3]] {
+        let mut ledger = Ledger::default();
+        let mut asked = Vec::new();
+        for (seed, session) in seeds.into_iter().zip(["a", "b", "c"]) {
+            ledger = ledger.crashed();
+            let recorder = ledger.clone();
+            let yard =
+                Yard::over(move |builder| builder.recorder(recorder).seed(seed), |options| options).await;
+            assert_eq!(yard.server.recover().unwrap().turns, asked.len());
+            yard.session(session).await;
+            yard.turn(session, json!([save("1", "x")])).await;
+            let question = yard.question(session).await["request_id"].as_str().unwrap().to_owned();
+            asked.push(question);
+            for earlier in ["a", "b", "c"].into_iter().take(asked.len()) {
+                yard.question(earlier).await;
+            }
+            let listed = async |cursor: &str| {
+                let page = yard.get(APPROVER, &format!("/confirmations{cursor}")).await.with(200);
+                let all = page["confirmations"].as_array().unwrap();
+                all.iter().map(|it| it["request_id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+            };
+            assert_eq!(listed("").await, asked, "{seeds:?}");
+            for at in 0..asked.len() {
+                assert_eq!(listed(&format!("?cursor={}", asked[at])).await, asked[at + 1..], "{seeds:?}");
+            }
+        }
+    }
+}
+
+/// HT-13: a session has been open since it was opened first, in whichever life.
+#[tokio::test]
+async fn a_session_is_as_old_as_it_was() {
+    let mut ledger = Ledger::default();
+    let yard = first(&ledger).await;
+    yard.session("a").await;
+    let opened = yard.get(CALLER, "/sessions/a").await.with(200)["opened_ms"].as_u64().unwrap();
+    for _ in 0..2 {
+        // Time has passed, however fast this is.
+        while SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() <= opened.into() {
+            tokio::task::yield_now().await;
+        }
+        ledger = ledger.crashed();
+        let (next, _) = after(&ledger).await;
+        assert_eq!(next.get(CALLER, "/sessions/a").await.with(200)["opened_ms"], opened);
     }
 }
 

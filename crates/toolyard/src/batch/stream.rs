@@ -95,15 +95,11 @@ impl OpenBatch {
     ) -> (Self, impl Future<Output = ()> + Send + use<>) {
         let caller = session.caller_call();
         let number = session.next_batch();
+        let is_sequential = order == Order::OneByOne;
+        let foundation = session.record_stream(turn.number, number, is_sequential, caller.as_ref().ok());
         let stream = Arc::new(Stream {
-            calls: StreamCalls::new(session.clone(), turn.number, number, owner),
+            calls: StreamCalls::new(session.clone(), turn.number, number, owner, foundation),
             may_be_resumed: matches!(caller, Ok(None)) && session.may_be_resumed(),
-            foundation: session.record_stream(
-                turn.number,
-                number,
-                order == Order::OneByOne,
-                caller.as_ref().ok(),
-            ),
             ends: Mutex::default(),
             turn,
             order,

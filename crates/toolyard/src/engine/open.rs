@@ -7,7 +7,10 @@ use crate::{
     session::{Session, SessionOptions},
 };
 use std::sync::Arc;
-use toolyard_core::{SessionId, event::ENGINE_SESSION};
+use toolyard_core::{
+    SessionId,
+    event::{ENGINE_SESSION, Epoch},
+};
 
 /// Why a session could not be [opened](Engine::open): its name is taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -149,6 +152,15 @@ impl Engine {
     /// [`RecordError`], if it cannot be read.
     pub fn past_session(&self, id: &SessionId) -> Result<Option<PastSession>, RecordError> {
         self.read(|recorder| recorder.past_session(id))
+    }
+
+    /// The earlier lives of the engine, the oldest first, as far as its recorder knows of them: names of lives are in no order
+    /// themselves. Empty without a recorder that outlives the engine. It may read a file.
+    ///
+    /// # Errors
+    /// [`RecordError`], if they cannot be read.
+    pub fn past_epochs(&self) -> Result<Vec<Epoch>, RecordError> {
+        self.read(|recorder| recorder.past_epochs())
     }
 
     /// The turns that earlier lives of the engine have left open, the oldest first: to be [resumed](Session::resume), in a

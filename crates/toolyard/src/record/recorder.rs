@@ -164,6 +164,14 @@ pub trait Recorder: Send + Sync {
         Ok(Vec::new())
     }
 
+    /// The earlier lives of the engine, the oldest first, as far as anything is known of them.
+    ///
+    /// # Errors
+    /// [`RecordError`], if they cannot be read.
+    fn past_epochs(&self) -> Result<Vec<Epoch>, RecordError> {
+        Ok(Vec::new())
+    }
+
     /// The session that had this name, as it was opened last, in this life of the engine or an earlier one; `None` if none had.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ use crate::{
     budget::Allowance,
     call::{BatchState, SessionCore, Stop, TurnOf, span},
     config::RECORD_WAIT,
-    record::{Cancelled, Foundation, RecordError},
+    record::{Cancelled, RecordError},
 };
 use batches::{CallCancel, TurnBatch, TurnBatches};
 use parking_lot::Mutex;
@@ -214,8 +214,9 @@ impl Turn {
     }
 
     /// Waits until the latest batch is durable, for at most 30 s, so that it may be acknowledged to whoever sent it (JR-1).
-    /// `None` before a batch has arrived, which it does while its [`dispatch`](Self::dispatch) is polled. Without a recorder
-    /// that makes batches durable, and for an [open batch](Self::open_batch), there is nothing to wait for.
+    /// `None` before a batch has arrived, which it does while its [`dispatch`](Self::dispatch) is polled. An [open
+    /// batch](Self::open_batch) has arrived once it is open; whether its calls are durable is not said. Without a recorder
+    /// that makes batches durable there is nothing to wait for.
     ///
     /// # Errors
     /// That of the future: [`RecordError`], if it cannot be made durable, or not in time.
@@ -225,7 +226,7 @@ impl Turn {
     pub fn recorded(&self) -> Option<impl Future<Output = Result<(), RecordError>> + Send + use<>> {
         let foundation = match self.latest()? {
             TurnBatch::Whole(batch) => batch.foundation(),
-            TurnBatch::Open(_) => Foundation::default(),
+            TurnBatch::Open(batch) => batch.foundation(),
         };
         let engine = self.session.engine.clone();
         Some(async move {

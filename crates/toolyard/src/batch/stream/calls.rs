@@ -9,7 +9,7 @@
 use super::{Owner, answers::StreamAnswers};
 use crate::{
     call::{BatchState, Entered, SessionCore, Stop, index, vanished_error},
-    record::{Cancelled, EventPlace},
+    record::{Cancelled, EventPlace, Foundation},
 };
 use parking_lot::{Mutex, MutexGuard};
 use std::{
@@ -28,6 +28,8 @@ pub(crate) struct StreamCalls {
     pub(super) number: u64,
     /// Whether it is a turn, which it announces; otherwise it is a part of one.
     is_turn: bool,
+    /// What its calls build on, if there is a recorder.
+    pub(super) foundation: Foundation,
     state: Mutex<State>,
 }
 
@@ -76,9 +78,21 @@ enum Holder {
 
 impl StreamCalls {
     /// No calls so far.
-    pub(super) fn new(session: Arc<SessionCore>, turn: u64, number: u64, owner: Owner) -> Arc<Self> {
+    pub(super) fn new(
+        session: Arc<SessionCore>,
+        turn: u64,
+        number: u64,
+        owner: Owner,
+        foundation: Foundation,
+    ) -> Arc<Self> {
         let state = State { is_kept: owner == Owner::Turn { keeps: true }, ..State::default() };
-        Arc::new(Self { session, turn, number, is_turn: owner != Owner::Handler, state: Mutex::new(state) })
+        let is_turn = owner != Owner::Handler;
+        Arc::new(Self { session, turn, number, is_turn, foundation, state: Mutex::new(state) })
+    }
+
+    /// What its calls build on.
+    pub(crate) fn foundation(&self) -> Foundation {
+        self.foundation.clone()
     }
 
     /// Announces its start, if it is a turn.

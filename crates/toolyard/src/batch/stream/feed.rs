@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     call::{BatchState, CallGone, CallRef, Entered, Stop, TurnOf, index},
-    record::{Foundation, Pending},
+    record::Pending,
 };
 use futures::channel::mpsc;
 use parking_lot::Mutex;
@@ -27,8 +27,6 @@ pub(super) struct Stream {
     pub(super) caller: Result<Option<CallRef>, CallGone>,
     /// The span it was opened in.
     pub(super) span: Span,
-    /// What its calls build on, if there is a recorder.
-    pub(super) foundation: Foundation,
     /// Whether it can be resumed in another life of the engine (SM-10).
     pub(super) may_be_resumed: bool,
     /// Who is told of each call's end.
@@ -67,7 +65,7 @@ impl Stream {
             calls: 0,
             last_run: None,
             holds: Arc::default(),
-            foundation: self.foundation.clone(),
+            foundation: self.calls.foundation(),
             may_be_resumed: self.may_be_resumed,
             ends: None,
         }
