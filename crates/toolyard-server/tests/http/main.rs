@@ -16,6 +16,7 @@ mod reload;
 mod restarts;
 mod restarts_again;
 mod restarts_cancels;
+mod restarts_mcp;
 mod restarts_numbers;
 mod restarts_odd;
 mod restarts_owners;

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use toolyard_server::{Scope, SecretHash, Token};
 
 /// A message of an MCP client, in a session once it has one.
-fn message(yard: &Yard, secret: &str, session: Option<&str>, body: &Value) -> RequestBuilder {
+pub(crate) fn message(yard: &Yard, secret: &str, session: Option<&str>, body: &Value) -> RequestBuilder {
     let request = yard.request(secret, Method::POST, "/mcp").json(body);
     let request = request.header("accept", "application/json, text/event-stream");
     session.into_iter().fold(request, |request, session| request.header("mcp-session-id", session))
@@ -57,14 +57,19 @@ const BOTH: &str = "the secret of somebody who approves his own calls";
 
 /// A client with that token that declares these capabilities; returns the name of its session.
 async fn connected(yard: &Yard, capabilities: Value) -> String {
+    connected_as(yard, BOTH, capabilities).await
+}
+
+/// The same with another token.
+pub(crate) async fn connected_as(yard: &Yard, secret: &str, capabilities: Value) -> String {
     let params = json!({"protocolVersion": "2025-06-18", "capabilities": capabilities,
         "clientInfo": {"name": "demo", "version": "1"}});
     let open = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
-    let opened = yard.sent(message(yard, BOTH, None, &open)).await;
+    let opened = yard.sent(message(yard, secret, None, &open)).await;
     let session = opened.headers["mcp-session-id"].to_str().unwrap().to_owned();
     opened.with(200);
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-    yard.sent(message(yard, BOTH, Some(&session), &ready)).await.with(202);
+    yard.sent(message(yard, secret, Some(&session), &ready)).await.with(202);
     session
 }
 
