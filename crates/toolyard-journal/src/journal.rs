@@ -7,6 +7,7 @@ use crate::{
     identity::Files,
     lock::Lock,
     past::Lookup,
+    prune,
     queue::{JournalState, JournalStatus, Others, Queue},
     schema,
     settings::Settings,
@@ -92,6 +93,8 @@ impl Journal {
         epoch::note_unsure(&db).map_err(failed())?;
         expire::expire(&mut db, epoch, settings.keep_open)
             .map_err(JournalError::sqlite(path, "ending turns that nobody has resumed"))?;
+        prune::remove_superseded(&mut db, epoch)
+            .map_err(JournalError::sqlite(path, "removing what newer openings stand for"))?;
         // From here on the writer itself pauses while somebody else has the file for longer.
         db.busy_timeout(BUSY_WAIT).map_err(failed())?;
         let queue = Arc::new(Queue::new(settings.queue_records_max, settings.queue_bytes_max));

@@ -7,6 +7,7 @@
 //!     └───────────────────────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 
+mod sessions;
 mod turns;
 
 use crate::{
@@ -15,15 +16,16 @@ use crate::{
     stamp::millis,
     writer::connect,
 };
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::Connection;
 use std::{
     path::Path,
     time::{Duration, Instant, SystemTime},
 };
 use turns::Scan;
 
-/// How many sessions are removed in one transaction, and how many pages are given back.
-const SESSIONS: i64 = 1000;
+pub(crate) use sessions::remove_superseded;
+
+/// How many pages are given back in one transaction.
 const PAGES: i64 = 1000;
 /// The shortest pause after a transaction: longer than SQLite's first waits for a file that is busy.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -137,52 +139,13 @@ fn remove_turns(db: &mut Connection, keep: Keep) -> rusqlite::Result<u64> {
 
 /// Removes the sessions and epochs of which nothing is left, but for those of the newest.
 fn remove_empty(db: &mut Connection) -> rusqlite::Result<()> {
-    while step(|| remove_sessions(db))? > 0 {}
+    while step(|| sessions::remove_empty(db))? > 0 {}
     db.execute(
         "DELETE FROM epoch_rows WHERE id < (SELECT max(id) FROM epoch_rows)
          AND NOT EXISTS (SELECT 1 FROM session_rows s WHERE s.epoch = epoch_rows.id)",
         [],
     )?;
     Ok(())
-}
-
-/// Removes some sessions of which nothing is left. How many. The newest of a name says whether it is open, what it is
-/// described by, and who its agents are, so it stays while there are older ones, and while it is to be opened again. An
-/// older one stays while no newer one is described, or has its named agents, unless the name was cancelled as a whole since.
-fn remove_sessions(db: &mut Connection) -> rusqlite::Result<usize> {
-    let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let empty = "SELECT s.id FROM session_rows s WHERE s.epoch < (SELECT max(id) FROM epoch_rows)
-                 AND NOT EXISTS (SELECT 1 FROM batch_rows b WHERE b.session = s.id)
-                 AND ((EXISTS (SELECT 1 FROM session_rows n WHERE n.name = s.name AND n.id > s.id)
-                         AND (EXISTS (SELECT 1 FROM cancel_rows k JOIN session_rows n ON n.id = k.session
-                                 WHERE n.name = s.name AND n.id >= s.id AND k.what = 'session' AND k.agent = 'root')
-                             OR ((json_extract(s.terms, '$.description') IS NULL OR EXISTS (SELECT 1 FROM session_rows n
-                                 WHERE n.name = s.name AND n.id > s.id AND json_extract(n.terms, '$.description') IS NOT NULL))
-                             AND NOT EXISTS (SELECT 1 FROM fork_rows f WHERE f.session = s.id AND f.is_named
-                                 AND f.made_by IS NULL AND NOT EXISTS (SELECT 1 FROM fork_rows g
-                                     JOIN session_rows n ON n.id = g.session
-                                     WHERE n.name = s.name AND n.id > s.id AND g.agent = f.agent)))))
-                     OR (NOT EXISTS (SELECT 1 FROM session_rows o WHERE o.name = s.name AND o.id < s.id)
-                         AND (json_extract(s.terms, '$.description') IS NULL
-                             OR EXISTS (SELECT 1 FROM cancel_rows k WHERE k.session = s.id AND k.what = 'session'))))
-                 LIMIT ?1";
-    let sessions: Vec<i64> =
-        tx.prepare(empty)?.query_map([SESSIONS], |row| row.get(0))?.collect::<Result<_, _>>()?;
-    for session in &sessions {
-        // The numbers that a name has used stay with its newest row.
-        tx.prepare_cached(
-            "UPDATE session_rows SET removed_turn = max(session_rows.removed_turn, s.removed_turn),
-                 removed_batch = max(session_rows.removed_batch, s.removed_batch) FROM session_rows s
-             WHERE s.id = ?1 AND session_rows.id = (SELECT max(n.id) FROM session_rows n WHERE n.name = s.name)",
-        )?
-        .execute([session])?;
-        for (table, column) in [("fork_rows", "session"), ("cancel_rows", "session"), ("session_rows", "id")]
-        {
-            tx.prepare_cached(&format!("DELETE FROM {table} WHERE {column} = ?1"))?.execute([session])?;
-        }
-    }
-    tx.commit()?;
-    Ok(sessions.len())
 }
 
 /// Gives the room of removed rows back, some pages at a time.

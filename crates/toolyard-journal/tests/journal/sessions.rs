@@ -5,7 +5,7 @@ use crate::{
     scene::Scene,
 };
 use toolyard::{Batch, ForkPolicy, PastSession, Session, SessionId, SessionOptions};
-use toolyard_tests::{Ledger, Yard, call};
+use toolyard_tests::{Ledger, Yard, call, yard};
 
 fn opened(yard: &Yard, name: &str, description: &str) -> Session {
     yard.engine.open(name, SessionOptions::default().described(description)).unwrap()
@@ -35,6 +35,8 @@ fn found(recorder: &Both, yard: &Yard) -> Vec<PastSession> {
         let past = yard.engine.past_session(&SessionId::from(name)).unwrap();
         assert!(name != "nobody" || past.is_none(), "{past:?}");
     }
+    let earlier = yard.engine.past_epochs().unwrap();
+    assert!(earlier.len() <= 1 && !earlier.contains(&yard.engine.epoch()), "{earlier:?}");
     for request in ["request", "of an agent", "of nobody"] {
         toolyard::Recorder::past_request(recorder, &SessionId::from("ada"), request).unwrap();
     }
@@ -83,4 +85,36 @@ async fn sessions_are_found_as_they_were() {
         second.journal.close().unwrap();
         return;
     }
+}
+
+/// JR-10, JR-13: of a session that is opened again in life after life, and idle, there are two records at most; it is found as it
+/// was. One that was worked in, or has closed its name, stays.
+#[tokio::test]
+async fn an_idle_session_does_not_grow() {
+    let scene = Scene::new();
+    for life_number in 1..=6 {
+        let recorder = scene.open();
+        let yard = yard(|builder, _| builder.recorder(recorder.clone())).await;
+        let idle = opened(&yard, "idle", "first");
+        idle.fork(ForkPolicy::default().name("writer")).unwrap().recorded().await.unwrap();
+        let busy = opened(&yard, "busy", "second");
+        busy.dispatch(Batch::new(vec![call("1", "read", 0, "ok")])).await;
+        let closed = opened(&yard, "closed", "third");
+        closed.cancel();
+        closed.recorded().await.unwrap();
+        recorder.close().unwrap();
+        let all = scene.reader().sessions().unwrap();
+        let count = |name: &str| all.iter().filter(|row| row.session.as_str() == name).count();
+        assert_eq!(
+            [count("idle"), count("busy"), count("closed")],
+            [life_number.min(2), life_number, life_number]
+        );
+        let next = scene.open();
+        let past = toolyard::Recorder::past_session(&next, &SessionId::from("idle")).unwrap().unwrap();
+        assert_eq!((past.description.as_deref(), past.agents.len()), (Some("first"), 1));
+        let past = toolyard::Recorder::past_session(&next, &SessionId::from("closed")).unwrap().unwrap();
+        assert!(past.is_cancelled);
+        next.close().unwrap();
+    }
+    assert_eq!(toolyard_journal::verify(scene.path()).unwrap().findings, []);
 }
