@@ -25,16 +25,22 @@ const SUPERSEDED: &str = "EXISTS (SELECT 1 FROM session_rows n WHERE n.name = s.
                 JOIN session_rows n ON n.id = g.session
                 WHERE n.name = s.name AND n.id > s.id AND g.agent = f.agent))))";
 
+/// It says that an older one of its name is closed.
+const CLOSES: &str = "EXISTS (SELECT 1 FROM session_rows o WHERE o.name = s.name AND o.id < s.id)
+    AND EXISTS (SELECT 1 FROM cancel_rows k WHERE k.session = s.id AND k.what = 'session' AND k.agent = 'root')";
+
 /// It is the only one of its name, and is not to be opened again.
 const OVER: &str = "NOT EXISTS (SELECT 1 FROM session_rows o WHERE o.name = s.name AND o.id < s.id)
     AND (json_extract(s.terms, '$.description') IS NULL
         OR EXISTS (SELECT 1 FROM cancel_rows k WHERE k.session = s.id AND k.what = 'session'))";
 
 /// Removes some of which nothing is left. How many. The newest of a name stays while there are older ones, and while it is to be
-/// opened again.
+/// opened again; one that was closed stays while there are older ones, which are closed with it.
 pub(super) fn remove_empty(db: &mut Connection) -> rusqlite::Result<usize> {
-    let empty =
-        format!("SELECT s.id FROM session_rows s WHERE {EMPTY} AND (({SUPERSEDED}) OR ({OVER})) LIMIT ?1");
+    let empty = format!(
+        "SELECT s.id FROM session_rows s
+         WHERE {EMPTY} AND NOT ({CLOSES}) AND (({SUPERSEDED}) OR ({OVER})) LIMIT ?1"
+    );
     remove(db, &empty, params![SESSIONS])
 }
 

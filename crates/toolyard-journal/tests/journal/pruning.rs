@@ -163,3 +163,35 @@ async fn numbers_of_what_was_removed_are_not_given_again() {
         assert_eq!(prune(scene.path(), Keep::default().at_most(0)).unwrap().batches, 0);
     }
 }
+
+/// JR-10, JR-13: a name that was closed stays closed as long as an older opening of it is left, whoever has opened it since.
+#[tokio::test]
+async fn a_closed_name_stays_closed() {
+    let scene = Scene::new();
+    let described = || SessionOptions::default().described("ada's");
+    for (options, closes) in [(described(), false), (described(), true), (SessionOptions::default(), false)] {
+        let journal = scene.open();
+        let engine = engine(&journal).build().await.unwrap();
+        let is_first = scene.reader().turns(&Which::default()).unwrap().is_empty();
+        let session = engine.session_with("demo", options);
+        if is_first {
+            session.call(Call::new("call_1", "save", "{}")).await;
+        }
+        if closes {
+            session.cancel();
+        }
+        session.recorded().await.unwrap();
+        engine.shutdown(Drain::default()).await;
+        journal.close().unwrap();
+    }
+    scene.open().close().unwrap();
+    let is_closed = || {
+        let journal = scene.open();
+        let is_closed = journal.past_session(&"demo".into()).unwrap().unwrap().is_cancelled;
+        journal.close().unwrap();
+        is_closed
+    };
+    assert!(is_closed());
+    assert_eq!(prune(scene.path(), Keep::default()).unwrap().batches, 0);
+    assert!(is_closed());
+}
