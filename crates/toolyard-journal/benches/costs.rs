@@ -3,7 +3,9 @@
 //! - reads: the processor time of the thread that makes the calls, with a journal and without, beside the floor F; and that
 //!   of the writer;
 //! - writes: the time of calls that change something, 64 at once, with a journal and without, beside a bare program that
-//!   writes the same rows with the same library in groups of 64; and the processor time of both threads.
+//!   writes the same rows into the same tables with the same library in groups of 64, and beside one whose tables are leaner:
+//!   with few of the indexes, references and times that a journal has; and the processor time of both threads. All of them
+//!   are measured once SQLite's log is used again from its start, as in a program that has run for a while.
 //!
 //! `cargo bench -p toolyard-journal --features bundled`; Linux. With `-- reads`, `process` or `full` only that, with a
 //! number so many rounds: what counts instructions needs one.
@@ -131,50 +133,118 @@ mod linux {
         println!("  records left out for want of room  {lost}");
     }
 
-    /// Writes the rows of so many groups of calls with nothing around.
-    fn bare_commits(db: &Connection, groups: usize) {
-        for group in 0..groups {
-            db.execute_batch("BEGIN IMMEDIATE").expect("it can begin");
-            for at in 0..AT_ONCE {
-                let row = (group * AT_ONCE + at) as i64;
-                let args = arguments(at).to_string();
-                let mut batch = db.prepare_cached("INSERT INTO b (session, agent, turn, number, calls, at) VALUES (?1, 'root', ?2, ?2, 1, 0)").expect("sql");
-                batch.execute([at as i64, row]).expect("a row");
-                let batch = db.last_insert_rowid();
-                let mut call = db.prepare_cached("INSERT INTO c (id, batch, place, call_id, tool, arguments, is_text, at) VALUES (?1, ?2, 0, 'call_0', 'write', ?3, 0, 0)").expect("sql");
-                call.execute(params![batch << 24, batch, args]).expect("a row");
-                let mut attempt = db.prepare_cached("INSERT INTO a (call, number, version, effects, arguments, timeout, facts, at) VALUES (?1, 1, '1', 'write', NULL, 30000, ?2, 0)").expect("sql");
-                attempt
-                    .execute(params![
-                        batch << 24,
-                        "{\"is_repeatable\":false,\"is_recursive\":false,\"cost\":null,\"sandbox\":\"host\"}"
-                    ])
-                    .expect("a row");
+    /// The settings of an attempt, an output and the rest of an end, as a journal has them.
+    const FACTS: &str = r#"{"is_repeatable":false,"is_recursive":false,"cost":null,"sandbox":"host"}"#;
+    const OUTPUT: &str = r#"{"success":true,"content":[]}"#;
+    const ENDING: &str =
+        r#"{"routing":"concurrent","run":0,"cancel_requested":false,"queued_us":0,"ran_us":0}"#;
+
+    /// A program that writes the rows of calls with nothing around.
+    struct Bare {
+        db: Connection,
+        /// How it inserts a batch, a call and an attempt, and completes a call.
+        sql: [&'static str; 4],
+        groups: usize,
+    }
+
+    impl Bare {
+        /// With the tables of a journal, and its settings.
+        fn same(file: &Path, durability: Durability) -> Self {
+            let settings = Settings::default().durability(durability);
+            let journal = Journal::open(file, settings).expect("the journal can be opened");
+            // Its rows belong to sessions.
+            runtime().block_on(async {
+                let engine = engine(Some(&journal)).await;
+                for agent in 0..AT_ONCE {
+                    let session = engine.session(format!("agent-{agent}"));
+                    session.recorded().await.expect("it can be written");
+                }
+            });
+            journal.close().expect("it can be closed");
+            let more = "PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 8192;
+                PRAGMA journal_size_limit = 67108864;";
+            let sql = [
+                "INSERT INTO batch_rows (session, agent, turn, number, request, parent, is_sequential, calls, arrived_ms, is_resend)
+                 VALUES (?1, 'root', ?2, ?2, NULL, NULL, 0, 1, ?3, 0)",
+                "INSERT INTO call_rows (id, batch, place, call_id, tool, arguments, is_text, key, more, arrived_ms)
+                 VALUES (?1, ?2, 0, 'call_0', 'write', ?3, 0, NULL, NULL, ?4)",
+                "INSERT INTO attempt_rows (call, number, version, side_effects, arguments, key, approval, digest, timeout_ms,
+                 facts, started_ms) VALUES (?1, 1, '1', 'write', NULL, NULL, NULL, NULL, 30000, ?2, ?3)",
+                "UPDATE call_rows SET ended_ms = ?4, status = ?2, code = NULL, ending = ?3, dedupe = 'fresh', attempts = 1,
+                 sandbox = 'host', was_waited_for = 1 WHERE id = ?1",
+            ];
+            Self::of(file, durability, more, sql)
+        }
+
+        /// With leaner tables, and what SQLite has by default.
+        fn lean(file: &Path, durability: Durability) -> Self {
+            let tables = "CREATE TABLE b (id INTEGER PRIMARY KEY AUTOINCREMENT, session, agent, turn, number, request, parent, calls, at);
+                 CREATE INDEX b1 ON b (session, turn, number);
+                 CREATE TABLE c (id INTEGER PRIMARY KEY, batch, place, call_id, tool, arguments, is_text, key, more, at, ended,
+                     status, code, ending, dedupe, attempts, sandbox, waited);
+                 CREATE INDEX c1 ON c (batch); CREATE INDEX c2 ON c (id) WHERE ended IS NULL;
+                 CREATE TABLE a (call, number, version, effects, arguments, timeout, facts, at, ended, status,
+                     PRIMARY KEY (call, number));";
+            let sql = [
+                "INSERT INTO b (session, agent, turn, number, calls, at) VALUES (?1, 'root', ?2, ?2, 1, ?3)",
+                "INSERT INTO c (id, batch, place, call_id, tool, arguments, is_text, at)
+                 VALUES (?1, ?2, 0, 'call_0', 'write', ?3, 0, ?4)",
+                "INSERT INTO a (call, number, version, effects, arguments, timeout, facts, at)
+                 VALUES (?1, 1, '1', 'write', NULL, 30000, ?2, ?3)",
+                "UPDATE c SET ended = ?4, status = ?2, ending = ?3, dedupe = 'fresh', attempts = 1, sandbox = 'host',
+                 waited = 1 WHERE id = ?1",
+            ];
+            Self::of(file, durability, tables, sql)
+        }
+
+        fn of(file: &Path, durability: Durability, more: &str, sql: [&'static str; 4]) -> Self {
+            let db = Connection::open(file).expect("the file can be opened");
+            let synchronous = if durability == Durability::Full { "FULL" } else { "NORMAL" };
+            let settings = format!("PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous}; {more}");
+            db.execute_batch(&settings).expect("the tables can be made");
+            Self { db, sql, groups: 0 }
+        }
+
+        fn run(&self, statement: usize, values: impl rusqlite::Params) {
+            let mut statement = self.db.prepare_cached(self.sql[statement]).expect("it is SQL");
+            statement.execute(values).expect("a row");
+        }
+
+        /// The rows of so many groups of calls: all starts of a group in one transaction, all ends in the next one.
+        fn commits(&mut self, groups: usize) {
+            let at = 1_764_280_000_000_i64;
+            for group in self.groups..self.groups + groups {
+                let mut rows = Vec::with_capacity(AT_ONCE);
+                self.db.execute_batch("BEGIN IMMEDIATE").expect("it can begin");
+                for agent in 0..AT_ONCE {
+                    self.run(0, params![agent as i64 + 1, group as i64, at]);
+                    let batch = self.db.last_insert_rowid();
+                    self.run(1, params![batch << 24, batch, arguments(agent).to_string(), at]);
+                    self.run(2, params![batch << 24, FACTS, at]);
+                    rows.push(batch << 24);
+                }
+                self.db.execute_batch("COMMIT; BEGIN IMMEDIATE").expect("it can commit");
+                for row in rows {
+                    self.run(3, params![row, OUTPUT, ENDING, at]);
+                }
+                self.db.execute_batch("COMMIT").expect("it can commit");
             }
-            db.execute_batch("COMMIT; BEGIN IMMEDIATE").expect("it can commit");
-            for at in 0..AT_ONCE {
-                let row = ((group * AT_ONCE + at) as i64 + 1) << 24;
-                let mut end = db.prepare_cached("UPDATE c SET ended = 1, status = ?2, ending = ?3, dedupe = 'fresh', attempts = 1, sandbox = 'host', waited = 1 WHERE id = ?1").expect("sql");
-                end.execute(params![row, "{\"success\":true,\"content\":[]}", "{\"routing\":\"concurrent\",\"run\":0,\"cancel_requested\":false,\"queued_us\":0,\"ran_us\":0}"]).expect("a row");
-            }
-            db.execute_batch("COMMIT").expect("it can commit");
+            self.groups += groups;
         }
     }
 
-    fn bare_file(file: &Path, durability: Durability) -> Connection {
-        let db = Connection::open(file).expect("the file can be opened");
-        let synchronous = if durability == Durability::Full { "FULL" } else { "NORMAL" };
-        db.execute_batch(&format!(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous};
-             CREATE TABLE b (id INTEGER PRIMARY KEY AUTOINCREMENT, session, agent, turn, number, request, parent, calls, at);
-             CREATE INDEX b1 ON b (session, turn, number);
-             CREATE TABLE c (id INTEGER PRIMARY KEY, batch, place, call_id, tool, arguments, is_text, key, more, at, ended,
-                 status, code, ending, dedupe, attempts, sandbox, waited);
-             CREATE INDEX c1 ON c (batch); CREATE INDEX c2 ON c (id) WHERE ended IS NULL;
-             CREATE TABLE a (call, number, version, effects, arguments, timeout, facts, at, ended, status, PRIMARY KEY (call, number));"
-        ))
-        .expect("the tables can be made");
-        db
+    /// Works until SQLite's log does not grow any more.
+    fn warm_up(file: &Path, mut work: impl FnMut()) {
+        let mut log = file.as_os_str().to_owned();
+        log.push("-wal");
+        let size = || std::fs::metadata(&log).map_or(0, |log| log.len());
+        for _ in 0..200 {
+            let before = size();
+            work();
+            if size() == before {
+                return;
+            }
+        }
     }
 
     /// Makes so many writes, one after the other in each of 64 sessions.
@@ -196,20 +266,24 @@ mod linux {
     pub(super) fn writes_cost(directory: &Path, durability: Durability, rounds: usize) {
         let each = if durability == Durability::Full { 12 } else { 60 };
         let name = format!("{durability:?}");
-        let db = bare_file(&directory.join(format!("bare-{name}")), durability);
+        let files = ["same", "lean", "journal"].map(|what| directory.join(format!("{what}-{name}")));
+        let mut bare = [Bare::same(&files[0], durability), Bare::lean(&files[1], durability)];
         let settings = Settings::default().durability(durability);
-        let journal = Journal::open(directory.join(&name), settings).expect("the journal can be opened");
+        let journal = Journal::open(&files[2], settings).expect("the journal can be opened");
         let runtime = runtime();
-        let (bare, journalled) =
-            runtime.block_on(async { (engine(None).await, engine(Some(&journal)).await) });
+        let (without, with) = runtime.block_on(async { (engine(None).await, engine(Some(&journal)).await) });
         let open = |engine: &Engine| -> Vec<_> {
             (0..AT_ONCE).map(|agent| engine.session(format!("agent-{agent}"))).collect()
         };
-        let _open = [open(&bare), open(&journalled)];
+        let _open = [open(&without), open(&with)];
+        for (bare, file) in bare.iter_mut().zip(&files) {
+            warm_up(file, || bare.commits(each));
+        }
+        warm_up(&files[2], || runtime.block_on(writes(&with, each)));
         let mut rows = Writes::default();
         let before = journal.status().commits;
         for _ in 0..rounds {
-            rows.round(&runtime, || bare_commits(&db, each), [&bare, &journalled], each);
+            rows.round(&runtime, &mut bare, [&without, &with], each);
         }
         let commits = journal.status().commits - before;
         let in_a_commit = (rounds * each * AT_ONCE) as f64 / commits as f64;
@@ -218,7 +292,7 @@ mod linux {
         );
         rows.print();
         println!(
-            "  calls in a commit             {in_a_commit:.1}{}",
+            "  calls in a commit                  {in_a_commit:.1}{}",
             if name == "Full" { "  goal 16" } else { "" }
         );
     }
@@ -227,20 +301,26 @@ mod linux {
     #[derive(Default)]
     struct Writes {
         bare: Vec<f64>,
+        lean: Vec<f64>,
         without: Vec<f64>,
         with: Vec<f64>,
+        beside_lean: Vec<f64>,
         callers: Vec<f64>,
         writers: Vec<f64>,
     }
 
     impl Writes {
-        fn round(&mut self, runtime: &Runtime, bare: impl FnOnce(), engines: [&Engine; 2], each: usize) {
+        fn round(&mut self, runtime: &Runtime, bare: &mut [Bare; 2], engines: [&Engine; 2], each: usize) {
             let mut processor = Duration::ZERO;
-            let least = passes(ClockId::Monotonic, || {
-                processor = passes(ClockId::ThreadCPUTime, bare);
-            })
-            .as_secs_f64();
+            let [least, lean] = bare.each_mut().map(|bare| {
+                let time = passes(ClockId::Monotonic, || {
+                    let took = passes(ClockId::ThreadCPUTime, || bare.commits(each));
+                    processor = processor.max(took);
+                });
+                time.as_secs_f64()
+            });
             self.bare.push(processor.as_secs_f64() / least);
+            self.lean.push(lean / least);
             let [without, with] = engines.map(|engine| {
                 let [mut time, mut caller] = [Duration::ZERO; 2];
                 let process = passes(ClockId::ProcessCPUTime, || {
@@ -252,17 +332,20 @@ mod linux {
             });
             self.without.push(without[0]);
             self.with.push(with[0]);
+            self.beside_lean.push(with[0] * least / lean);
             self.callers.push(with[1]);
             self.writers.push(with[2]);
         }
 
         fn print(&self) {
             let row = |what: &str, all: &[f64], goal: &str| {
-                println!("  {what:<30}{:.2} ({}){goal}", median(all.to_vec()), range(all));
+                println!("  {what:<35}{:.2} ({}){goal}", median(all.to_vec()), range(all));
             };
             row("the bare commits, processor", &self.bare, "");
+            row("bare commits into leaner tables", &self.lean, "");
             row("without a journal", &self.without, "");
             row("with a journal", &self.with, "  goal 1.5");
+            row("  as a multiple of the leaner ones", &self.beside_lean, "");
             row("its callers' thread, processor", &self.callers, "");
             row("its writer's thread, processor", &self.writers, "");
         }
