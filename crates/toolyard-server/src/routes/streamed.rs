@@ -26,6 +26,7 @@ use axum::{
     },
 };
 use futures::{StreamExt as _, stream};
+use parking_lot::Mutex;
 use serde_json::json;
 use std::{convert::Infallible, sync::Arc, time::Duration};
 use tokio::{
@@ -58,8 +59,8 @@ pub(super) fn start(
     let turn = Arc::new(ServedTurn::new(engine_turn, path, Phase::Streaming, format, 0));
     served.turns.add(room, turn.clone());
     let (tell, told) = mpsc::channel(EVENTS_MAX);
-    let (gone_too, is_told) = (gone.clone(), OnceCell::new());
-    let streamed = Streamed { app, served, agent, turn, to, tell, is_told, gone: gone_too };
+    let (gone_too, is_told, untold) = (gone.clone(), OnceCell::new(), Mutex::default());
+    let streamed = Streamed { app, served, agent, turn, to, tell, is_told, untold, gone: gone_too };
     // In a task of its own: what has come runs on when its sender goes away (HT-2).
     tokio::spawn(streamed.run(batch, body, from));
     let events = stream::unfold(told, |mut told| async move { told.recv().await.map(|event| (event, told)) });
@@ -74,8 +75,9 @@ struct Streamed {
     turn: Arc<ServedTurn>,
     to: Option<Format>,
     tell: mpsc::Sender<Event>,
-    /// Whether its number is told, before all else.
+    /// Whether its number is told, before all else, and the calls that have come before that.
     is_told: OnceCell<()>,
+    untold: Mutex<Vec<serde_json::Value>>,
     /// Fires when its sender is not admitted any more.
     gone: CancellationToken,
 }
@@ -153,11 +155,15 @@ impl Streamed {
             let told = came(batch.len(), &call);
             batch.push(call);
             self.turn.grows(format, batch.len());
-            self.tell("call", &told).await;
+            match self.is_told.initialized() {
+                true => self.send("call", &told).await,
+                false => self.untold.lock().push(told),
+            }
         }
     }
 
-    /// Tells of its number once that is recorded, so that no turn of a later life has it. What comes runs meanwhile.
+    /// Tells of its number once that is recorded, so that no turn of a later life has it, and of the calls that have come
+    /// meanwhile, which run.
     async fn tell_number(&self) {
         let told = self.is_told.get_or_init(|| async {
             let mut told = json!({"session": self.served.id().as_str(), "turn": self.turn.number});
@@ -168,6 +174,15 @@ impl Streamed {
                 told["recorded"] = false.into();
             }
             self.send("turn", &told).await;
+            loop {
+                let untold = std::mem::take(&mut *self.untold.lock());
+                if untold.is_empty() {
+                    break;
+                }
+                for call in &untold {
+                    self.send("call", call).await;
+                }
+            }
         });
         told.await;
     }

@@ -31,40 +31,6 @@ async fn the_number_of_a_stream_is_told_when_it_is_kept() {
     next.close().await;
 }
 
-/// HT-3, HT-13: a turn that waits for another one when its life ends has its number in the next one: it goes on there when its
-/// response is sent again, and not before.
-#[tokio::test]
-async fn what_waited_for_another_turn_keeps_its_number() {
-    let ledger = Ledger::default();
-    let yard = first(&ledger).await;
-    yard.session("a").await;
-    yard.turn("a", json!([call("1", "gate", json!({}))])).await;
-    let waits = json!({"calls": [call("2", "echo", json!({"n": 2}))]});
-    let two = yard.post(CALLER, "/sessions/a/turns?after=1", waits.clone()).await.with(202);
-    assert_eq!((&two["turn"], &two["recorded"]), (&json!(2), &json!(false)), "{two}");
-
-    let ledger = ledger.crashed();
-    let (next, recovered) = after(&ledger).await;
-    assert_eq!(recovered.turns, 1, "{recovered:?}");
-    let three = json!({"calls": [call("3", "echo", json!({"n": 3}))]});
-    let three = next.post(CALLER, "/sessions/a/turns?wait=60", three).await.with(200);
-    assert_eq!(three["turn"], 3, "{three}");
-    assert_eq!(next.get(CALLER, "/sessions/a/turns/2").await.with(200)["state"], "broken");
-    let again = next.request(CALLER, Method::PUT, "/sessions/a/turns/2?wait=60&to=neutral").json(&waits);
-    let ended = next.sent(again).await.with(200);
-    assert_eq!((&ended["state"], &ended["turn"]), (&json!("ended"), &json!(2)), "{ended}");
-    assert!(text(&ended, 0).contains('2'), "{ended}");
-
-    // A later life has it as it ended.
-    let (last, _) = after(&ledger.crashed()).await;
-    let ended = last.ended("a", 2).await;
-    assert_eq!(result(&ended, 0)["call_id"], "2", "{ended}");
-    for yard in [next, last] {
-        yard.gate.add_permits(1);
-        yard.close().await;
-    }
-}
-
 /// HT-3, HT-13: one that has waited and has begun goes on by itself.
 #[tokio::test]
 async fn what_has_waited_goes_on() {

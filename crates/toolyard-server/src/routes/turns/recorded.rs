@@ -16,7 +16,6 @@ use axum::response::Response;
 use futures::{FutureExt as _, future::poll_fn};
 use std::{sync::Arc, task::Poll};
 use tokio::time::timeout;
-use toolyard::{Batch, Turn};
 use toolyard_wire::Message;
 
 /// Runs the calls of a response unless they have come before, and answers as their turn is then.
@@ -45,14 +44,9 @@ pub(super) async fn answer_of(whole: Whole, app: App, message: Message) -> Resul
     let is_behind = after.as_ref().is_some_and(|after| !after.is_over());
     let room = whole.room.or_else(|| whole.served.turns.room()).ok_or_else(too_many_open)?;
     let request = request_of(message.format(), whole.key.as_deref());
-    let engine_turn = whole.agent.turn().without_resend();
-    if is_behind {
-        keep_number(&app, &engine_turn).await;
-    }
-    let (turn, mut running) =
-        run(&whole.served, room, (engine_turn, whole.agent.agent()), (message, Some(request)), after);
+    let (turn, mut running) = run(&whole.served, room, &whole.agent, (message, Some(request)), after);
     let guard = cancel_on_drop(&turn);
-    // The calls of one that waits for another one are recorded when it begins.
+    // One that waits for another one is recorded when it begins.
     let is_recorded = !is_behind && acknowledged(&app, &turn, &mut running).await;
     match within {
         // It is shown as it is then.
@@ -62,15 +56,6 @@ pub(super) async fn answer_of(whole: Whole, app: App, message: Message) -> Resul
     guard.into_iter().for_each(CancelOnDrop::disarm);
     let response = answer(&app, &whole.served, &turn, whole.to, Some(is_recorded));
     Ok(preference_applied(response, is_preferred))
-}
-
-/// Records the number of a turn that begins later, so that no turn of a later life has it: with a batch that has no calls and
-/// is no request's. If the turn has not begun when this life ends, it is `broken` in the next one, and goes on when its
-/// response is sent again.
-async fn keep_number(app: &App, turn: &Turn) {
-    drop(turn.dispatch(Batch::new(Vec::new())).await);
-    // If it cannot be recorded, the answer says no more than that nothing is.
-    let _ = app.engine.flush().await;
 }
 
 /// Drives a turn until its batch is durable, so that it may be acknowledged. Returns whether it is.

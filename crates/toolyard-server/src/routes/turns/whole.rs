@@ -19,7 +19,7 @@ use axum::{
 };
 use std::{sync::Arc, time::Duration};
 use tokio::time::timeout;
-use toolyard::{AgentPath, Batch, Outcome, Session, Turn};
+use toolyard::{Batch, Outcome, Session};
 use toolyard_wire::{Format, Message};
 
 /// A request that starts a turn, once its head is read.
@@ -129,9 +129,7 @@ impl Whole {
             let within = self.within();
             let room = self.room.ok_or_else(too_many_open)?;
             let after = self.after.and_then(After::here);
-            let engine_turn = self.agent.turn().without_resend();
-            let path = self.agent.agent();
-            let (turn, running) = run(&self.served, room, (engine_turn, path), (message, None), after);
+            let (turn, running) = run(&self.served, room, &self.agent, (message, None), after);
             let guard = self.cancel_on_disconnect.then(|| CancelOnDrop(Some(turn.clone())));
             match within {
                 // It is shown as it is then.
@@ -166,13 +164,14 @@ pub(super) fn preference_applied(mut response: Response, is_preferred: bool) -> 
 pub(super) fn run(
     served: &Arc<Served>,
     room: Room,
-    (engine_turn, path): (Turn, &AgentPath),
+    agent: &Session,
     (message, request): (Message, Option<String>),
     after: Option<Arc<ServedTurn>>,
 ) -> (Arc<ServedTurn>, GoesOn) {
-    let engine_turn = Arc::new(engine_turn);
+    let engine_turn = Arc::new(agent.turn().without_resend());
+    let path = agent.agent().clone();
     let (format, calls) = (message.format(), message.calls().len());
-    let turn = Arc::new(ServedTurn::new(engine_turn.clone(), path.clone(), Phase::Running, format, calls));
+    let turn = Arc::new(ServedTurn::new(engine_turn.clone(), path, Phase::Running, format, calls));
     served.turns.add(room, turn.clone());
     let (running, served) = (turn.clone(), served.clone());
     let running = GoesOn::new(async move {

@@ -75,11 +75,6 @@ impl TurnBatches {
 
     /// Adds a batch. Returns which of its calls were cancelled before.
     pub(super) fn add_whole(&mut self, batch: &Arc<BatchState>) -> BTreeSet<u32> {
-        if batch.slots.is_empty() {
-            // It has no call that could be cancelled: whoever cancels one means that of a batch to come.
-            self.all.push(TurnBatch::Whole(batch.clone()));
-            return BTreeSet::new();
-        }
         let is_latest = self.latest <= Some(batch.number());
         let is_known = self.latest == Some(batch.number());
         // Others of a turn that is taken up may come before it.
