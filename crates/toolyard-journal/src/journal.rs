@@ -100,7 +100,7 @@ impl Journal {
         let queue = Arc::new(Queue::new(settings.queue_records_max, settings.queue_bytes_max));
         let is_clean = Arc::new(AtomicBool::new(false));
         let files = Files::of(path)?;
-        let others = Others::default();
+        let (others, told_at) = (Others::default(), None);
         let writer = Writer {
             db,
             path: path.to_owned(),
@@ -110,6 +110,7 @@ impl Journal {
             files,
             lock,
             others,
+            told_at,
         };
         let closes_cleanly = Arc::clone(&is_clean);
         let thread = Builder::new()

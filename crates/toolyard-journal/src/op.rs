@@ -45,10 +45,10 @@ pub(crate) struct Status {
 
 impl Status {
     pub(crate) fn of(status: Result<&ToolOutput, &CallError>) -> Self {
-        match status {
-            Ok(output) => Self { text: json_of(output), code: None },
-            Err(error) => Self { text: json_of(error), code: Some(error.kind) },
-        }
+        let mut text = Vec::new();
+        ends::write_status(&mut text, status);
+        let text = String::from_utf8(text).expect("JSON is text");
+        Self { text, code: status.err().map(|error| error.kind) }
     }
 }
 

@@ -1,7 +1,8 @@
 //! What waits for the writer: bounded, in the order in which it was given (JR-2, JR-12).
 //!
 //! ```text
-//!   give ─► waits ─ somebody waits for one of them, or the linger is over ─► the writer takes all ─► durable
+//!   give ─► waits ─ somebody waits for one of them, or the linger is over ─► the writer takes all, ─► durable
+//!     │                                                                        and what comes meanwhile
 //!     │ full, stopped: an error at once
 //! ```
 //!
@@ -14,7 +15,7 @@ mod told;
 mod waiting;
 
 pub(crate) use job::{Faulty, Job};
-pub(crate) use told::{Others, Waiter, tell, tell_group};
+pub(crate) use told::{Others, Waiter, tell};
 
 use crate::op::{EndsOp, Op};
 use futures::future::ready;
@@ -64,6 +65,9 @@ pub struct JournalStatus {
     pub lost: u64,
 }
 
+/// How long a group takes what comes meanwhile, at most, once somebody waits for it.
+const GROUP_TIME: Duration = Duration::from_millis(2);
+
 /// How long somebody waits on a thread for one group to be written.
 const READ_WAIT: Duration = Duration::from_secs(10);
 
@@ -96,7 +100,7 @@ impl Queue {
     /// Gives a record that nobody needs.
     pub(crate) fn give(&self, op: Op, bytes: usize) {
         let (_spent, mut waiting) = self.enter();
-        if self.refuses(&waiting, bytes, true).is_some() {
+        if self.leaves_out(&waiting, bytes) {
             waiting.lost += 1;
             return;
         }
@@ -106,20 +110,20 @@ impl Queue {
     }
 
     /// Gives the end of a call that nobody needs, of so many bytes beside its texts: with those of its batch that came last,
-    /// if nothing came since.
+    /// if nothing came since and the writer has not taken them.
     pub(crate) fn give_end(&self, end: &EndRecord<'_>, bytes: usize) {
         let (_spent, mut waiting) = self.enter();
-        if self.refuses(&waiting, bytes, true).is_some() {
+        if self.leaves_out(&waiting, bytes) {
             waiting.lost += 1;
             return;
         }
         let mut own = None;
         let added = match last_ends(&mut waiting.jobs).filter(|ends| ends.takes(end.call)) {
             Some(ends) => ends.add(end),
-            None => own.insert(Box::new(EndsOp::of(end.call))).add(end),
+            None => own.insert(waiting.ends_for(end.call)).add(end),
         };
         let bytes = bytes + added;
-        let is_refused = self.refuses(&waiting, bytes, true).is_some();
+        let is_refused = self.leaves_out(&waiting, bytes);
         match own {
             Some(_) if is_refused => waiting.lost += 1,
             Some(ends) => {
@@ -138,7 +142,7 @@ impl Queue {
     /// Gives a record that somebody waits for; or none, to wait for those before it.
     pub(crate) fn wait_for(self: &Arc<Self>, op: Option<Op>, bytes: usize, faulty: Faulty) -> Durable {
         let (_spent, mut waiting) = self.enter();
-        if let Some(refused) = self.refuses(&waiting, bytes, false) {
+        if let Some(refused) = self.refuses(&waiting, bytes) {
             return failed(refused);
         }
         if let (JournalState::Failing(why), Faulty::Refused | Faulty::Kept) = (&waiting.state, faulty) {
@@ -155,29 +159,35 @@ impl Queue {
         Durable::when(Given::new(Arc::clone(self), number, waits))
     }
 
-    /// Why nothing can be added, if so.
-    fn refuses(&self, waiting: &Waiting, bytes: usize, is_spare: bool) -> Option<RecordError> {
-        match &waiting.state {
+    /// Why a record that somebody waits for cannot be added, if so.
+    fn refuses(&self, waiting: &Waiting, bytes: usize) -> Option<RecordError> {
+        let what = match &waiting.state {
             JournalState::Stopped(why) => return Some(RecordError::new(why.as_str())),
-            JournalState::Closed => return Some(RecordError::new("the journal is closed")),
-            JournalState::Writing | JournalState::Failing(_) => {}
-        }
-        if waiting.is_closing {
-            return Some(RecordError::new("the journal is closed"));
-        }
+            _ if waiting.is_ended() => "the journal is closed".to_owned(),
+            _ if self.is_full(waiting, bytes, false) => {
+                let Held { records, bytes } = waiting.held();
+                format!(
+                    "the journal's queue is full ({records} records with {bytes} bytes wait): its disk is too slow, or full"
+                )
+            }
+            _ => return None,
+        };
+        Some(RecordError::new(what))
+    }
+
+    /// Whether a record that nobody needs is left out.
+    fn leaves_out(&self, waiting: &Waiting, bytes: usize) -> bool {
+        waiting.is_ended() || self.is_full(waiting, bytes, true)
+    }
+
+    fn is_full(&self, waiting: &Waiting, bytes: usize, is_spare: bool) -> bool {
         let Waiting { needed, spare, .. } = waiting;
         let half = Held { records: self.max.records.div_ceil(2), bytes: self.max.bytes / 2 };
-        let is_full = match is_spare {
+        match is_spare {
             true => spare.fills(half, bytes) || waiting.held().records >= self.max.records,
             // What is spare takes no more than its half, even if a single one of it is larger.
             false => needed.fills(self.left_by(Held { bytes: spare.bytes.min(half.bytes), ..*spare }), bytes),
-        };
-        is_full.then(|| {
-            let Held { records, bytes } = waiting.held();
-            RecordError::new(format!(
-                "the journal's queue is full ({records} records with {bytes} bytes wait): its disk is too slow, or full"
-            ))
-        })
+        }
     }
 
     fn left_by(&self, held: Held) -> Held {
@@ -219,17 +229,22 @@ impl Queue {
                 ));
             }
         }
-        Ok(())
+        match &waiting.state {
+            // It was taken out, and not written.
+            JournalState::Stopped(why) | JournalState::Failing(why) if waiting.written < number => {
+                Err(RecordError::new(why.as_str()))
+            }
+            _ => Ok(()),
+        }
     }
 
-    /// Whether something waits, or nothing more will come; if neither, waits this long for it.
-    pub(crate) fn comes_within(&self, time: Duration) -> bool {
+    /// Whether somebody waits for what is queued, or nothing more will come; if neither, waits until then for it.
+    pub(crate) fn is_wanted_until(&self, until: Instant) -> bool {
         let mut waiting = self.waiting.lock();
-        let nothing = |waiting: &Waiting| waiting.jobs.is_empty() && !waiting.is_closing;
-        if nothing(&waiting) {
-            self.woken.wait_for(&mut waiting, time);
-        }
-        !nothing(&waiting)
+        let is_wanted =
+            |waiting: &Waiting| waiting.is_urgent && !waiting.jobs.is_empty() || waiting.is_closing;
+        while !is_wanted(&waiting) && !self.woken.wait_until(&mut waiting, until).timed_out() {}
+        is_wanted(&waiting)
     }
 
     /// Begins a group with all that waits, once somebody waits for it or it has waited this long. `false` if nothing more
@@ -249,11 +264,14 @@ impl Queue {
         !group.is_empty()
     }
 
-    /// Adds to the group what has come since, or waits for those who are expected. Adds nothing once it is complete.
-    pub(crate) fn add_to(&self, group: &mut Vec<Job>) {
+    /// Adds to the group, which has `began` then, what has come since, or waits for those who are expected. Adds nothing once
+    /// it is complete.
+    pub(crate) fn add_to(&self, group: &mut Vec<Job>, began: Instant) {
         let mut waiting = self.waiting.lock();
-        if waiting.is_group_full() {
-            return waiting.end_group();
+        let is_late = waiting.in_flight() > 0 && began.elapsed() >= GROUP_TIME;
+        if waiting.is_group_full() || is_late {
+            // More may wait, whoever that is.
+            return waiting.gathering.end();
         }
         while waiting.jobs.is_empty() && !waiting.is_closing {
             match waiting.gathering.wait_until(waiting.in_flight()) {
@@ -322,9 +340,11 @@ impl Queue {
     }
 
     /// Waits before a group is tried again. Whether the journal is being closed.
+    #[expect(clippy::disallowed_methods, reason = "the writer is a thread, and a disk takes real time")]
     pub(crate) fn pause(&self, time: Duration) -> bool {
+        let until = Instant::now() + time;
         let mut waiting = self.waiting.lock();
-        self.woken.wait_for(&mut waiting, time);
+        while !waiting.is_closing && !self.woken.wait_until(&mut waiting, until).timed_out() {}
         waiting.is_closing
     }
 

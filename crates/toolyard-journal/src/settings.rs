@@ -82,7 +82,7 @@ impl Settings {
     }
 
     /// How long a record that nothing waits for may wait for a group to go with: 20 ms by default (JR-2). A crash loses
-    /// at most what came in this time, and of calls that only read.
+    /// at most what came in this time, and while that is written, and of calls that only read.
     pub fn linger(mut self, at_most: Duration) -> Self {
         self.linger = at_most;
         self

@@ -17,7 +17,7 @@ use crate::{
     identity::Files,
     lock::Lock,
     op::Op,
-    queue::{Job, JournalState, Others, Queue, tell, tell_group},
+    queue::{Job, JournalState, Others, Queue, tell},
     settings::Settings,
     stamp::millis,
 };
@@ -52,8 +52,9 @@ pub(crate) struct Writer {
     pub(crate) files: Files,
     /// Held until the connection is closed.
     pub(crate) lock: Lock,
-    /// Those of the last group who are still to be woken.
+    /// Those of the groups before who are still to be woken, and when the last of them was told.
     pub(crate) others: Others,
+    pub(crate) told_at: Option<Instant>,
 }
 
 /// What became of a record of a committed group; of one with many ends, how many of them were refused.
@@ -62,7 +63,7 @@ type Applied = Result<usize, RecordError>;
 impl Writer {
     /// Writes until the queue ends. Whether all was written.
     pub(crate) fn run(mut self, is_clean: impl FnOnce() -> bool) -> Result<(), JournalError> {
-        let _told = TellsOfPanics(Arc::clone(&self.queue));
+        let _told = TellsOfPanics(Arc::clone(&self.queue), self.others.clone());
         let mut ids = Ids::default();
         let mut group = Vec::new();
         while self.begin(&mut group) {
@@ -102,7 +103,10 @@ impl Writer {
 
     /// Waits for the next group to begin. `false` if nothing more will come.
     fn begin(&self, group: &mut Vec<Job>) -> bool {
-        if !self.others.are_woken() && !self.queue.comes_within(HANDED_ON) {
+        if let Some(told_at) = self.told_at
+            && !self.others.are_woken()
+            && !self.queue.is_wanted_until(told_at + HANDED_ON)
+        {
             self.others.wake();
         }
         self.queue.begin(self.settings.linger, group)
@@ -114,7 +118,7 @@ impl Writer {
         let (began, mut pause) = (Instant::now(), PAUSE);
         let mut is_open = true;
         loop {
-            match self.commit(group, ids, is_open) {
+            match self.commit(group, ids, is_open.then_some(began)) {
                 Ok(applied) => {
                     self.tell(group, applied);
                     return ControlFlow::Continue(());
@@ -142,12 +146,12 @@ impl Writer {
         }
     }
 
-    /// Commits a group; one that is open with what comes while it is applied.
+    /// Commits a group; one that is open, since then, with what comes while it is applied.
     fn commit(
         &mut self,
         group: &mut Vec<Job>,
         ids: &mut Ids,
-        is_open: bool,
+        open_since: Option<Instant>,
     ) -> Result<Vec<Applied>, Failure> {
         let tx = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         if !epoch::is_newest(&tx, self.epoch)? {
@@ -167,8 +171,11 @@ impl Writer {
             for job in &group[applied.len()..] {
                 applied.push(apply_job(&tx, self.epoch, ids, job, now)?);
             }
-            if is_open {
-                self.queue.add_to(group);
+            if self.told_at.is_some_and(|told| told.elapsed() >= HANDED_ON) {
+                self.others.wake();
+            }
+            if let Some(began) = open_since {
+                self.queue.add_to(group, began);
             }
         }
         // Those whom nobody has woken do not wait for this commit too.
@@ -181,6 +188,7 @@ impl Writer {
         }
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the writer is a thread, and a disk takes real time")]
     fn tell(&mut self, group: &mut Vec<Job>, applied: Vec<Applied>) {
         let (mut written, mut lost) = (0, 0);
         for (job, applied) in group.iter().zip(&applied) {
@@ -191,7 +199,8 @@ impl Writer {
         self.queue.written(written, lost);
         let told = group.iter_mut().zip(applied);
         let told = told.filter_map(|(job, applied)| Some((job.waiter.take()?, applied.map(drop))));
-        self.others = tell_group(told);
+        self.others.tell(told);
+        self.told_at = Some(Instant::now());
         self.queue.spend(group);
     }
 }
@@ -241,13 +250,14 @@ fn moved(journal: &Path, file: &Path) -> RecordError {
 }
 
 /// Lets no record wait for a writer that has panicked.
-struct TellsOfPanics(Arc<Queue>);
+struct TellsOfPanics(Arc<Queue>, Others);
 
 impl Drop for TellsOfPanics {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let why = "the journal's writer has panicked";
             self.0.stop(JournalState::Stopped(why.to_owned()), why);
+            self.1.wake();
         }
     }
 }

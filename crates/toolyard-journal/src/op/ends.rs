@@ -16,6 +16,8 @@ use toolyard::{
 /// How many ends a record has, at most, and about how many bytes of text.
 const ENDS_MAX: usize = 256;
 const TEXT_MAX: usize = 64 << 10;
+/// How much room for texts a record that was written may have to be used again.
+const TEXT_KEPT: usize = 16 << 10;
 
 /// Ends of calls of one batch, in the order in which they were given.
 #[derive(Debug)]
@@ -61,6 +63,20 @@ impl EndsOp {
         let CallPlace { session, agent, turn, batch, .. } = call;
         let (session, agent) = (session.clone(), agent.clone());
         Self { session, agent, turn, batch, ends: Vec::new(), texts: Vec::new() }
+    }
+
+    /// This record with its room, but without ends, of the batch of another call.
+    pub(crate) fn emptied_for(mut self: Box<Self>, call: CallPlace<'_>) -> Box<Self> {
+        let (mut ends, mut texts) = (std::mem::take(&mut self.ends), std::mem::take(&mut self.texts));
+        ends.clear();
+        texts.clear();
+        *self = Self { ends, texts, ..Self::of(call) };
+        self
+    }
+
+    /// Whether its room may be kept for others.
+    pub(crate) fn is_small(&self) -> bool {
+        self.texts.capacity() <= TEXT_KEPT
     }
 
     /// Whether the end of this call may be added.
@@ -128,18 +144,60 @@ impl EndsOp {
     }
 }
 
-fn write_status(texts: &mut Vec<u8>, status: Result<&ToolOutput, &CallError>) {
+/// Writes what a call has ended with, as JSON.
+pub(super) fn write_status(texts: &mut Vec<u8>, status: Result<&ToolOutput, &CallError>) {
     match status {
-        Ok(output) => write_json(texts, output),
+        Ok(output) => match output.only_text() {
+            Some(text) => write_text(texts, output.success, text),
+            None => write_json(texts, output),
+        },
         Err(error) => write_json(texts, error),
     }
 }
 
+/// An output that has one text and nothing else, as most have: of its JSON only the text is to be looked at.
+fn write_text(texts: &mut Vec<u8>, success: bool, text: &str) {
+    let [begin, end]: [&[u8]; 2] = match success {
+        true => [br#"{"success":true,"content":[{"type":"text","text":"#, b"}]}"],
+        false => [br#"{"success":false,"content":[{"type":"text","text":"#, b"}]}"],
+    };
+    texts.extend_from_slice(begin);
+    write_json(texts, text);
+    texts.extend_from_slice(end);
+}
+
 /// The same text that [`json_of`](super::json_of) gives.
-fn write_json<T: Serialize>(texts: &mut Vec<u8>, value: &T) {
+fn write_json<T: Serialize + ?Sized>(texts: &mut Vec<u8>, value: &T) {
     let before = texts.len();
     if let Err(error) = serde_json::to_writer(&mut *texts, value) {
         texts.truncate(before);
         texts.extend_from_slice(super::not_json(&error).as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::json_of, *};
+    use toolyard::Content;
+
+    /// JR-3: what is written of an output is its JSON, whichever way it was written.
+    #[test]
+    fn what_is_written_is_the_json() {
+        let texts = ["", "done", "a \"b\" \\ \n\t\u{1}\u{7f}\u{2028} ä 🙂", "</script>"];
+        let plain = texts.iter().flat_map(|text| [ToolOutput::text(*text), ToolOutput::failure(*text)]);
+        let other = [
+            ToolOutput::json(serde_json::json!({"a": ["b"]})),
+            ToolOutput::parts(Vec::new()),
+            ToolOutput::parts(vec![Content::text("a"), Content::text("b")]),
+            ToolOutput::text("a").with_metadata("b", 1),
+        ];
+        for output in plain.chain(other) {
+            let mut written = b"before".to_vec();
+            write_status(&mut written, Ok(&output));
+            assert_eq!(
+                String::from_utf8(written).expect("JSON is text"),
+                format!("before{}", json_of(&output))
+            );
+        }
     }
 }

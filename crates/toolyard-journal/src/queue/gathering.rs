@@ -1,9 +1,9 @@
-//! For whom the writer waits before it takes the next group (JR-2).
+//! For whom the writer waits before it commits a group (JR-2).
 //!
 //! ```text
-//!   group told ─► those who were told give their next records ─┬─ as many wait as are in flight ─► taken at once
-//!       │                                                      └─ a millisecond since is over ──► taken as it is
-//!       └─ few in flight, or the last times not all came back ─► taken at once
+//!   group told ─► those who were told give their next records ─┬─ as many wait as are in flight ─► the next one is complete
+//!       │         which are applied meanwhile                  └─ a millisecond since is over ──► it is committed as it is
+//!       └─ few in flight, or the last times not all came back ─► it is committed once nothing more is there
 //! ```
 //!
 //! Without this, the first one that comes back makes a group of its own, and the others wait for its commit: the cost of a
@@ -11,11 +11,11 @@
 
 use std::time::{Duration, Instant};
 
-/// How long the next group waits, at most, for those who were told of the last one.
+/// How long the next group waits from then on, at most, for those who were told of the last one.
 const WAIT: Duration = Duration::from_millis(1);
 /// As few as these are not worth waiting for.
 const FEW: usize = 3;
-/// How many groups are taken at once, at most, after one for which too few had come back.
+/// How many groups wait for nobody, at most, after one for which too few had come back.
 const SKIPPED_MAX: u32 = 64;
 
 /// Who is expected.
@@ -24,7 +24,7 @@ pub(super) struct Gathering {
     /// How many wait once all are back, and until when they are waited for.
     expected: usize,
     until: Option<Instant>,
-    /// How many groups are still to be taken at once, and how many after the next time that it was in vain.
+    /// How many groups are still to wait for nobody, and how many after the next time that it was in vain.
     skipped: u32,
     next_skipped: u32,
 }
@@ -53,14 +53,19 @@ impl Gathering {
         waiting >= self.expected
     }
 
+    /// Whether so many are all that somebody is waiting for.
+    pub(super) fn becomes_complete(&self, waiting: usize) -> bool {
+        self.expected > 0 && self.is_complete(waiting)
+    }
+
     /// Until when to wait for more than so many; `None` if nobody else is expected.
     pub(super) fn wait_until(&self, waiting: usize) -> Option<Instant> {
         self.until.filter(|_| !self.is_complete(waiting))
     }
 
-    /// The group is taken, and so many wait for it. If that is less than three quarters of those expected, they have other
+    /// The group has all that it gets, and so many wait for it. If that is less than three quarters of those expected, they have other
     /// things to do, and the next groups do not wait for them.
-    pub(super) fn taken(&mut self, waiting: usize) {
+    pub(super) fn ended(&mut self, waiting: usize) {
         if self.until.take().is_none() {
             return;
         }
@@ -105,11 +110,11 @@ mod tests {
             if told(&mut gathering, 8, 0) {
                 waited.push(group);
             }
-            gathering.taken(5);
+            gathering.ended(5);
         }
         assert_eq!(waited, [0, 2, 5, 10, 19, 36, 69, 134, 199]);
         while !told(&mut gathering, 8, 0) {}
-        gathering.taken(6);
+        gathering.ended(6);
         assert!(told(&mut gathering, 8, 0), "most of them came");
     }
 }

@@ -14,6 +14,11 @@ fn needs(queue: &Arc<Queue>, bytes: usize) -> bool {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "the writer's clock is the machine's")]
+fn now() -> Instant {
+    Instant::now()
+}
+
 /// What the writer takes.
 fn taken(queue: &Queue) -> Vec<Job> {
     let mut group = Vec::new();
@@ -153,15 +158,16 @@ async fn a_group_takes_what_comes_while_it_is_applied() {
     assert!(futures::poll!(&mut first).is_pending());
     assert!(queue.begin(Duration::MAX, &mut group));
     let mut second = given("second");
-    queue.add_to(&mut group);
+    queue.add_to(&mut group, now());
     assert_eq!(names(&group), ["first", "second"]);
     assert!(futures::poll!(&mut second).is_pending(), "it is hurried when the writer has it already");
-    queue.add_to(&mut group);
+    queue.add_to(&mut group, now());
     assert_eq!((group.len(), queue.waiting.lock().in_flight()), (2, 2));
     let third = given("third");
     queue.written(2, 0);
     let waiters = group.iter_mut().filter_map(|job| job.waiter.take());
-    let others = tell_group(waiters.map(|waiter| (waiter, Ok(()))).collect::<Vec<_>>());
+    let others = Others::default();
+    others.tell(waiters.map(|waiter| (waiter, Ok(()))).collect::<Vec<_>>());
     second.await.expect("it is written");
     assert!(!others.are_woken(), "the first has not read yet what it was told");
     first.await.expect("it is written");
@@ -184,7 +190,7 @@ async fn a_group_is_bounded() {
         for _ in 0..100 {
             queue.give(op(), 1);
         }
-        queue.add_to(&mut group);
+        queue.add_to(&mut group, now());
     }
     assert_eq!((group.len(), queue.status().waiting), (1101, 1201));
 }

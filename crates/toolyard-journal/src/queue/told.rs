@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   writer ─ what became of its record is left with each ─► one task is woken ─► which wakes the others
-//!      └─ a millisecond later, or before the next commit ─► wakes those whom nobody has woken
+//!      └─ if that takes a millisecond, or the next group is to be committed ─► wakes them itself
 //! ```
 //!
 //! To wake a task from another thread takes a call of the system, and may wake a processor. Who waits for the same group is
@@ -10,7 +10,8 @@
 
 use parking_lot::Mutex;
 use std::{
-    mem::{replace, take},
+    collections::VecDeque,
+    mem::replace,
     sync::Arc,
     task::{Context, Poll, Waker},
 };
@@ -26,8 +27,8 @@ enum State {
     Open(Option<Waker>),
     Told {
         result: Result,
-        /// Dropped with what was told, read or not.
-        _others: Option<WakesOthers>,
+        /// The others, if this is the first of its group: woken when it asks, or goes.
+        others: Option<WakesOthers>,
     },
     Read,
 }
@@ -48,8 +49,8 @@ impl Waiter {
         match &mut *state {
             State::Open(waker) => {
                 let waker = waker.take();
-                let _others = waker.as_ref().and_then(|_| others());
-                *state = State::Told { result, _others };
+                let others = waker.as_ref().and_then(|_| others());
+                *state = State::Told { result, others };
                 waker
             }
             State::Told { .. } | State::Read => None,
@@ -76,26 +77,38 @@ impl Drop for Waiter {
 pub(super) struct Waits(Arc<Slot>);
 
 impl Waits {
+    /// The first of a group is asked twice: before it goes on with what may take long, the others are where any thread can
+    /// take them.
     pub(super) fn poll(&self, cx: &Context<'_>) -> Poll<Result> {
         let mut state = self.0.0.lock();
-        if let State::Open(waker) = &mut *state {
-            match waker {
-                Some(waker) => waker.clone_from(cx.waker()),
-                None => *waker = Some(cx.waker().clone()),
+        match &mut *state {
+            State::Open(waker) if waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) => {
+                return Poll::Pending;
             }
-            return Poll::Pending;
+            State::Open(waker) => {
+                let last = waker.replace(cx.waker().clone());
+                drop(state);
+                // Outside of the lock: it may end a task.
+                drop(last);
+                return Poll::Pending;
+            }
+            State::Told { others, .. } if others.is_some() => {
+                let others = others.take();
+                drop(state);
+                drop(others);
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            State::Told { .. } | State::Read => {}
         }
-        let told = replace(&mut *state, State::Read);
-        // The others are woken outside of the lock.
-        drop(state);
-        match told {
-            State::Told { result, _others } => Poll::Ready(result),
-            State::Open(_) | State::Read => Poll::Pending,
+        match replace(&mut *state, State::Read) {
+            State::Told { result, .. } => Poll::Ready(result),
+            State::Open(_) | State::Read => Poll::Ready(Err(RecordError::new("it was told before"))),
         }
     }
 }
 
-/// Whoever goes is not woken, and leaves to nobody else that the others are.
+/// Whoever goes is not woken any more; if it was to wake others, it does so now.
 impl Drop for Waits {
     fn drop(&mut self) {
         let last = replace(&mut *self.0.0.lock(), State::Read);
@@ -111,38 +124,38 @@ pub(crate) fn tell(waiters: impl IntoIterator<Item = Waiter>, error: &RecordErro
     }
 }
 
-/// Tells each what became of its record: wakes one of them, which wakes the others.
-pub(crate) fn tell_group(group: impl IntoIterator<Item = (Waiter, Result)>) -> Others {
-    let others = Others::default();
-    let first = {
-        // The first may ask before all are here, and finds them then.
-        let mut wakers = others.0.lock();
-        let mut first = None;
+/// Those of the groups that were told who are still to be woken.
+#[derive(Clone, Default)]
+pub(crate) struct Others(Arc<Mutex<VecDeque<Waker>>>);
+
+impl Others {
+    /// Tells each of a group what became of its record: wakes one of them, which wakes the others.
+    pub(crate) fn tell(&self, group: impl IntoIterator<Item = (Waiter, Result)>) {
+        let (mut first, mut wakers) = (None, VecDeque::new());
         for (waiter, result) in group {
-            let wakes = || first.is_none().then(|| WakesOthers(others.clone()));
+            let wakes = || first.is_none().then(|| WakesOthers(self.clone()));
             match waiter.leave(result, wakes) {
                 Some(waker) if first.is_none() => first = Some(waker),
-                Some(waker) => wakers.push(waker),
+                Some(waker) => wakers.push_back(waker),
                 None => {}
             }
         }
-        first
-    };
-    if let Some(first) = first {
-        first.wake();
+        // If the first has asked before this, unwoken, the writer wakes them.
+        self.0.lock().append(&mut wakers);
+        if let Some(first) = first {
+            first.wake();
+        }
     }
-    others
-}
 
-/// Those of a group who are still to be woken.
-#[derive(Clone, Default)]
-pub(crate) struct Others(Arc<Mutex<Vec<Waker>>>);
-
-impl Others {
     /// Wakes all who are not woken yet.
     pub(crate) fn wake(&self) {
-        let wakers = take(&mut *self.0.lock());
-        wakers.into_iter().for_each(Waker::wake);
+        loop {
+            let next = self.0.lock().pop_front();
+            match next {
+                Some(waker) => waker.wake(),
+                None => return,
+            }
+        }
     }
 
     /// Whether nobody is left to be woken.
@@ -191,7 +204,9 @@ mod tests {
     }
 
     fn told(waiters: Vec<Waiter>) -> Others {
-        tell_group(waiters.into_iter().map(|waiter| (waiter, Ok(()))))
+        let others = Others::default();
+        others.tell(waiters.into_iter().map(|waiter| (waiter, Ok(()))));
+        others
     }
 
     fn times(woken: &Woken) -> usize {
@@ -208,10 +223,11 @@ mod tests {
         assert!(matches!(asked(&waits[0], &woken), Poll::Ready(Ok(()))));
         assert!(matches!(asked(&waits[3], &woken), Poll::Ready(Ok(()))));
         assert_eq!(times(&woken), 1);
+        assert!(asked(&waits[1], &woken).is_pending(), "it lets the others go first");
+        assert_eq!((times(&woken), others.are_woken()), (5, true), "the others, and itself");
         assert!(matches!(asked(&waits[1], &woken), Poll::Ready(Ok(()))));
-        assert_eq!((times(&woken), others.are_woken()), (4, true));
         others.wake();
-        assert_eq!(times(&woken), 4);
+        assert_eq!(times(&woken), 5);
     }
 
     /// JR-2: if the first goes without asking, the others are woken with that; and if it does neither, by the writer.

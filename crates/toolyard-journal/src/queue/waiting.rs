@@ -5,13 +5,18 @@ use super::{
     gathering::Gathering,
     job::{Held, Job},
 };
-use std::mem::take;
+use crate::op::{EndsOp, Op};
+use std::mem::{replace, swap, take};
+use toolyard::CallPlace;
 
 /// How many records an empty list keeps room for: as many as a large group has, some 100 KiB.
 pub(super) const KEPT: usize = 512;
 
 /// How many written records wait, at most, for those who give others to drop them, and how many bytes they have.
 const SPENT_MAX: Held = Held { records: 4096, bytes: 1 << 20 };
+
+/// How many records of ends keep their room for others.
+const ENDS_KEPT: usize = 32;
 
 /// From how many records, or bytes, a group takes no more that come while it is applied.
 const GROUP_MAX: Held = Held { records: 1024, bytes: 1 << 20 };
@@ -31,6 +36,9 @@ pub(super) struct Waiting {
     /// What the writer has written. Whoever gives a record drops some of that, on the thread on which it was made: if the
     /// writer did, both would wait for the allocator.
     pub(super) spent: Vec<Job>,
+    /// Records of ends that were written: the next ones need no room of their own.
+    #[expect(clippy::vec_box, reason = "the boxes are used again too")]
+    ends: Vec<Box<EndsOp>>,
     /// Whether somebody waits for one of the jobs, and how many tasks do; how many wait for what the writer has taken.
     pub(super) is_urgent: bool,
     awaited: usize,
@@ -54,6 +62,7 @@ impl Waiting {
             taken: Held::default(),
             written: 0,
             spent: Vec::new(),
+            ends: Vec::new(),
             is_urgent: false,
             awaited: 0,
             awaited_taken: 0,
@@ -68,6 +77,11 @@ impl Waiting {
 
     pub(super) fn held(&self) -> Held {
         self.needed.with(self.spare.records, self.spare.bytes)
+    }
+
+    /// Whether nothing more is let in.
+    pub(super) fn is_ended(&self) -> bool {
+        self.is_closing || matches!(self.state, JournalState::Stopped(_) | JournalState::Closed)
     }
 
     pub(super) fn push(&mut self, job: Job) {
@@ -87,7 +101,8 @@ impl Waiting {
         self.spare = self.spare.with(1, bytes);
     }
 
-    /// Counts anew how much waits, once those who wait for it were told that it takes too long.
+    /// Counts anew how much waits, once those were told that it takes too long who wait no longer. For whom a group waits
+    /// is known again with the next one.
     pub(super) fn count(&mut self) {
         self.needed = Held::of(self.jobs.iter().filter(|job| !job.is_spare));
         self.spare = Held::of(self.jobs.iter().filter(|job| job.is_spare));
@@ -103,8 +118,8 @@ impl Waiting {
         let awaited = if is_taken { &mut self.awaited_taken } else { &mut self.awaited };
         *awaited += 1;
         // Those between find the writer awake, or waiting for the rest.
-        let is_first = !is_taken && !std::mem::replace(&mut self.is_urgent, true);
-        is_first || self.gathering.is_complete(self.in_flight())
+        let is_first = !is_taken && !replace(&mut self.is_urgent, true);
+        is_first || self.gathering.becomes_complete(self.in_flight())
     }
 
     /// How many wait for what is not written.
@@ -119,7 +134,10 @@ impl Waiting {
 
     /// Moves all that waits to the end of the group that is written next.
     pub(super) fn take_into(&mut self, group: &mut Vec<Job>) {
-        group.append(&mut self.jobs);
+        match group.is_empty() {
+            true => swap(group, &mut self.jobs),
+            false => group.append(&mut self.jobs),
+        }
         self.awaited_taken += take(&mut self.awaited);
         let held = self.held();
         self.taken = self.taken.with(held.records, held.bytes);
@@ -127,10 +145,10 @@ impl Waiting {
         (self.is_urgent, self.first) = (false, self.next);
     }
 
-    /// Nothing more is added to the group.
+    /// Nothing more is added to the group: all are there who were expected, or they do not come.
     pub(super) fn end_group(&mut self) {
         let awaited = self.awaited_taken;
-        self.gathering.taken(awaited);
+        self.gathering.ended(awaited);
     }
 
     /// All that the writer has taken is written, and it tells those who wait for it. Returns how many these are.
@@ -139,15 +157,34 @@ impl Waiting {
         take(&mut self.awaited_taken)
     }
 
-    /// Keeps what was written to be dropped by those who give records, but for what is too much.
+    /// A record without ends, of the batch of this call.
+    pub(super) fn ends_for(&mut self, call: CallPlace<'_>) -> Box<EndsOp> {
+        match self.ends.pop() {
+            Some(ends) => ends.emptied_for(call),
+            None => Box::new(EndsOp::of(call)),
+        }
+    }
+
+    /// Keeps what was written to be used again, or dropped, by those who give records. `false` if that is too much.
     pub(super) fn spend(&mut self, group: &mut Vec<Job>) -> bool {
+        for job in group.iter_mut() {
+            if self.ends.len() >= ENDS_KEPT {
+                break;
+            }
+            if let Some(Op::Ends(ends)) = job.op.take_if(|op| matches!(op, Op::Ends(ends) if ends.is_small()))
+            {
+                self.ends.push(ends);
+            }
+        }
         let held = Held::of(group.iter());
         let all = Held::of(self.spent.iter()).with(held.records, held.bytes);
         let has_room = all.records <= SPENT_MAX.records && all.bytes <= SPENT_MAX.bytes;
         if has_room {
             self.spent.append(group);
         }
-        self.jobs.shrink_to(KEPT);
+        if self.jobs.len() <= KEPT {
+            self.jobs.shrink_to(KEPT);
+        }
         has_room
     }
 }

@@ -23,7 +23,8 @@ fn started(
     let queue = Arc::new(Queue::new(1000, 1 << 20));
     let files = Files::of(&path).expect("they are there");
     let others = Others::default();
-    let writer = Writer { db, path, epoch, settings, queue: Arc::clone(&queue), files, lock, others };
+    let writer =
+        Writer { db, path, epoch, settings, queue: Arc::clone(&queue), files, lock, others, told_at: None };
     (directory, queue, std::thread::spawn(move || writer.run(|| true)))
 }
 
