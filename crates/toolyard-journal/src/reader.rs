@@ -17,7 +17,7 @@ pub use started::StartedCall;
 pub use turns::{OpenQuestion, TurnRow, Which};
 
 use crate::{error::JournalError, op::whole, schema};
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
+use rusqlite::{Connection, OpenFlags, Row, params};
 use std::{
     fmt,
     path::{Path, PathBuf},
@@ -145,12 +145,13 @@ impl Reader {
         })
     }
 
-    /// The turn of this number of the session that was opened last under this name, and has one; `None` if none has.
+    /// The turn of this number of the session that was opened last under this name, and has one; `None` if none has. Of a name
+    /// that somebody has given, all that any opening has of the turn.
     ///
     /// # Errors
     /// As for [`epochs`](Self::epochs).
     pub fn turn(&self, session: &str, turn: u64) -> Result<Option<Turn>, JournalError> {
-        self.found_turn(None, session, turn)
+        Ok(self.found_turn(None, session, turn)?.map(|(turn, _)| turn))
     }
 
     /// The same of the sessions that were opened in this epoch.
@@ -158,18 +159,36 @@ impl Reader {
     /// # Errors
     /// As for [`epochs`](Self::epochs).
     pub fn turn_of(&self, epoch: i64, session: &str, turn: u64) -> Result<Option<Turn>, JournalError> {
-        self.found_turn(Some(epoch), session, turn)
+        Ok(self.found_turn(Some(epoch), session, turn)?.map(|(turn, _)| turn))
     }
 
-    fn found_turn(&self, epoch: Option<i64>, session: &str, turn: u64) -> Result<Option<Turn>, JournalError> {
+    /// The turn, and the first epoch that has something of it.
+    pub(crate) fn found_turn(
+        &self,
+        epoch: Option<i64>,
+        session: &str,
+        turn: u64,
+    ) -> Result<Option<(Turn, i64)>, JournalError> {
         let _snapshot = self.snapshot()?;
-        let sql = "SELECT s.id, s.epoch FROM session_rows s JOIN batch_rows b ON b.session = s.id
-                   WHERE s.name = ?1 AND b.turn = ?2 AND (?3 IS NULL OR s.epoch = ?3) ORDER BY s.id DESC LIMIT 1";
+        let sql = "SELECT s.id, s.epoch, s.is_named FROM session_rows s WHERE s.name = ?1 AND (?3 IS NULL OR s.epoch = ?3)
+                   AND EXISTS (SELECT 1 FROM batch_rows b WHERE b.session = s.id AND b.turn = ?2) ORDER BY s.id DESC";
         let values = params![session, whole(turn), epoch];
-        let found = self.db.query_row(sql, values, |row| Ok((row.get(0)?, row.get(1)?)));
-        let Some((id, epoch)) = found.optional().map_err(self.failed())? else { return Ok(None) };
-        let (batches, cancels) = (self.batches(id, turn)?, self.cancels(id)?);
-        Ok(Some(Turn { epoch, session: session.into(), turn, batches, cancels }))
+        let mut all: Vec<(i64, i64, bool)> =
+            self.rows(sql, values, |row, _| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let Some(&(_, newest, is_named)) = all.first() else { return Ok(None) };
+        if !is_named {
+            all.truncate(1); // others of its name are not the same session
+        }
+        let first = all.last().map_or(newest, |(_, epoch, _)| *epoch);
+        let (mut batches, mut cancels) = (Vec::new(), Vec::new());
+        for &(id, ..) in all.iter().rev() {
+            batches.extend(self.batches(id, turn)?);
+            cancels.extend(self.cancels(id)?);
+        }
+        if all.len() > 1 {
+            batches.sort_by_key(|batch| batch.batch);
+        }
+        Ok(Some((Turn { epoch: newest, session: session.into(), turn, batches, cancels }, first)))
     }
 
     fn cancels(&self, session: i64) -> Result<Vec<CancelRow>, JournalError> {

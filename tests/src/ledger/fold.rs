@@ -343,7 +343,8 @@ impl Named {
         for batch in &mut self.batches {
             let is_own = batch.op.turn == turn && batch.op.parent.is_none() && batch.op.agent == *agent;
             let is_below = below.contains(&batch.op.batch);
-            let of_unnamed = batch.op.agent != *agent
+            let of_unnamed = batch.epoch != epoch
+                && batch.op.agent != *agent
                 && is_under(&batch.op.agent, agent)
                 && !named_agents.iter().any(|named| {
                     named != agent && is_under(named, agent) && is_under(&batch.op.agent, named)

@@ -17,5 +17,6 @@ mod questions;
 mod resume;
 mod scene;
 mod sessions;
+mod split;
 mod waiting;
 mod written;
