@@ -8,13 +8,17 @@ use std::time::SystemTime;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct EpochId(pub(crate) i64);
 
-/// Begins an epoch.
+/// Begins an epoch. That is synced whatever its durability: if all that comes in it is lost with the power, the next one must
+/// know that there was one.
 pub(crate) fn begin(db: &Connection, durability: Durability) -> rusqlite::Result<EpochId> {
+    db.execute_batch(Durability::Full.pragmas())?;
     db.execute(
         "INSERT INTO epoch_rows (boot_id, pid, durability, started_ms) VALUES (?1, ?2, ?3, ?4)",
         params![boot_id(), std::process::id(), durability.as_str(), millis(SystemTime::now())],
     )?;
-    Ok(EpochId(db.last_insert_rowid()))
+    let epoch = EpochId(db.last_insert_rowid());
+    db.execute_batch(durability.pragmas())?;
+    Ok(epoch)
 }
 
 /// Which epochs may lack their last records (JR-7), where `?1` is the present start of the machine: those that were not
@@ -32,10 +36,18 @@ fn unsure_at(db: &Connection, now: Option<&str>) -> rusqlite::Result<Vec<i64>> {
     db.prepare_cached(UNSURE)?.query_map([now], |row| row.get(0))?.collect()
 }
 
-/// Makes the table `unsure_epochs` of this connection, with the epochs of which the last records may be missing (JR-7).
+/// The newest epoch of which the last records may be missing. A call that has no end, of this epoch or of one before, may have
+/// been started without a record of that: any epoch may take up what those before it have left (JR-7).
+pub(crate) fn newest_unsure(db: &Connection) -> rusqlite::Result<Option<i64>> {
+    Ok(unsure(db)?.into_iter().max())
+}
+
+/// Makes the table `unsure_epochs` of this connection, with the epochs whose calls, if they have no end, may have been started
+/// without a record of that (JR-7).
 pub(crate) fn note_unsure(db: &Connection) -> rusqlite::Result<()> {
     db.execute_batch("CREATE TEMP TABLE IF NOT EXISTS unsure_epochs (id INTEGER PRIMARY KEY)")?;
-    db.execute(&format!("INSERT INTO temp.unsure_epochs {UNSURE}"), [boot_id()])?;
+    let sql = "INSERT INTO temp.unsure_epochs SELECT id FROM epoch_rows WHERE id <= ?1";
+    db.execute(sql, [newest_unsure(db)?])?;
     Ok(())
 }
 
@@ -98,5 +110,35 @@ mod tests {
         let lacks = |boot, is_followed| lacks(("process", None, boot), None, is_followed);
         assert!(lacks(None, true) && lacks(Some("a"), true));
         assert!(!lacks(None, false) && lacks(Some("a"), false));
+    }
+
+    /// JR-7: the beginning alone is synced; what comes after it as the durability says.
+    #[test]
+    fn after_its_beginning_an_epoch_commits_as_it_is_told() {
+        let mut db = Connection::open_in_memory().expect("it takes no file");
+        crate::schema::create(&mut db).expect("it is new");
+        for (durability, expected) in [(Durability::Process, (1, 0)), (Durability::Full, (2, 1))] {
+            begin(&db, durability).expect("it can be written");
+            let pragma = |name| crate::schema::pragma(&db, name).expect("it can be read");
+            assert_eq!((pragma("synchronous"), pragma("fullfsync")), expected);
+        }
+    }
+
+    /// JR-7: an epoch of which records are missing may have taken up what those before it have left.
+    #[test]
+    fn an_epoch_before_an_unsure_one_is_unsure_too() {
+        let mut db = Connection::open_in_memory().expect("it takes no file");
+        crate::schema::create(&mut db).expect("it is new");
+        for durability in ["full", "process", "process"] {
+            let sql =
+                "INSERT INTO epoch_rows (durability, boot_id, pid, started_ms) VALUES (?1, 'another', 1, 0)";
+            db.execute(sql, [durability]).expect("the tables are there");
+        }
+        db.execute("UPDATE epoch_rows SET ended_ms = 1 WHERE id = 3", []).expect("it can be written");
+        note_unsure(&db).expect("it can be read");
+        let noted = db.query_row("SELECT count(*), max(id) FROM unsure_epochs", [], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        });
+        assert_eq!((noted, newest_unsure(&db)), (Ok((2, 2)), Ok(Some(2))));
     }
 }

@@ -78,7 +78,8 @@ pub struct Pruned {
 /// comes meanwhile is for the next time, also if it takes more than [`Keep::at_most`].
 ///
 /// A turn goes as a whole and only when all of it has ended, with what its calls' handlers have
-/// dispatched; an epoch and its sessions when nothing is left of them, except the newest. While the newest epoch is not
+/// dispatched; an epoch and its sessions when nothing is left of them, except the newest, and
+/// one of which records may be missing while one before it has left calls open. While the newest epoch is not
 /// closed, the newest turn of each of its agents is kept, because another batch of it may come.
 ///
 /// A key whose call is removed is not known any more after a restart: keep what may be sent again.
@@ -137,12 +138,16 @@ fn remove_turns(db: &mut Connection, keep: Keep) -> rusqlite::Result<u64> {
     Ok(removed)
 }
 
-/// Removes the sessions and epochs of which nothing is left, but for those of the newest.
+/// Removes the sessions and epochs of which nothing is left, but for those of the newest, and for epochs that may lack their
+/// end now or after a start of the machine, while one before them has left calls open: it may have started them (JR-7).
 fn remove_empty(db: &mut Connection) -> rusqlite::Result<()> {
     while step(|| sessions::remove_empty(db))? > 0 {}
     db.execute(
         "DELETE FROM epoch_rows WHERE id < (SELECT max(id) FROM epoch_rows)
-         AND NOT EXISTS (SELECT 1 FROM session_rows s WHERE s.epoch = epoch_rows.id)",
+         AND NOT EXISTS (SELECT 1 FROM session_rows s WHERE s.epoch = epoch_rows.id)
+         AND NOT (durability = 'process' AND ended_ms IS NULL AND EXISTS (SELECT 1 FROM call_rows c
+             JOIN batch_rows b ON b.id = c.batch JOIN session_rows s ON s.id = b.session
+             WHERE c.ended_ms IS NULL AND s.epoch < epoch_rows.id))",
         [],
     )?;
     Ok(())

@@ -182,14 +182,8 @@ pub(crate) fn prepare(db: &mut Connection, path: &Path, durability: Durability) 
     }
     // How a file grows is settled before it has a page.
     db.execute_batch("PRAGMA auto_vacuum = INCREMENTAL").map_err(failed())?;
-    db.execute_batch(match durability {
-        Durability::Full => {
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; \
-             PRAGMA checkpoint_fullfsync = ON"
-        }
-        Durability::Process => "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL",
-    })
-    .map_err(failed())?;
+    db.execute_batch("PRAGMA journal_mode = WAL").map_err(failed())?;
+    db.execute_batch(durability.pragmas()).map_err(failed())?;
     let mode: String = db.query_row("PRAGMA journal_mode", [], |row| row.get(0)).map_err(failed())?;
     if mode != "wal" {
         let source = format!("this place has no shared memory for SQLite's log: its mode is '{mode}'").into();

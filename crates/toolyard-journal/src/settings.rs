@@ -22,6 +22,18 @@ impl Durability {
             Self::Process => "process",
         }
     }
+
+    /// How a connection of SQLite commits so.
+    pub(crate) const fn pragmas(self) -> &'static str {
+        match self {
+            Self::Full => {
+                "PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON"
+            }
+            Self::Process => {
+                "PRAGMA synchronous = NORMAL; PRAGMA fullfsync = OFF; PRAGMA checkpoint_fullfsync = OFF"
+            }
+        }
+    }
 }
 
 impl fmt::Display for Durability {

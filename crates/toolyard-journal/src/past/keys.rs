@@ -100,18 +100,15 @@ impl Reader {
         Ok(all)
     }
 
-    /// The keys of calls that came later than this, whose attempts are missing because records of their epoch may be
-    /// (JR-7): those that have no end, and those that were interrupted, whichever epoch has noted that.
+    /// The keys of calls that came later than this, whose attempts are missing because records of their epoch, or of
+    /// one that has taken them up, may be (JR-7): those that have no end, and those that were interrupted, whichever epoch has noted that.
     fn unsure_keys(&self, session: &SessionId, after: i64) -> Result<Vec<PastKey>, JournalError> {
-        let unsure = self.unsure_list()?;
-        let sql = format!(
-            "SELECT c.tool, c.key, c.arguments FROM call_rows c JOIN batch_rows b ON b.id = c.batch
+        let sql = "SELECT c.tool, c.key, c.arguments FROM call_rows c JOIN batch_rows b ON b.id = c.batch
              JOIN session_rows s ON s.id = b.session WHERE s.name = ?1 AND c.key IS NOT NULL
-             AND c.arrived_ms > ?2 AND c.key_released_ms IS NULL AND ((c.ended_ms IS NULL AND s.epoch IN ({unsure}))
+             AND c.arrived_ms > ?2 AND c.key_released_ms IS NULL AND ((c.ended_ms IS NULL AND s.epoch <= ?3)
                  OR (c.code = 'interrupted' AND c.attempts > 0 AND c.dedupe = 'fresh'))
-             AND NOT EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id) ORDER BY c.id DESC"
-        );
-        let all = self.rows(&sql, params![session.as_str(), after], |row, _| {
+             AND NOT EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id) ORDER BY c.id DESC";
+        let all = self.rows(sql, params![session.as_str(), after, self.unsure_until()?], |row, _| {
             let (tool, key): (String, String) = (row.get(0)?, row.get(1)?);
             // One whose arguments cannot be read has not passed the gate.
             let arguments = serde_json::from_str(&row.get::<_, String>(2)?).ok();

@@ -21,10 +21,10 @@ impl Reader {
     }
 
     pub(super) fn past_turn(&self, session: &SessionId, turn: u64) -> Result<Option<PastTurn>, JournalError> {
-        let Some(found) = self.turn(session.as_str(), turn)? else { return Ok(None) };
+        let Some((found, first)) = self.found_turn(None, session.as_str(), turn)? else { return Ok(None) };
         let epochs = self.epochs()?;
         let epoch = epochs.iter().find(|epoch| epoch.epoch == found.epoch);
-        let is_unsure = self.unsure_epochs()?.contains(&found.epoch);
+        let is_unsure = first <= self.unsure_until()?;
         let roots: Vec<_> = found.batches.into_iter().filter(|batch| batch.parent.is_none()).collect();
         let Some(agent) = roots.first().map(|batch| batch.agent.clone()) else { return Ok(None) };
         let is_cancelled = found.cancels.iter().any(|cancel| match cancel {

@@ -22,14 +22,14 @@ pub struct Gap {
 impl Reader {
     /// The epochs of [`Durability::Process`](crate::Durability::Process) that were not closed and after which the machine has
     /// started again, the oldest first: what they recorded last may be missing, so a call of which no attempt is recorded may
-    /// have been started. Where the system does not name its starts (JR-7), each such epoch that another one follows is among
+    /// have been started, one that an epoch before has left open too. Where the system does not name its starts (JR-7), each such epoch that another one follows is among
     /// them.
     ///
     /// # Errors
     /// [`JournalError`] if the file cannot be read, or has what makes no sense.
     pub fn gaps(&self) -> Result<Vec<Gap>, JournalError> {
         let _snapshot = self.snapshot()?;
-        let (epochs, unsure) = (self.epochs()?, self.unsure_epochs()?);
+        let (epochs, unsure) = (self.epochs()?, epoch::unsure(&self.db).map_err(self.failed())?);
         let mut gaps = Vec::new();
         for (at, epoch) in epochs.iter().enumerate().filter(|(_, epoch)| unsure.contains(&epoch.epoch)) {
             gaps.push(Gap { epoch: epoch.epoch, since: self.last_record(epoch, epochs.get(at + 1))? });
@@ -37,15 +37,9 @@ impl Reader {
         Ok(gaps)
     }
 
-    /// The epochs of which the last records may be missing.
-    pub(crate) fn unsure_epochs(&self) -> Result<Vec<i64>, JournalError> {
-        epoch::unsure(&self.db).map_err(self.failed())
-    }
-
-    /// The same, as a list of SQL.
-    pub(crate) fn unsure_list(&self) -> Result<String, JournalError> {
-        let unsure = self.unsure_epochs()?;
-        Ok(unsure.iter().map(i64::to_string).collect::<Vec<_>>().join(", "))
+    /// The last epoch whose calls, if they have no end, may have been started without a record of that; 0 if there is none.
+    pub(crate) fn unsure_until(&self) -> Result<i64, JournalError> {
+        Ok(epoch::newest_unsure(&self.db).map_err(self.failed())?.unwrap_or(0))
     }
 
     /// When the last record of an epoch came. What a later epoch has added to its rows is none of them.

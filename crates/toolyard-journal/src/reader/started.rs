@@ -2,6 +2,7 @@
 
 use super::{CallRow, Reader, values::agent};
 use crate::error::JournalError;
+use rusqlite::params;
 use toolyard::{AgentPath, CallId};
 
 /// A call of which a start is recorded.
@@ -17,22 +18,20 @@ pub struct StartedCall {
 
 impl Reader {
     /// The calls of the sessions of this name that were started, of all agents, those of handlers too, in the order in which
-    /// they came, and those that may have been because records of their epoch may be missing (JR-7). One whose start was
+    /// they came, and those that may have been because records of their epoch, or of a later one, may be
+    /// missing (JR-7). One whose start was
     /// recorded, and that has ended before it, is none of them.
     /// [`started_call`](Self::started_call) reads one.
     ///
     /// # Errors
     /// [`JournalError`] if the file cannot be read, or has what makes no sense.
     pub fn started_calls(&self, session: &str) -> Result<Vec<StartedCall>, JournalError> {
-        let unsure = self.unsure_list()?;
-        let sql = format!(
-            "SELECT c.id, b.agent, c.call_id FROM call_rows c JOIN batch_rows b ON b.id = c.batch
-                   JOIN session_rows s ON s.id = b.session WHERE s.name = ?1
-                   AND (c.attempts > 0 OR (c.ended_ms IS NULL
-                 AND (s.epoch IN ({unsure}) OR EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id))))
-             ORDER BY c.id"
-        );
-        self.rows(&sql, [session], |row, _| {
+        let sql = "SELECT c.id, b.agent, c.call_id FROM call_rows c JOIN batch_rows b ON b.id = c.batch
+             JOIN session_rows s ON s.id = b.session WHERE s.name = ?1
+             AND (c.attempts > 0 OR (c.ended_ms IS NULL
+                 AND (s.epoch <= ?2 OR EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id))))
+             ORDER BY c.id";
+        self.rows(sql, params![session, self.unsure_until()?], |row, _| {
             Ok(StartedCall {
                 agent: agent(row, 1)?,
                 call_id: row.get::<_, String>(2)?.into(),

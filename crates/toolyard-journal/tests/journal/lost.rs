@@ -11,7 +11,7 @@ use toolyard::{
     Call, Confirmations, Dedupe, Engine, ErrorKind, Outcome, Reason, Reconciled, Tool, ToolContext,
     ToolError, ToolFactory, ToolOutput, ToolSpec, async_trait,
 };
-use toolyard_journal::{Journal, Settings};
+use toolyard_journal::{Journal, Keep, Settings, prune};
 use toolyard_tests::Ledger;
 
 /// A tool that changes something, and knows what it is told to know.
@@ -58,6 +58,12 @@ fn kind(outcome: &Outcome) -> Option<ErrorKind> {
 
 /// Leaves this call, and nothing of what came behind its batch: the power went.
 async fn lost(scene: &Scene, call: Call) {
+    left(scene, call).await;
+    unclean(scene, 1);
+}
+
+/// Leaves this call, not started, in an epoch that was closed.
+async fn left(scene: &Scene, call: Call) {
     let first = both(scene, &Ledger::default(), 2);
     let yard = life(&first).await;
     let session = yard.engine.session("s");
@@ -67,7 +73,6 @@ async fn lost(scene: &Scene, call: Call) {
     }
     first.journal.close().unwrap();
     drop(yard);
-    unclean(scene, 1);
 }
 
 /// As if the machine had gone down in this epoch.
@@ -185,4 +190,67 @@ async fn the_key_of_a_call_whose_attempt_was_lost_is_known() {
         assert_eq!((kind(&again), *pays.ran.lock()), (expected, 0), "{again:?}");
         third.close().unwrap();
     }
+}
+
+/// Leaves a call in the first epoch, which was closed; the second one has taken it up, and only that it began is left of it:
+/// the power went. Pruning has come between, before the machine started again and after that.
+async fn taken_up_and_lost(scene: &Scene) {
+    left(scene, pay("1")).await;
+    scene.open().close().unwrap();
+    let sql = "UPDATE epoch_rows SET ended_ms = NULL, durability = 'process' WHERE id = 2";
+    scene.sql().execute(sql, []).unwrap();
+    scene.open().close().unwrap();
+    prune(scene.path(), Keep::default().at_most(0)).unwrap();
+    unclean(scene, 2);
+    prune(scene.path(), Keep::default().at_most(0)).unwrap();
+    let gaps: Vec<_> = scene.reader().gaps().unwrap().iter().map(|gap| gap.epoch).collect();
+    assert_eq!(gaps, [2]);
+}
+
+/// JR-7: a call that an earlier epoch has left counts as started if an epoch that may have taken it up may lack its end; so
+/// does its key.
+#[tokio::test]
+async fn what_a_lost_epoch_may_have_taken_up_is_not_made_again() {
+    for is_resumed in [true, false] {
+        let scene = Scene::new();
+        taken_up_and_lost(&scene).await;
+        let pays = Pay { knows: Reconciled::Unknown, ran: Arc::default() };
+        let last = scene.open();
+        let next = engine(&last, &pays).await;
+        assert_eq!(scene.reader().started_calls("s").unwrap().len(), 1);
+        let session = next.session("s");
+        if is_resumed {
+            let resumed = session.resume(1).await.unwrap().finish().await.concat();
+            assert_eq!((kind(&resumed[0]), resumed[0].attempts), (Some(ErrorKind::Interrupted), 1));
+        }
+        let again = session.call(pay("2")).await;
+        assert_eq!((kind(&again), *pays.ran.lock()), (Some(ErrorKind::Interrupted), 0), "{again:?}");
+        last.close().unwrap();
+        assert_eq!(toolyard_journal::verify(scene.path()).unwrap().findings, []);
+    }
+}
+
+/// JR-7, JR-10: so does one that nobody resumes in time.
+#[tokio::test]
+async fn what_a_lost_epoch_may_have_taken_up_expires_as_started() {
+    let scene = Scene::new();
+    taken_up_and_lost(&scene).await;
+    Journal::open(scene.path(), Settings::default().keep_open(Duration::ZERO)).unwrap().close().unwrap();
+    let turn = scene.reader().turn("s", 1).unwrap().unwrap();
+    let ended = end(&turn.batches[0].calls[0].state);
+    assert_eq!((ended.status.as_ref().unwrap_err().kind, ended.started), (ErrorKind::Interrupted, 1));
+}
+
+/// JR-7: a call that comes after the epoch that may lack its end is sure.
+#[tokio::test]
+async fn what_comes_after_a_lost_epoch_is_sure() {
+    let scene = Scene::new();
+    scene.open().close().unwrap();
+    unclean(&scene, 1);
+    left(&scene, pay("1")).await;
+    let pays = Pay { knows: Reconciled::Unknown, ran: Arc::default() };
+    let last = scene.open();
+    let next = engine(&last, &pays).await;
+    let resumed = next.session("s").resume(1).await.unwrap().finish().await.concat();
+    assert_eq!((kind(&resumed[0]), *pays.ran.lock()), (None, 1));
 }
