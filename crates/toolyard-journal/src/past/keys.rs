@@ -100,8 +100,9 @@ impl Reader {
         Ok(all)
     }
 
-    /// The keys of calls that came later than this, whose attempts are missing because records of their epoch, or of
-    /// one that has taken them up, may be (JR-7): those that have no end, and those that were interrupted, whichever epoch has noted that.
+    /// The keys of calls that came later than this, whose attempts are missing because records of their epoch, or of one that
+    /// has taken them up, may be (JR-7): those that have no end, and those that were interrupted, whichever epoch has noted
+    /// that.
     fn unsure_keys(&self, session: &SessionId, after: i64) -> Result<Vec<PastKey>, JournalError> {
         let sql = "SELECT c.tool, c.key, c.arguments FROM call_rows c JOIN batch_rows b ON b.id = c.batch
              JOIN session_rows s ON s.id = b.session WHERE s.name = ?1 AND c.key IS NOT NULL

@@ -37,8 +37,8 @@ const OVER: &str = "NOT EXISTS (SELECT 1 FROM session_rows o WHERE o.name = s.na
         OR EXISTS (SELECT 1 FROM cancel_rows k WHERE k.session = s.id AND k.what = 'session'))";
 
 /// Removes some of which nothing is left. How many. The newest of a name stays while there are older ones, and while it is to be
-/// opened again; one that was closed stays while there are older ones with turns, which are closed with it. The oldest go first, so
-/// that none is found without the one that has closed it.
+/// opened again; one that was closed stays while there are older ones with turns, which are closed with it. The
+/// oldest go first, so that none is found without the one that has closed it.
 pub(super) fn remove_empty(db: &mut Connection) -> rusqlite::Result<usize> {
     let empty = format!(
         "SELECT s.id FROM session_rows s

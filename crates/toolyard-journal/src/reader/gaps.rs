@@ -22,8 +22,8 @@ pub struct Gap {
 impl Reader {
     /// The epochs of [`Durability::Process`](crate::Durability::Process) that were not closed and after which the machine has
     /// started again, the oldest first: what they recorded last may be missing, so a call of which no attempt is recorded may
-    /// have been started, one that an epoch before has left open too. Where the system does not name its starts (JR-7), each such epoch that another one follows is among
-    /// them.
+    /// have been started, one that an epoch before has left open too. Where the system does not name its starts (JR-7), each
+    /// such epoch that another one follows is among them.
     ///
     /// # Errors
     /// [`JournalError`] if the file cannot be read, or has what makes no sense.
