@@ -231,9 +231,7 @@ impl Queue {
         }
         match &waiting.state {
             // It was taken out, and not written.
-            JournalState::Stopped(why) | JournalState::Failing(why) if waiting.written < number => {
-                Err(RecordError::new(why.as_str()))
-            }
+            JournalState::Stopped(why) if waiting.written < number => Err(RecordError::new(why.as_str())),
             _ => Ok(()),
         }
     }
@@ -344,7 +342,8 @@ impl Queue {
     pub(crate) fn pause(&self, time: Duration) -> bool {
         let until = Instant::now() + time;
         let mut waiting = self.waiting.lock();
-        while !waiting.is_closing && !self.woken.wait_until(&mut waiting, until).timed_out() {}
+        let was_closing = waiting.is_closing;
+        while waiting.is_closing == was_closing && !self.woken.wait_until(&mut waiting, until).timed_out() {}
         waiting.is_closing
     }
 

@@ -176,8 +176,11 @@ impl Reader {
         let mut all: Vec<(i64, i64, bool)> =
             self.rows(sql, values, |row, _| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         let Some(&(_, newest, is_named)) = all.first() else { return Ok(None) };
+        // Others of the name of one that nobody has named are not the same session, and of those of one epoch the last is it.
+        all.retain(|(.., also_named)| *also_named == is_named);
+        all.dedup_by_key(|(_, epoch, _)| *epoch);
         if !is_named {
-            all.truncate(1); // others of its name are not the same session
+            all.truncate(1);
         }
         let first = all.last().map_or(newest, |(_, epoch, _)| *epoch);
         let (mut batches, mut cancels) = (Vec::new(), Vec::new());

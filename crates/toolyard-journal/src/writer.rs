@@ -36,6 +36,8 @@ const PAUSE: Duration = Duration::from_millis(5);
 const PAUSE_MAX: Duration = Duration::from_millis(100);
 /// How long the one who is woken first has to wake the others of its group.
 const HANDED_ON: Duration = Duration::from_millis(1);
+/// After how many records the writer looks whether that time is over.
+const LOOKS_EACH: usize = 64;
 /// How long SQLite itself waits for somebody else who has the file. It tries every few milliseconds.
 pub(crate) const BUSY_WAIT: Duration = Duration::from_millis(50);
 /// What asks whether there is room again while nothing else is to be written: some pages, which are freed at once.
@@ -153,6 +155,7 @@ impl Writer {
         ids: &mut Ids,
         open_since: Option<Instant>,
     ) -> Result<Vec<Applied>, Failure> {
+        wake_late(&self.others, self.told_at);
         let tx = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         if !epoch::is_newest(&tx, self.epoch)? {
             let path = self.path.display();
@@ -169,10 +172,10 @@ impl Writer {
         while applied.len() < group.len() {
             let now = millis(SystemTime::now());
             for job in &group[applied.len()..] {
+                if applied.len() % LOOKS_EACH == 0 {
+                    wake_late(&self.others, self.told_at);
+                }
                 applied.push(apply_job(&tx, self.epoch, ids, job, now)?);
-            }
-            if self.told_at.is_some_and(|told| told.elapsed() >= HANDED_ON) {
-                self.others.wake();
             }
             if let Some(began) = open_since {
                 self.queue.add_to(group, began);
@@ -202,6 +205,13 @@ impl Writer {
         self.others.tell(told);
         self.told_at = Some(Instant::now());
         self.queue.spend(group);
+    }
+}
+
+/// Wakes those of the last group whom the first has not woken in its time.
+fn wake_late(others: &Others, told_at: Option<Instant>) {
+    if told_at.is_some_and(|told| told.elapsed() >= HANDED_ON) {
+        others.wake();
     }
 }
 

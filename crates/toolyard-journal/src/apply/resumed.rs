@@ -35,10 +35,12 @@ impl Tables<'_> {
             is_cancelled()
         );
         self.run(&sql, params![name, turn, row, self.now])?;
-        // They hold for batches of the turn to come too.
+        // They hold for batches of the turn to come too. One of an opening that has nothing of the turn was of another turn,
+        // which had the number and was lost.
         self.run(
             "UPDATE cancel_rows SET session = ?3 WHERE what = 'turn' AND turn = ?2
-             AND session IN (SELECT id FROM session_rows WHERE name = ?1 AND id != ?3)",
+             AND session IN (SELECT id FROM session_rows WHERE name = ?1 AND id != ?3)
+             AND EXISTS (SELECT 1 FROM batch_rows b WHERE b.session = cancel_rows.session AND b.turn = ?2)",
             params![name, turn, row],
         )?;
         let first = format!("SELECT min(id) - 1 FROM ({OF_TURN})");

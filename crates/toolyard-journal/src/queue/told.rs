@@ -6,7 +6,8 @@
 //! ```
 //!
 //! To wake a task from another thread takes a call of the system, and may wake a processor. Who waits for the same group is
-//! mostly on the same runtime, where one task wakes another by a push into its queue.
+//! mostly on the same runtime, where one task wakes another by a push into its queue. Whom it wakes last may run after it on
+//! its own thread; so a few are woken by the writer alone.
 
 use parking_lot::Mutex;
 use std::{
@@ -19,6 +20,9 @@ use toolyard::RecordError;
 
 type Result = std::result::Result<(), RecordError>;
 
+/// As few as these are woken by the writer.
+const FEW: usize = 3;
+
 /// What becomes of a record, and who waits for it.
 struct Slot(Mutex<State>);
 
@@ -28,7 +32,7 @@ enum State {
     Told {
         result: Result,
         /// The others, if this is the first of its group: woken when it asks, or goes.
-        others: Option<WakesOthers>,
+        _others: Option<WakesOthers>,
     },
     Read,
 }
@@ -49,8 +53,8 @@ impl Waiter {
         match &mut *state {
             State::Open(waker) => {
                 let waker = waker.take();
-                let others = waker.as_ref().and_then(|_| others());
-                *state = State::Told { result, others };
+                let _others = waker.as_ref().and_then(|_| others());
+                *state = State::Told { result, _others };
                 waker
             }
             State::Told { .. } | State::Read => None,
@@ -77,8 +81,6 @@ impl Drop for Waiter {
 pub(super) struct Waits(Arc<Slot>);
 
 impl Waits {
-    /// The first of a group is asked twice: before it goes on with what may take long, the others are where any thread can
-    /// take them.
     pub(super) fn poll(&self, cx: &Context<'_>) -> Poll<Result> {
         let mut state = self.0.0.lock();
         match &mut *state {
@@ -92,16 +94,12 @@ impl Waits {
                 drop(last);
                 return Poll::Pending;
             }
-            State::Told { others, .. } if others.is_some() => {
-                let others = others.take();
-                drop(state);
-                drop(others);
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
-            }
             State::Told { .. } | State::Read => {}
         }
-        match replace(&mut *state, State::Read) {
+        let told = replace(&mut *state, State::Read);
+        // The others are woken outside of it too, before this one goes on.
+        drop(state);
+        match told {
             State::Told { result, .. } => Poll::Ready(result),
             State::Open(_) | State::Read => Poll::Ready(Err(RecordError::new("it was told before"))),
         }
@@ -140,10 +138,14 @@ impl Others {
                 None => {}
             }
         }
+        let are_few = wakers.len() < FEW;
         // If the first has asked before this, unwoken, the writer wakes them.
         self.0.lock().append(&mut wakers);
         if let Some(first) = first {
             first.wake();
+        }
+        if are_few {
+            self.wake();
         }
     }
 
@@ -223,29 +225,36 @@ mod tests {
         assert!(matches!(asked(&waits[0], &woken), Poll::Ready(Ok(()))));
         assert!(matches!(asked(&waits[3], &woken), Poll::Ready(Ok(()))));
         assert_eq!(times(&woken), 1);
-        assert!(asked(&waits[1], &woken).is_pending(), "it lets the others go first");
-        assert_eq!((times(&woken), others.are_woken()), (5, true), "the others, and itself");
         assert!(matches!(asked(&waits[1], &woken), Poll::Ready(Ok(()))));
+        assert_eq!((times(&woken), others.are_woken()), (4, true));
         others.wake();
-        assert_eq!(times(&woken), 5);
+        assert_eq!(times(&woken), 4);
     }
 
     /// JR-2: if the first goes without asking, the others are woken with that; and if it does neither, by the writer.
     #[test]
     fn nobody_depends_on_the_first() {
-        let (waiters, waits, woken) = waiting(4);
+        let (waiters, waits, woken) = waiting(6);
         let _others = told(waiters);
         drop(waits);
-        assert_eq!(times(&woken), 3);
-        let (waiters, _waits, woken) = waiting(4);
+        assert_eq!(times(&woken), 5);
+        let (waiters, _waits, woken) = waiting(6);
         told(waiters).wake();
-        assert_eq!(times(&woken), 3);
-        let (waiters, mut waits, woken) = waiting(4);
+        assert_eq!(times(&woken), 5);
+        let (waiters, mut waits, woken) = waiting(6);
         waits.remove(1);
         let others = told(waiters);
         assert_eq!((times(&woken), others.are_woken()), (1, false), "who has gone before is not the first");
         waits.remove(1);
-        assert_eq!((times(&woken), others.are_woken()), (2, true));
+        assert_eq!((times(&woken), others.are_woken()), (4, true));
+    }
+
+    /// JR-2: a few are woken by the writer alone.
+    #[test]
+    fn a_few_are_woken_at_once() {
+        let (waiters, _waits, woken) = waiting(4);
+        assert!(told(waiters).are_woken());
+        assert_eq!(times(&woken), 3);
     }
 
     /// JR-12: whoever waits for a writer that has gone is told so.

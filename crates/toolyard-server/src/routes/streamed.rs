@@ -155,11 +155,20 @@ impl Streamed {
             let told = came(batch.len(), &call);
             batch.push(call);
             self.turn.grows(format, batch.len());
-            match self.is_told.initialized() {
-                true => self.send("call", &told).await,
-                false => self.untold.lock().push(told),
+            if !self.keeps(&told) {
+                self.tell("call", &told).await;
             }
         }
+    }
+
+    /// Keeps what is told of a call to come after the number, unless that is told, or too much is kept.
+    fn keeps(&self, told: &serde_json::Value) -> bool {
+        let mut untold = self.untold.lock();
+        let is_kept = !self.is_told.initialized() && untold.len() < EVENTS_MAX;
+        if is_kept {
+            untold.push(told.clone());
+        }
+        is_kept
     }
 
     /// Tells of its number once that is recorded, so that no turn of a later life has it, and of the calls that have come

@@ -228,14 +228,16 @@ fn check(core: &SessionCore, past: &PastTurn) -> Result<(), ResumeError> {
     }
 }
 
-/// Records that the turn is taken up, and what has ended with that. Returns what its calls build on. So it is with a turn of
-/// which nothing is open: a batch may come to it, and the next life must find that with the batches and cancels before it.
+/// Records that the turn is taken up, and what has ended with that. Returns what its calls build on.
 async fn record(
     core: &SessionCore,
     recording: &Recording,
     turn: u64,
     sorted: &Sorted,
 ) -> Result<Foundation, ResumeError> {
+    if !sorted.is_open() {
+        return Ok(core.foundation());
+    }
     let record =
         ResumeRecord { session: &core.id, agent: &core.path, turn, ended: sorted.ended(core).collect() };
     let foundation = core.foundation().and(recording.give(|recorder| recorder.resumed(&record)));

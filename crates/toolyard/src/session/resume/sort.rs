@@ -43,6 +43,8 @@ struct SortedBatch {
     batch: u64,
     request: Option<Arc<str>>,
     is_sequential: bool,
+    /// Whether calls were still to come: its end is recorded as the turn is taken up.
+    is_open: bool,
     calls: Vec<SortedCall>,
 }
 
@@ -104,14 +106,14 @@ fn left(call: &PastCall, spec: Option<&ToolSpec>) -> Left {
 pub(super) async fn sort(core: &Arc<SessionCore>, past: PastTurn) -> Result<Sorted, RecordError> {
     let PastTurn { turn, batches: all, .. } = past;
     let mut batches = Vec::with_capacity(all.len());
-    for PastBatch { batch, request, is_sequential, is_resend, calls, .. } in all {
+    for PastBatch { batch, request, is_sequential, is_resend, is_open, calls } in all {
         let calls = (0u32..).zip(calls);
         let sorting = calls.map(|(index, call)| sort_call(core, (turn, batch, index), call));
         let mut calls: Vec<_> = stream::iter(sorting).buffered(ASKED_AT_ONCE).try_collect().await?;
         if is_resend {
             calls.iter_mut().for_each(|call| call.answer_again(&batches));
         }
-        batches.push(SortedBatch { batch, request, is_sequential, calls });
+        batches.push(SortedBatch { batch, request, is_sequential, is_open, calls });
     }
     Ok(Sorted { turn, batches })
 }
@@ -324,6 +326,15 @@ impl Asked<'_> {
 }
 
 impl Sorted {
+    /// Whether some call has not ended, or ends now, or a batch has no end.
+    pub(super) fn is_open(&self) -> bool {
+        if self.batches.iter().any(|batch| batch.is_open) {
+            return true;
+        }
+        let mut calls = self.batches.iter().flat_map(|batch| &batch.calls);
+        calls.any(|call| call.ends.is_some() || !matches!(call.fate, Fate::Ended { .. }))
+    }
+
     fn ending(&self) -> impl Iterator<Item = (u64, u32, &SortedCall, &EndsNow, &Outcome)> {
         self.batches.iter().flat_map(|batch| {
             (0u32..).zip(&batch.calls).filter_map(|(index, call)| match (&call.ends, &call.fate) {
