@@ -151,3 +151,38 @@ async fn a_turn_that_was_cancelled_while_it_waited_stays_so() {
     journal.close().unwrap();
     assert_eq!(toolyard_journal::verify(scene.path()).unwrap().findings, []);
 }
+
+/// JR-8, HT-13: the cancel of a turn that was lost before its first batch is not that of the turn which has its number in the
+/// next life.
+#[tokio::test]
+async fn a_cancel_is_not_that_of_another_turn() {
+    let (scene, runs) = (Scene::new(), Arc::default());
+    let journal = scene.open();
+    let first = engine(&runs, journal.clone()).await;
+    first.session("demo").turn().cancel();
+    first.flush().await.unwrap();
+    drop(first);
+    journal.close().unwrap();
+
+    let journal = scene.open();
+    let second = engine(&runs, NoEnds(journal.clone())).await;
+    let turn = second.session("demo").turn();
+    assert_eq!(turn.number(), 1);
+    turn.dispatch(Batch::new(vec![call()])).await;
+    second.flush().await.unwrap();
+    drop((turn, second));
+    journal.close().unwrap();
+
+    for _ in 0..2 {
+        let journal = scene.open();
+        let next = engine(&runs, NoEnds(journal.clone())).await;
+        let resumed = next.session("demo").resume(1).await.unwrap();
+        assert!(!resumed.turn().is_cancelled());
+        let results = resumed.finish().await.concat();
+        assert!(results.iter().all(toolyard::Outcome::success), "{results:?}");
+        next.flush().await.unwrap();
+        drop(next);
+        journal.close().unwrap();
+    }
+    assert_eq!(runs.load(Ordering::SeqCst), 3);
+}
