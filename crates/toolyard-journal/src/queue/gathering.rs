@@ -63,8 +63,8 @@ impl Gathering {
         self.until.filter(|_| !self.is_complete(waiting))
     }
 
-    /// The group has all that it gets, and so many wait for it. If that is less than three quarters of those expected, they have other
-    /// things to do, and the next groups do not wait for them.
+    /// The group has all that it gets, and so many wait for it. If that is less than three quarters of those expected, they
+    /// have other things to do, and the next groups do not wait for them.
     pub(super) fn ended(&mut self, waiting: usize) {
         if self.until.take().is_none() {
             return;
