@@ -3,9 +3,11 @@
 //! - reads: the processor time of the thread that makes the calls, with a journal and without, beside the floor F; and that
 //!   of the writer;
 //! - writes: the time of calls that change something, 64 at once, with a journal and without, beside a bare program that
-//!   writes the same rows into the same tables with the same library in groups of 64, and beside one whose tables are leaner:
-//!   with few of the indexes, references and times that a journal has; and the processor time of both threads. All of them
-//!   are measured once SQLite's log is used again from its start, as in a program that has run for a while.
+//!   writes the same rows into the same tables with the same library in groups of 64; and the processor time of both threads.
+//!   The bare program has an index by which the rows of a session are found, where a journal lists them many at a time. Two
+//!   others are beside it: one without any such index, which finds nothing again, and one whose tables are leaner, with that
+//!   index but few of the others, of the references and times that a journal has. All of them are measured once SQLite's log
+//!   is used again from its start, as in a program that has run for a while.
 //!
 //! `cargo bench -p toolyard-journal --features bundled`; Linux. With `-- reads`, `process` or `full` only that, with a
 //! number so many rounds: what counts instructions needs one.
@@ -148,8 +150,8 @@ mod linux {
     }
 
     impl Bare {
-        /// With the tables of a journal, and its settings.
-        fn same(file: &Path, durability: Durability) -> Self {
+        /// With the tables of a journal and its settings, and this index.
+        fn same(file: &Path, durability: Durability, index: &str) -> Self {
             let settings = Settings::default().durability(durability);
             let journal = Journal::open(file, settings).expect("the journal can be opened");
             // Its rows belong to sessions.
@@ -161,8 +163,9 @@ mod linux {
                 }
             });
             journal.close().expect("it can be closed");
-            let more = "PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 8192;
-                PRAGMA journal_size_limit = 67108864;";
+            let more = format!(
+                "PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 8192; PRAGMA journal_size_limit = 67108864; {index}"
+            );
             let sql = [
                 "INSERT INTO batch_rows (session, agent, turn, number, request, parent, is_sequential, calls, arrived_ms, is_resend)
                  VALUES (?1, 'root', ?2, ?2, NULL, NULL, 0, 1, ?3, 0)",
@@ -173,7 +176,7 @@ mod linux {
                 "UPDATE call_rows SET ended_ms = ?4, status = ?2, code = NULL, ending = ?3, dedupe = 'fresh', attempts = 1,
                  sandbox = 'host', was_waited_for = 1 WHERE id = ?1",
             ];
-            Self::of(file, durability, more, sql)
+            Self::of(file, durability, &more, sql)
         }
 
         /// With leaner tables, and what SQLite has by default.
@@ -266,10 +269,16 @@ mod linux {
     pub(super) fn writes_cost(directory: &Path, durability: Durability, rounds: usize) {
         let each = if durability == Durability::Full { 12 } else { 60 };
         let name = format!("{durability:?}");
-        let files = ["same", "lean", "journal"].map(|what| directory.join(format!("{what}-{name}")));
-        let mut bare = [Bare::same(&files[0], durability), Bare::lean(&files[1], durability)];
+        let files =
+            ["same", "unfound", "lean", "journal"].map(|what| directory.join(format!("{what}-{name}")));
+        let index = "CREATE INDEX batch_turns ON batch_rows (session, turn, number)";
+        let mut bare = [
+            Bare::same(&files[0], durability, index),
+            Bare::same(&files[1], durability, ""),
+            Bare::lean(&files[2], durability),
+        ];
         let settings = Settings::default().durability(durability);
-        let journal = Journal::open(&files[2], settings).expect("the journal can be opened");
+        let journal = Journal::open(&files[3], settings).expect("the journal can be opened");
         let runtime = runtime();
         let (without, with) = runtime.block_on(async { (engine(None).await, engine(Some(&journal)).await) });
         let open = |engine: &Engine| -> Vec<_> {
@@ -279,7 +288,7 @@ mod linux {
         for (bare, file) in bare.iter_mut().zip(&files) {
             warm_up(file, || bare.commits(each));
         }
-        warm_up(&files[2], || runtime.block_on(writes(&with, each)));
+        warm_up(&files[3], || runtime.block_on(writes(&with, each)));
         let mut rows = Writes::default();
         let before = journal.status().commits;
         for _ in 0..rounds {
@@ -301,25 +310,27 @@ mod linux {
     #[derive(Default)]
     struct Writes {
         bare: Vec<f64>,
+        unfound: Vec<f64>,
         lean: Vec<f64>,
         without: Vec<f64>,
         with: Vec<f64>,
+        beside_unfound: Vec<f64>,
         beside_lean: Vec<f64>,
         callers: Vec<f64>,
         writers: Vec<f64>,
     }
 
     impl Writes {
-        fn round(&mut self, runtime: &Runtime, bare: &mut [Bare; 2], engines: [&Engine; 2], each: usize) {
-            let mut processor = Duration::ZERO;
-            let [least, lean] = bare.each_mut().map(|bare| {
+        fn round(&mut self, runtime: &Runtime, bare: &mut [Bare; 3], engines: [&Engine; 2], each: usize) {
+            let [(least, processor), (unfound, _), (lean, _)] = bare.each_mut().map(|bare| {
+                let mut processor = Duration::ZERO;
                 let time = passes(ClockId::Monotonic, || {
-                    let took = passes(ClockId::ThreadCPUTime, || bare.commits(each));
-                    processor = processor.max(took);
+                    processor = passes(ClockId::ThreadCPUTime, || bare.commits(each));
                 });
-                time.as_secs_f64()
+                (time.as_secs_f64(), processor.as_secs_f64())
             });
-            self.bare.push(processor.as_secs_f64() / least);
+            self.bare.push(processor / least);
+            self.unfound.push(unfound / least);
             self.lean.push(lean / least);
             let [without, with] = engines.map(|engine| {
                 let [mut time, mut caller] = [Duration::ZERO; 2];
@@ -332,6 +343,7 @@ mod linux {
             });
             self.without.push(without[0]);
             self.with.push(with[0]);
+            self.beside_unfound.push(with[0] * least / unfound);
             self.beside_lean.push(with[0] * least / lean);
             self.callers.push(with[1]);
             self.writers.push(with[2]);
@@ -342,10 +354,12 @@ mod linux {
                 println!("  {what:<35}{:.2} ({}){goal}", median(all.to_vec()), range(all));
             };
             row("the bare commits, processor", &self.bare, "");
-            row("bare commits into leaner tables", &self.lean, "");
+            row("  without its index of sessions", &self.unfound, "");
+            row("  into leaner tables", &self.lean, "");
             row("without a journal", &self.without, "");
             row("with a journal", &self.with, "  goal 1.5");
-            row("  as a multiple of the leaner ones", &self.beside_lean, "");
+            row("  beside those without the index", &self.beside_unfound, "");
+            row("  beside those with leaner tables", &self.beside_lean, "");
             row("its callers' thread, processor", &self.callers, "");
             row("its writer's thread, processor", &self.writers, "");
         }

@@ -10,6 +10,7 @@ pub(crate) use resumed::{Ends, end_open};
 
 use crate::{
     epoch::EpochId,
+    listing::{list, of_turn},
     op::{AnswerOp, AttemptOp, BatchOp, End, Op, OpenBatch, Place, QuestionOp, json_of, whole, word},
     schema::PLACES,
 };
@@ -196,17 +197,32 @@ impl Tables<'_> {
             ],
         )?;
         let row = self.db.last_insert_rowid();
-        self.ids.keep_batch(&batch.session, session, batch.batch, row);
+        self.ids.keep_batch(session, batch.batch, row);
+        if self.ids.is_list_due() {
+            list(self.db)?;
+            self.ids.are_listed();
+        }
         self.calls(row, 0, &batch.calls)
     }
 
     /// The row of a batch of this epoch whose calls are still coming: of several, in sessions of one name, the last.
-    fn open_batch_row(&self, of: &OpenBatch) -> Result<i64, Fault> {
-        let sql = "SELECT b.id FROM session_rows s JOIN batch_rows b ON b.session = s.id WHERE s.name = ?1 AND s.epoch = ?2
-                   AND b.number = ?3 AND b.turn = ?4 AND b.agent = ?5 AND b.calls IS NULL ORDER BY b.id DESC LIMIT 1";
+    fn open_batch_row(&mut self, of: &OpenBatch) -> Result<i64, Fault> {
         let OpenBatch { session, agent, turn, batch } = of;
+        if let Some(latest) = self.ids.batch(session, *batch) {
+            let sql = "SELECT EXISTS (SELECT 1 FROM batch_rows
+                       WHERE id = ?1 AND turn = ?2 AND agent = ?3 AND calls IS NULL)";
+            let values = params![latest, whole(*turn), agent.as_str()];
+            if self.db.prepare_cached(sql)?.query_row(values, |row| row.get(0))? {
+                return Ok(latest);
+            }
+        }
+        let sql = format!(
+            "SELECT b.id FROM session_rows s JOIN batch_rows b ON b.id IN ({}) WHERE s.name = ?1 AND s.epoch = ?2
+             AND b.number = ?3 AND b.agent = ?5 AND b.calls IS NULL ORDER BY b.id DESC LIMIT 1",
+            of_turn("s.id", "?4")
+        );
         let values = params![session.as_str(), self.epoch.0, whole(*batch), whole(*turn), agent.as_str()];
-        let row = self.db.prepare_cached(sql)?.query_row(values, |row| row.get(0)).optional()?;
+        let row = self.db.prepare_cached(&sql)?.query_row(values, |row| row.get(0)).optional()?;
         row.ok_or_else(|| {
             let what = "is not in the journal, or has all its calls";
             Fault::Refused(format!("batch {batch} of the session {session} {what}"))
@@ -219,14 +235,17 @@ impl Tables<'_> {
         if let Some(row) = self.ids.batch(session, batch) {
             return Ok(Some(row));
         }
-        let sql = "SELECT b.id, b.session FROM batch_rows b JOIN session_rows s ON s.id = b.session
-                   WHERE s.name = ?1 AND s.epoch = ?2 AND b.turn = ?3 AND b.number = ?4 ORDER BY b.id DESC LIMIT 1";
-        let mut found = self.db.prepare_cached(sql)?;
+        let sql = format!(
+            "SELECT b.id, b.session FROM session_rows s JOIN batch_rows b ON b.id IN ({})
+             WHERE s.name = ?1 AND s.epoch = ?2 AND b.number = ?4 ORDER BY b.id DESC LIMIT 1",
+            of_turn("s.id", "?3")
+        );
+        let mut found = self.db.prepare_cached(&sql)?;
         let values = params![session.as_str(), self.epoch.0, whole(call.turn), whole(batch)];
         let found: Option<(i64, i64)> =
             found.query_row(values, |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
         if let Some((row, of)) = found {
-            self.ids.keep_batch(session, of, batch, row);
+            self.ids.keep_batch(of, batch, row);
         }
         Ok(found.map(|(row, _)| row))
     }
@@ -239,9 +258,12 @@ impl Tables<'_> {
 
     /// The row of exactly this call of this epoch.
     fn exact_row(&self, call: &Place) -> Result<Option<i64>, Fault> {
-        let sql = "SELECT c.id FROM session_rows s JOIN batch_rows b ON b.session = s.id JOIN call_rows c ON c.batch = b.id
-                   WHERE s.name = ?1 AND s.epoch = ?2 AND b.number = ?3 AND c.place = ?4 AND c.call_id = ?5
-                   AND b.turn = ?6 AND b.agent = ?7 ORDER BY c.id DESC LIMIT 1";
+        let sql = format!(
+            "SELECT c.id FROM session_rows s JOIN batch_rows b ON b.id IN ({}) JOIN call_rows c ON c.batch = b.id
+             WHERE s.name = ?1 AND s.epoch = ?2 AND b.number = ?3 AND c.place = ?4 AND c.call_id = ?5
+             AND b.agent = ?7 ORDER BY c.id DESC LIMIT 1",
+            of_turn("s.id", "?6")
+        );
         let Place { session, batch, index, agent, turn, call_id } = call;
         let values = params![
             session.as_str(),
@@ -252,19 +274,30 @@ impl Tables<'_> {
             whole(*turn),
             agent.as_str()
         ];
-        Ok(self.db.prepare_cached(sql)?.query_row(values, |row| row.get(0)).optional()?)
+        Ok(self.db.prepare_cached(&sql)?.query_row(values, |row| row.get(0)).optional()?)
     }
 
     /// The row of a call of this epoch.
-    fn call_row(&self, call: &Place) -> Result<i64, Fault> {
+    fn call_row(&mut self, call: &Place) -> Result<i64, Fault> {
+        if let Some(row) = self.latest_row(call)? {
+            let sql = "SELECT EXISTS (SELECT 1 FROM call_rows c JOIN batch_rows b ON b.id = c.batch
+                       WHERE c.id = ?1 AND c.call_id = ?2 AND b.turn = ?3 AND b.agent = ?4)";
+            let values = params![row, call.call_id.as_str(), whole(call.turn), call.agent.as_str()];
+            if self.db.prepare_cached(sql)?.query_row(values, |row| row.get(0))? {
+                return Ok(row);
+            }
+        }
         self.exact_row(call)?.ok_or_else(|| missing(call))
     }
 
     /// The row of a call that an earlier epoch has left open.
     fn earlier_call_row(&self, call: &Place) -> Result<i64, Fault> {
-        let sql = "SELECT c.id FROM session_rows s JOIN batch_rows b ON b.session = s.id JOIN call_rows c ON c.batch = b.id
-                   WHERE s.name = ?1 AND s.epoch < ?2 AND b.number = ?3 AND c.place = ?4 AND c.call_id = ?5
-                   AND b.turn = ?6 AND b.agent = ?7 AND c.ended_ms IS NULL LIMIT 2";
+        let sql = format!(
+            "SELECT c.id FROM session_rows s JOIN batch_rows b ON b.id IN ({}) JOIN call_rows c ON c.batch = b.id
+             WHERE s.name = ?1 AND s.epoch < ?2 AND b.number = ?3 AND c.place = ?4 AND c.call_id = ?5
+             AND b.agent = ?7 AND c.ended_ms IS NULL LIMIT 2",
+            of_turn("s.id", "?6")
+        );
         let values = params![
             call.session.as_str(),
             self.epoch.0,
@@ -274,7 +307,7 @@ impl Tables<'_> {
             whole(call.turn),
             call.agent.as_str()
         ];
-        let mut earlier = self.db.prepare_cached(sql)?;
+        let mut earlier = self.db.prepare_cached(&sql)?;
         let found: Vec<i64> = earlier.query_map(values, |row| row.get(0))?.collect::<Result<_, _>>()?;
         match *found {
             [one] => Ok(one),

@@ -5,6 +5,7 @@ use crate::{
     error::JournalError,
     expire, file,
     identity::Files,
+    listing,
     lock::Lock,
     past::Lookup,
     prune,
@@ -91,6 +92,7 @@ impl Journal {
         let failed = || JournalError::sqlite(path, "beginning an epoch");
         let epoch = epoch::begin(&db, settings.durability).map_err(failed())?;
         epoch::note_unsure(&db).map_err(failed())?;
+        listing::list(&db).map_err(JournalError::sqlite(path, "listing its batches"))?;
         expire::expire(&mut db, epoch, settings.keep_open)
             .map_err(JournalError::sqlite(path, "ending turns that nobody has resumed"))?;
         prune::remove_superseded(&mut db, epoch)

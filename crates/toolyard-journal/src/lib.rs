@@ -39,6 +39,8 @@ mod identity;
 #[cfg(feature = "sqlite")]
 mod journal;
 #[cfg(feature = "sqlite")]
+mod listing;
+#[cfg(feature = "sqlite")]
 mod lock;
 #[cfg(feature = "sqlite")]
 mod op;

@@ -12,6 +12,7 @@ mod turns;
 
 use crate::{
     error::JournalError,
+    listing::list,
     schema::{check, pragma},
     stamp::millis,
     writer::connect,
@@ -93,6 +94,7 @@ pub fn prune(path: impl AsRef<Path>, keep: Keep) -> Result<Pruned, JournalError>
     check(&db, path)?;
     db.busy_timeout(BUSY_WAIT).map_err(failed())?;
     db.execute_batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL").map_err(failed())?;
+    list(&db).map_err(failed())?;
     let mut pruned = Pruned { batches: remove_turns(&mut db, keep).map_err(failed())?, bytes: 0 };
     remove_empty(&mut db).map_err(failed())?;
     give_back(&db).map_err(failed())?;

@@ -16,7 +16,7 @@ pub use rows::{
 pub use started::StartedCall;
 pub use turns::{OpenQuestion, TurnRow, Which};
 
-use crate::{error::JournalError, op::whole, schema};
+use crate::{error::JournalError, listing::of_turn, op::whole, schema};
 use rusqlite::{Connection, OpenFlags, Row, params};
 use std::{
     fmt,
@@ -128,10 +128,10 @@ impl Reader {
     /// As for [`epochs`](Self::epochs).
     pub fn open_turns(&self) -> Result<Vec<OpenTurn>, JournalError> {
         let sql = "
-            WITH open AS (SELECT batch AS id FROM call_rows WHERE ended_ms IS NULL
-                          UNION SELECT id FROM batch_rows WHERE calls IS NULL)
-            SELECT s.epoch, s.name, b.agent, b.turn, (SELECT count(*) FROM call_rows c JOIN batch_rows o ON o.id = c.batch
-                WHERE o.session = b.session AND o.turn = b.turn AND o.agent = b.agent AND c.ended_ms IS NULL)
+            WITH open AS (SELECT batch AS id, count(*) AS calls FROM call_rows WHERE ended_ms IS NULL GROUP BY batch
+                          UNION ALL SELECT id, 0 FROM batch_rows WHERE calls IS NULL
+                              AND NOT EXISTS (SELECT 1 FROM call_rows c WHERE c.batch = batch_rows.id AND c.ended_ms IS NULL))
+            SELECT s.epoch, s.name, b.agent, b.turn, sum(open.calls)
             FROM open JOIN batch_rows b ON b.id = open.id JOIN session_rows s ON s.id = b.session
             GROUP BY b.session, b.turn, b.agent HAVING count(*) > count(b.parent) ORDER BY min(b.id)";
         self.rows(sql, [], |row, at| {
@@ -170,11 +170,14 @@ impl Reader {
         turn: u64,
     ) -> Result<Option<(Turn, i64)>, JournalError> {
         let _snapshot = self.snapshot()?;
-        let sql = "SELECT s.id, s.epoch, s.is_named FROM session_rows s WHERE s.name = ?1 AND (?3 IS NULL OR s.epoch = ?3)
-                   AND EXISTS (SELECT 1 FROM batch_rows b WHERE b.session = s.id AND b.turn = ?2) ORDER BY s.id DESC";
+        let sql = format!(
+            "SELECT s.id, s.epoch, s.is_named FROM session_rows s WHERE s.name = ?1 AND (?3 IS NULL OR s.epoch = ?3)
+             AND EXISTS ({}) ORDER BY s.id DESC",
+            of_turn("s.id", "?2")
+        );
         let values = params![session, whole(turn), epoch];
         let mut all: Vec<(i64, i64, bool)> =
-            self.rows(sql, values, |row, _| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+            self.rows(&sql, values, |row, _| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         let Some(&(_, newest, is_named)) = all.first() else { return Ok(None) };
         // Others of the name of one that nobody has named are not the same session, and of those of one epoch the last is it.
         all.retain(|(.., also_named)| *also_named == is_named);

@@ -10,10 +10,10 @@
 //! the last batch before it (`after_batch`): its own have higher numbers. The newest of a name knows the highest numbers of
 //! those that were removed (`removed_turn`, `removed_batch`), which are not given again.
 //!
-//! With many sessions most of what a commit writes are pages of the indexes that have the session first, because each
-//! session's are elsewhere: batches have only one such index.
+//! With many sessions most of what a commit writes would be pages of an index of sessions, because each session's are
+//! elsewhere: the batches of a session are found by a list instead, which is filled many at a time ([`listing`]).
 
-use crate::{error::JournalError, settings::Durability};
+use crate::{error::JournalError, listing, settings::Durability};
 use rusqlite::Connection;
 use std::path::Path;
 
@@ -73,12 +73,11 @@ CREATE TABLE fork_rows (
 ) STRICT;
 CREATE INDEX fork_sessions ON fork_rows (session);
 CREATE TABLE batch_rows (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, session INTEGER NOT NULL REFERENCES session_rows, agent TEXT NOT NULL,
+    id INTEGER PRIMARY KEY AUTOINCREMENT, session INTEGER NOT NULL, agent TEXT NOT NULL,
     turn INTEGER NOT NULL, number INTEGER NOT NULL, request TEXT, parent INTEGER, is_sequential INTEGER NOT NULL,
     is_resend INTEGER NOT NULL DEFAULT 0,
     calls INTEGER, arrived_ms INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX batch_turns ON batch_rows (session, turn, number);
 CREATE INDEX batch_requests ON batch_rows (request) WHERE request IS NOT NULL;
 CREATE INDEX batch_parents ON batch_rows (parent) WHERE parent IS NOT NULL;
 CREATE INDEX batch_open ON batch_rows (id) WHERE calls IS NULL;
@@ -200,6 +199,7 @@ pub(crate) fn prepare(db: &mut Connection, path: &Path, durability: Durability) 
 pub(crate) fn create(db: &mut Connection) -> rusqlite::Result<()> {
     let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     tx.execute_batch(TABLES)?;
+    tx.execute_batch(listing::TABLES)?;
     tx.execute_batch(&calls())?;
     tx.execute("INSERT INTO meta VALUES ('schema_version', ?1)", [VERSION.to_string()])?;
     tx.pragma_update(None, "application_id", APPLICATION)?;

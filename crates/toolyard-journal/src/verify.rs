@@ -2,6 +2,7 @@
 
 use crate::{
     error::JournalError,
+    listing,
     reader::connect,
     schema::{VERSION, pragma},
 };
@@ -10,6 +11,10 @@ use std::{fmt, fs, path::Path};
 
 /// How many findings of a kind are told, at most.
 const TOLD: usize = 20;
+
+/// The batches without a session: SQLite is not told what they belong to, because it would want an index of them for that.
+const SESSIONLESS: &str =
+    "SELECT 1 FROM batch_rows b WHERE NOT EXISTS (SELECT 1 FROM session_rows s WHERE s.id = b.session)";
 
 /// Something that must not be so.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +39,13 @@ pub enum Finding {
         expected: i64,
         /// How many it has.
         found: i64,
+    },
+    /// A batch is not in the list by which those of its session are found: its calls count as if they were not there.
+    Unlisted {
+        /// Its session.
+        session: String,
+        /// The batch.
+        batch: i64,
     },
     /// A call that changes something, or has a key, has run and none of its attempts is recorded.
     NoAttempt {
@@ -72,6 +84,9 @@ impl fmt::Display for Finding {
             }
             Self::Calls { session, batch, expected, found } => {
                 write!(f, "batch {batch} of session {session} has {found} calls of {expected}")
+            }
+            Self::Unlisted { session, batch } => {
+                write!(f, "batch {batch} of session {session} is not in the list of its session's batches")
             }
             Self::NoAttempt { session, batch, place } => {
                 write!(
@@ -146,6 +161,16 @@ fn content(db: &Connection, report: &mut Report) -> rusqlite::Result<()> {
     findings.extend(collect(db, "PRAGMA foreign_key_check", |row| {
         Ok(Finding::Orphan { table: row.get(0)?, of: row.get(2)? })
     })?);
+    findings.extend(collect(db, listing::LACKS, |row| {
+        Ok(Finding::Unlisted { session: row.get(0)?, batch: row.get(1)? })
+    })?);
+    for (sql, table, of) in
+        [(SESSIONLESS, "batch_rows", "session_rows"), (listing::STALE, "listed_rows", "batch_rows")]
+    {
+        let orphan =
+            |_: &rusqlite::Row<'_>| Ok(Finding::Orphan { table: table.to_owned(), of: of.to_owned() });
+        findings.extend(collect(db, sql, orphan)?);
+    }
     let calls = "SELECT s.name, b.number, b.calls, count(c.id) FROM batch_rows b JOIN session_rows s ON s.id = b.session
                  LEFT JOIN call_rows c ON c.batch = b.id WHERE b.calls IS NOT NULL GROUP BY b.id HAVING count(c.id) <> b.calls";
     findings.extend(collect(db, calls, |row| {

@@ -6,6 +6,7 @@
 
 use super::{Done, Tables};
 use crate::{
+    listing::of_session,
     op::{CancelOp, whole},
     schema::{PLACES, REACHES},
 };
@@ -39,11 +40,12 @@ impl Tables<'_> {
     /// A session that is cancelled as a whole takes what earlier openings of its name have left open with it: nobody takes that
     /// up any more.
     fn close_earlier(&self, name: &str) -> Done {
-        self.run(
+        let sql = format!(
             "UPDATE call_rows SET cancelled_ms = ?2 WHERE cancelled_ms IS NULL AND ended_ms IS NULL AND batch IN (
-                 SELECT b.id FROM batch_rows b JOIN session_rows s ON s.id = b.session WHERE s.name = ?1)",
-            params![name, self.now],
-        )
+                 SELECT b.id FROM session_rows s JOIN batch_rows b ON b.id IN ({}) WHERE s.name = ?1)",
+            of_session("s.id")
+        );
+        self.run(&sql, params![name, self.now])
     }
 
     /// Marks the open calls that this cancel reaches: those of its agent and of the agent's descendants that have what it

@@ -1,14 +1,22 @@
 //! Records about rows of earlier epochs, which no engine of this one has made.
 
 use super::{Done, Fault, Tables};
-use crate::op::{AnswerOp, whole};
+use crate::{
+    listing::of_session,
+    op::{AnswerOp, whole},
+};
 use rusqlite::{OptionalExtension, params};
 
 /// The calls of a named session that have a key: their caller's, or the one that their tool has derived.
-const OF_KEY: &str = "batch IN (SELECT b.id FROM session_rows s JOIN batch_rows b ON b.session = s.id
-        WHERE s.name = ?1 AND s.is_named)
-    AND (key = ?2 OR EXISTS (SELECT 1 FROM attempt_rows a
-        WHERE a.call = call_rows.id AND a.key = ?2))";
+fn of_key() -> String {
+    format!(
+        "batch IN (SELECT b.id FROM session_rows s JOIN batch_rows b ON b.id IN ({})
+             WHERE s.name = ?1 AND s.is_named)
+         AND (key = ?2 OR EXISTS (SELECT 1 FROM attempt_rows a
+             WHERE a.call = call_rows.id AND a.key = ?2))",
+        of_session("s.id")
+    )
+}
 
 impl Tables<'_> {
     /// Changes something of a call that an earlier epoch has left open, found by a question about it.
@@ -17,12 +25,15 @@ impl Tables<'_> {
         answer: &AnswerOp,
         change: impl Fn(&Self, i64) -> rusqlite::Result<usize>,
     ) -> Done {
-        let sql = "SELECT c.id FROM session_rows s JOIN batch_rows b ON b.session = s.id JOIN call_rows c ON c.batch = b.id
-                   JOIN question_rows q ON q.call = c.id WHERE s.name = ?1 AND s.epoch < ?2 AND b.number = ?3
-                   AND c.place = ?4 AND q.request = ?5 AND c.ended_ms IS NULL LIMIT 1";
+        let sql = format!(
+            "SELECT c.id FROM session_rows s JOIN batch_rows b ON b.id IN ({}) JOIN call_rows c ON c.batch = b.id
+             JOIN question_rows q ON q.call = c.id WHERE s.name = ?1 AND s.epoch < ?2 AND b.number = ?3
+             AND c.place = ?4 AND q.request = ?5 AND c.ended_ms IS NULL LIMIT 1",
+            of_session("s.id")
+        );
         let call = &answer.call;
         let (session, batch) = (call.session.as_str(), whole(call.batch));
-        let mut asked = self.db.prepare_cached(sql)?;
+        let mut asked = self.db.prepare_cached(&sql)?;
         let values = params![session, self.epoch.0, batch, call.index, answer.request];
         let row = asked.query_row(values, |row| row.get(0)).optional()?;
         match row {
@@ -33,8 +44,8 @@ impl Tables<'_> {
 
     /// Releases the keys of calls that have ended. Of one that has not, nobody knows what a second one would do twice.
     pub(super) fn forget(&self, session: &str, key: &str) -> Done {
-        let values = params![session, key];
-        let open = format!("SELECT call_id FROM call_rows WHERE {OF_KEY} AND ended_ms IS NULL LIMIT 1");
+        let (values, of_key) = (params![session, key], of_key());
+        let open = format!("SELECT call_id FROM call_rows WHERE {of_key} AND ended_ms IS NULL LIMIT 1");
         let open: Option<String> =
             self.db.prepare_cached(&open)?.query_row(values, |row| row.get(0)).optional()?;
         if let Some(call) = open {
@@ -43,7 +54,7 @@ impl Tables<'_> {
             return Err(Fault::Refused(why));
         }
         let release =
-            format!("UPDATE call_rows SET key_released_ms = ?3 WHERE {OF_KEY} AND key_released_ms IS NULL");
+            format!("UPDATE call_rows SET key_released_ms = ?3 WHERE {of_key} AND key_released_ms IS NULL");
         match self.db.prepare_cached(&release)?.execute(params![session, key, self.now])? {
             0 => Err(Fault::Refused(format!(
                 "no session that somebody has named {session} has a call with the key {key}, or it was released before"

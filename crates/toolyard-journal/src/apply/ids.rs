@@ -1,58 +1,85 @@
 //! The rows of sessions and batches that were used last, so that not every record looks for them.
 
-use std::collections::HashMap;
+use crate::listing::LISTED_EACH;
+use std::{collections::HashMap, hash::Hash, mem::take};
 use toolyard::SessionId;
 
-/// How many rows of each kind are remembered, at most.
+/// How many rows of each kind are remembered at least, if there are so many, and at most twice as many.
 const REMEMBERED: usize = 4096;
 
-/// Of each name the session that was opened last, with its batches.
+/// Of each name the session that was opened last; batches by the row of their session, and their number.
 #[derive(Default)]
 pub(crate) struct Ids {
-    sessions: HashMap<SessionId, Session>,
-    /// How many batches all of them have.
-    batches: usize,
-}
-
-struct Session {
-    row: i64,
-    batches: HashMap<u64, i64>,
+    sessions: Lately<SessionId, i64>,
+    batches: Lately<(i64, u64), i64>,
+    /// How many batches were made since all were listed.
+    unlisted: u32,
 }
 
 impl Ids {
-    /// Forgets all: a transaction has made rows and was rolled back.
+    /// Forgets all: a transaction has made rows and was rolled back. What it had listed is not.
     pub(crate) fn clear(&mut self) {
-        *self = Self::default();
+        *self = Self { unlisted: LISTED_EACH, ..Self::default() };
     }
 
-    /// The session of this name is now the one with this row. The batches of the last one are forgotten.
+    /// A batch was made. Whether those that are not listed yet are to be.
+    pub(super) fn is_list_due(&mut self) -> bool {
+        self.unlisted = self.unlisted.saturating_add(1);
+        self.unlisted >= LISTED_EACH
+    }
+
+    pub(super) fn are_listed(&mut self) {
+        self.unlisted = 0;
+    }
+
+    /// The session of this name is now the one with this row.
     pub(super) fn open_session(&mut self, session: &SessionId, row: i64) {
-        if self.sessions.len() >= REMEMBERED {
-            self.clear();
-        }
-        let opened = Session { row, batches: HashMap::new() };
-        if let Some(last) = self.sessions.insert(session.clone(), opened) {
-            self.batches -= last.batches.len();
-        }
+        self.sessions.insert(session.clone(), row);
     }
 
-    pub(super) fn session(&self, session: &SessionId) -> Option<i64> {
-        Some(self.sessions.get(session)?.row)
+    pub(super) fn session(&mut self, session: &SessionId) -> Option<i64> {
+        self.sessions.get(session)
     }
 
-    /// Remembers a batch, if it is of the session that was opened last under this name.
-    pub(super) fn keep_batch(&mut self, name: &SessionId, session: i64, batch: u64, row: i64) {
-        if self.batches >= REMEMBERED {
-            self.clear();
-        }
-        let Some(of) = self.sessions.get_mut(name).filter(|of| of.row == session) else { return };
-        if of.batches.insert(batch, row).is_none() {
-            self.batches += 1;
-        }
+    /// Remembers a batch of the session with this row.
+    pub(super) fn keep_batch(&mut self, session: i64, batch: u64, row: i64) {
+        self.batches.insert((session, batch), row);
     }
 
-    pub(super) fn batch(&self, session: &SessionId, batch: u64) -> Option<i64> {
-        self.sessions.get(session)?.batches.get(&batch).copied()
+    /// A batch of the session that was opened last under this name.
+    pub(super) fn batch(&mut self, session: &SessionId, batch: u64) -> Option<i64> {
+        let session = self.session(session)?;
+        self.batches.get(&(session, batch))
+    }
+}
+
+/// What was used last. Once it is full, what was not used since it was full the last time is forgotten.
+struct Lately<K, V> {
+    new: HashMap<K, V>,
+    old: HashMap<K, V>,
+}
+
+impl<K, V> Default for Lately<K, V> {
+    fn default() -> Self {
+        Self { new: HashMap::new(), old: HashMap::new() }
+    }
+}
+
+impl<K: Eq + Hash, V: Copy> Lately<K, V> {
+    fn insert(&mut self, key: K, value: V) {
+        if self.new.len() >= REMEMBERED {
+            self.old = take(&mut self.new);
+        }
+        self.new.insert(key, value);
+    }
+
+    fn get(&mut self, key: &K) -> Option<V> {
+        if let Some(value) = self.new.get(key) {
+            return Some(*value);
+        }
+        let (key, value) = self.old.remove_entry(key)?;
+        self.insert(key, value);
+        Some(value)
     }
 }
 
@@ -65,27 +92,31 @@ mod tests {
     fn a_session_that_is_opened_again_has_no_batches() {
         let (mut ids, session) = (Ids::default(), SessionId::from("demo"));
         ids.open_session(&session, 1);
-        ids.keep_batch(&session, 1, 7, 70);
+        ids.keep_batch(1, 7, 70);
         assert_eq!((ids.session(&session), ids.batch(&session, 7)), (Some(1), Some(70)));
         ids.open_session(&session, 2);
-        ids.keep_batch(&session, 1, 8, 80);
+        ids.keep_batch(1, 8, 80);
         let batches = [7, 8].map(|batch| ids.batch(&session, batch));
-        assert_eq!((ids.session(&session), batches, ids.batches), (Some(2), [None; 2], 0));
+        assert_eq!((ids.session(&session), batches), (Some(2), [None; 2]));
     }
 
-    /// No more is remembered than the bound, however many sessions and batches there are.
+    /// No more is remembered than the bound, however many sessions and batches there are; what is used is remembered.
     #[test]
-    fn it_is_bounded() {
-        let mut ids = Ids::default();
-        for number in 0..3 * REMEMBERED as u64 {
-            let session = SessionId::from(format!("session-{}", number / 2));
-            let row = i64::try_from(number / 2).expect("it is small");
-            if number % 2 == 0 {
-                ids.open_session(&session, row);
-            }
-            ids.keep_batch(&session, row, number, 1);
-            let counted: usize = ids.sessions.values().map(|session| session.batches.len()).sum();
-            assert!(ids.sessions.len() <= REMEMBERED && ids.batches <= REMEMBERED && ids.batches == counted);
+    fn what_was_used_last_is_remembered() {
+        let (mut ids, used) = (Ids::default(), SessionId::from("used"));
+        ids.open_session(&used, -1);
+        ids.keep_batch(-1, 1, -1);
+        for number in 0..5 * REMEMBERED as u64 {
+            let row = i64::try_from(number).expect("it is small");
+            let session = SessionId::from(format!("session-{number}"));
+            ids.open_session(&session, row);
+            ids.keep_batch(row, number, row);
+            assert_eq!(ids.batch(&session, number), Some(row));
+            assert_eq!(ids.batch(&used, 1), Some(-1));
+            let Ids { sessions, batches, .. } = &ids;
+            assert!(sessions.new.len() + sessions.old.len() <= 2 * REMEMBERED);
+            assert!(batches.new.len() + batches.old.len() <= 2 * REMEMBERED);
         }
+        assert_eq!(ids.session(&SessionId::from("session-0")), None);
     }
 }

@@ -5,6 +5,7 @@
 
 use super::{Done, Tables};
 use crate::{
+    listing::{of_session, of_turn},
     op::{End, Ending, Place, ResumeOp, Started, json_of, whole, word},
     schema::is_cancelled,
 };
@@ -13,50 +14,60 @@ use std::time::Duration;
 use toolyard::{CallError, Dedupe, ErrorKind, Routing, Sandbox};
 
 /// The turn's batches that are those of another opening of its session.
-const OF_TURN: &str = "SELECT b.id FROM batch_rows b JOIN session_rows s ON s.id = b.session
-    WHERE s.name = ?1 AND b.turn = ?2 AND s.id != ?3";
+fn of_other_openings() -> String {
+    format!(
+        "SELECT b.id FROM session_rows s JOIN batch_rows b ON b.id IN ({}) WHERE s.name = ?1 AND s.id != ?3",
+        of_turn("s.id", "?2")
+    )
+}
 
 /// The batches that handlers of the turn's calls have dispatched, and those of their calls in turn.
-const BELOW: &str = "b.id IN (WITH RECURSIVE below (id) AS (
-        SELECT n.id FROM batch_rows o JOIN call_rows p ON p.batch = o.id JOIN batch_rows n ON n.parent = p.id
-            WHERE o.session = ?1 AND o.turn = ?2
-        UNION SELECT n.id FROM below JOIN call_rows p ON p.batch = below.id JOIN batch_rows n ON n.parent = p.id)
-    SELECT id FROM below)";
+fn below() -> String {
+    format!(
+        "b.id IN (WITH RECURSIVE below (id) AS (
+             SELECT n.id FROM call_rows p JOIN batch_rows n ON n.parent = p.id WHERE p.batch IN ({})
+             UNION SELECT n.id FROM below JOIN call_rows p ON p.batch = below.id JOIN batch_rows n ON n.parent = p.id)
+         SELECT id FROM below)",
+        of_turn("?1", "?2")
+    )
+}
 
 impl Tables<'_> {
     pub(super) fn resumed(&mut self, resumed: &ResumeOp) -> Done {
         let ResumeOp { session, agent, turn, ended } = resumed;
         let (row, name, turn) = (self.session_row(session)?, session.as_str(), whole(*turn));
         let is_unsure = self.is_unsure(name, turn)?;
+        let of_others = of_other_openings();
         // Cancels belong to the session in which they were given.
         let sql = format!(
             "UPDATE call_rows SET cancelled_ms = ?4 WHERE id IN (SELECT c.id FROM call_rows c JOIN batch_rows b
-             ON b.id = c.batch WHERE c.ended_ms IS NULL AND c.cancelled_ms IS NULL AND b.id IN ({OF_TURN}) AND {})",
+             ON b.id = c.batch WHERE c.ended_ms IS NULL AND c.cancelled_ms IS NULL AND b.id IN ({of_others}) AND {})",
             is_cancelled()
         );
         self.run(&sql, params![name, turn, row, self.now])?;
         // They hold for batches of the turn to come too. One of an opening that has nothing of the turn was of another turn,
         // which had the number and was lost.
-        self.run(
+        let sql = format!(
             "UPDATE cancel_rows SET session = ?3 WHERE what = 'turn' AND turn = ?2
-             AND session IN (SELECT id FROM session_rows WHERE name = ?1 AND id != ?3)
-             AND EXISTS (SELECT 1 FROM batch_rows b WHERE b.session = cancel_rows.session AND b.turn = ?2)",
-            params![name, turn, row],
-        )?;
-        let first = format!("SELECT min(id) - 1 FROM ({OF_TURN})");
+             AND session IN (SELECT id FROM session_rows WHERE name = ?1 AND id != ?3) AND EXISTS ({})",
+            of_turn("cancel_rows.session", "?2")
+        );
+        self.run(&sql, params![name, turn, row])?;
+        let first = format!("SELECT min(id) - 1 FROM ({of_others})");
         self.run(
             &format!("UPDATE session_rows SET after_batch = min(after_batch, coalesce(({first}), after_batch)) WHERE id = ?3"),
             params![name, turn, row],
         )?;
         self.run(
-            &format!("UPDATE batch_rows SET session = ?3 WHERE id IN ({OF_TURN})"),
+            &format!("UPDATE batch_rows SET session = ?3 WHERE id IN ({of_others})"),
             params![name, turn, row],
         )?;
         let of_turn = "b.session = ?1 AND b.turn = ?2 AND b.parent IS NULL";
         self.close(of_turn, params![row, turn])?;
         // Wherever it was dispatched: by the handler's own agent, by another one, in the turn or in one of its own.
-        self.interrupt(BELOW, params![row, turn, self.now], is_unsure)?;
-        self.close(BELOW, params![row, turn])?;
+        let below = below();
+        self.interrupt(&below, params![row, turn, self.now], is_unsure)?;
+        self.close(&below, params![row, turn])?;
         let of_agent = "b.session IN (SELECT id FROM session_rows WHERE name = ?1) AND b.agent = ?2";
         for unnamed in self.unnamed_below(name, agent.as_str())? {
             self.interrupt(of_agent, params![name, unnamed, self.now], false)?;
@@ -96,9 +107,12 @@ impl Tables<'_> {
 
     /// Whether an epoch has left the turn of which the last records may be missing (JR-7).
     fn is_unsure(&self, name: &str, turn: i64) -> rusqlite::Result<bool> {
-        let sql = "SELECT EXISTS (SELECT 1 FROM batch_rows b JOIN session_rows s ON s.id = b.session
-                   JOIN temp.unsure_epochs u ON u.id = s.epoch WHERE s.name = ?1 AND b.turn = ?2)";
-        self.db.prepare_cached(sql)?.query_row(params![name, turn], |row| row.get(0))
+        let sql = format!(
+            "SELECT EXISTS (SELECT 1 FROM session_rows s JOIN temp.unsure_epochs u ON u.id = s.epoch
+             WHERE s.name = ?1 AND EXISTS ({}))",
+            of_turn("s.id", "?2")
+        );
+        self.db.prepare_cached(&sql)?.query_row(params![name, turn], |row| row.get(0))
     }
 
     /// Ends the open calls of such batches, at the time `?3`: those that were started, all if that is not sure, as
@@ -118,12 +132,13 @@ impl Tables<'_> {
             let rows = found.query_map(params![session, agent], |row| row.get(0))?;
             rows.collect()
         };
-        let open = below(
-            "SELECT DISTINCT b.agent FROM batch_rows b JOIN session_rows s ON s.id = b.session
+        let open = below(&format!(
+            "SELECT DISTINCT b.agent FROM session_rows s JOIN batch_rows b ON b.id IN ({})
              WHERE s.name = ?1 AND substr(b.agent, 1, length(?2) + 1) = ?2 || '/' AND (b.calls IS NULL OR EXISTS
                  (SELECT 1 FROM call_rows c WHERE c.batch = b.id AND c.ended_ms IS NULL))
              AND s.epoch < (SELECT max(id) FROM epoch_rows)",
-        )?;
+            of_session("s.id")
+        ))?;
         let named = below(
             "SELECT DISTINCT f.agent FROM fork_rows f JOIN session_rows s ON s.id = f.session
              WHERE s.name = ?1 AND f.is_named AND substr(f.agent, 1, length(?2) + 1) = ?2 || '/'",

@@ -248,3 +248,27 @@ fn an_end_and_a_cancel_keep_their_order() {
     book.batch_of("root", 2, 2, &["x2"]);
     assert_eq!(book.cancelled(), ["r1", "r1", "s1", "s2", "t1", "t2", "u1", "x1"]);
 }
+
+/// JR-2: batches are put into the list of their session's many at a time, and records find them before and after, also when
+/// what the writer remembers is gone; what a transaction that was rolled back has listed is listed with the next batch.
+#[test]
+fn batches_are_listed_many_at_a_time() {
+    let mut book = Book::new();
+    book.open_session("demo");
+    let until = |book: &Book| book.texts("SELECT CAST(batch AS TEXT) FROM listed_until");
+    let each = u64::from(crate::listing::LISTED_EACH);
+    for batch in 1..each {
+        book.batch(batch, batch, &["call"]);
+    }
+    assert_eq!(until(&book), ["0"]);
+    book.batch(each, each, &["call"]);
+    assert_eq!(until(&book), [each.to_string()]);
+    book.batch(each + 1, each + 1, &["call"]);
+    assert_eq!(until(&book), [each.to_string()]);
+    book.ids.clear();
+    for batch in [1, each, each + 1] {
+        book.apply(&end(place(batch, batch, 0, "call"))).expect("it is there");
+    }
+    book.batch(each + 2, each + 2, &["call"]);
+    assert_eq!(until(&book), [(each + 2).to_string()]);
+}

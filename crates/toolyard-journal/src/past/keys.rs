@@ -2,6 +2,7 @@
 
 use crate::{
     error::JournalError,
+    listing::{highest, of_session, of_turn},
     reader::{OpenTurn, Reader, values},
     settings::Settings,
     stamp,
@@ -28,11 +29,13 @@ impl Reader {
         session: &SessionId,
         own: Option<&str>,
     ) -> Result<Option<(u64, u64, u64)>, JournalError> {
-        let sql = "SELECT count(DISTINCT s.id), max(max(coalesce(b.turn, 0), s.removed_turn)),
-                   max(max(coalesce(b.number, 0), s.removed_batch)),
-                   count(DISTINCT CASE WHEN e.engine IS ?2 THEN NULL ELSE s.id END) FROM session_rows s
-                   JOIN epoch_rows e ON e.id = s.epoch LEFT JOIN batch_rows b ON b.session = s.id WHERE s.name = ?1";
-        let all = self.rows(sql, params![session.as_str(), own], |row, at| {
+        let [turn, batch] = ["turn", "number"].map(|column| highest(column, "s.id"));
+        let sql = format!(
+            "SELECT count(*), max(max(coalesce({turn}, 0), s.removed_turn)),
+             max(max(coalesce({batch}, 0), s.removed_batch)), count(CASE WHEN e.engine IS ?2 THEN NULL ELSE 1 END)
+             FROM session_rows s JOIN epoch_rows e ON e.id = s.epoch WHERE s.name = ?1"
+        );
+        let all = self.rows(&sql, params![session.as_str(), own], |row, at| {
             let (turns, batches): (Option<i64>, Option<i64>) = (row.get(1)?, row.get(2)?);
             let (turns, batches) = (at.number(turns.unwrap_or(0))?, at.number(batches.unwrap_or(0))?);
             Ok((row.get::<_, i64>(0)? > 0, (values::number(row, 3, at)?, turns, batches)))
@@ -53,11 +56,14 @@ impl Reader {
         let own = own.map_or(-1, |epoch| epoch.epoch);
         let is_left = |turn: &OpenTurn| turn.session == *session && turn.epoch != own;
         let open = self.open_turns()?.into_iter().filter(is_left).count();
-        let sql = "SELECT count(*) FROM call_rows c JOIN batch_rows b ON b.id = c.batch
-                   JOIN session_rows s ON s.id = b.session WHERE s.name = ?1 AND s.epoch != ?2 AND c.ended_ms IS NULL
-                   AND EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id AND a.side_effects NOT IN ('pure', 'read'))";
+        let sql = format!(
+            "SELECT count(*) FROM session_rows s JOIN batch_rows b ON b.id IN ({}) JOIN call_rows c ON c.batch = b.id
+             WHERE s.name = ?1 AND s.epoch != ?2 AND c.ended_ms IS NULL
+             AND EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id AND a.side_effects NOT IN ('pure', 'read'))",
+            of_session("s.id")
+        );
         let interrupted =
-            self.rows(sql, params![session.as_str(), own], |row, at| values::number(row, 0, at))?;
+            self.rows(&sql, params![session.as_str(), own], |row, at| values::number(row, 0, at))?;
         Ok((open as u64, interrupted.into_iter().next().unwrap_or(0)))
     }
 
@@ -67,9 +73,12 @@ impl Reader {
         session: &SessionId,
         turn: u64,
     ) -> Result<(bool, Vec<Arc<str>>), JournalError> {
-        let sql = "SELECT s.is_named, b.request FROM batch_rows b JOIN session_rows s ON s.id = b.session
-                   WHERE s.name = ?1 AND b.turn = ?2 AND b.parent IS NULL ORDER BY b.id";
-        let all = self.rows(sql, params![session.as_str(), crate::op::whole(turn)], |row, _| {
+        let sql = format!(
+            "SELECT s.is_named, b.request FROM session_rows s JOIN batch_rows b ON b.id IN ({})
+             WHERE s.name = ?1 AND b.parent IS NULL ORDER BY b.id",
+            of_turn("s.id", "?2")
+        );
+        let all = self.rows(&sql, params![session.as_str(), crate::op::whole(turn)], |row, _| {
             Ok((row.get::<_, bool>(0)?, row.get::<_, Option<String>>(1)?))
         })?;
         let is_named = all.iter().any(|(is_named, _)| *is_named);
@@ -80,21 +89,24 @@ impl Reader {
     /// that came last: an earlier one may have been taken up since. Rows of attempts are in the order in which they were given.
     pub(super) fn keys(&self, session: &SessionId, kept: Settings) -> Result<Vec<PastKey>, JournalError> {
         let now = stamp::millis(SystemTime::now());
-        let sql = "WITH used AS (SELECT a.call, a.number,
+        let sql = format!(
+            "WITH used AS (SELECT a.call, a.number,
                        row_number() OVER (PARTITION BY c.tool, a.key ORDER BY a.rowid DESC) AS place
-                       FROM attempt_rows a JOIN call_rows c ON c.id = a.call JOIN batch_rows b ON b.id = c.batch
-                       JOIN session_rows s ON s.id = b.session
+                       FROM session_rows s JOIN batch_rows b ON b.id IN ({}) JOIN call_rows c ON c.batch = b.id
+                       JOIN attempt_rows a ON a.call = c.id
                        WHERE a.key IS NOT NULL AND s.name = ?1 AND a.started_ms > ?2 AND c.key_released_ms IS NULL)
                    SELECT c.tool, a.key, c.arguments, EXISTS (SELECT 1 FROM answer_rows n WHERE n.call = c.id
                        AND n.edited IS NOT NULL), a.version, json_extract(a.facts, '$.is_repeatable'), c.ended_ms,
                    CASE WHEN c.code IS NOT NULL OR c.ended_ms >= ?3 THEN c.status ELSE '' END, c.code IS NOT NULL,
                    a.ended_ms, a.status, a.is_retried, coalesce(c.attempts, a.number), c.sandbox, a.arguments
                    FROM used u JOIN attempt_rows a ON a.call = u.call AND a.number = u.number
-                   JOIN call_rows c ON c.id = a.call WHERE u.place = 1";
+                   JOIN call_rows c ON c.id = a.call WHERE u.place = 1",
+            of_session("s.id")
+        );
         let before = |kept: Duration| now.saturating_sub(crate::op::whole(kept.as_millis()));
         let (keys, results) = (before(kept.keep_keys), before(kept.keep_results));
         let mut all =
-            self.rows(sql, params![session.as_str(), keys, results], |row, at| key(row, at, results))?;
+            self.rows(&sql, params![session.as_str(), keys, results], |row, at| key(row, at, results))?;
         // Behind the others: they count where nothing else is kept under their key.
         all.extend(self.unsure_keys(session, keys)?);
         Ok(all)
@@ -104,12 +116,15 @@ impl Reader {
     /// has taken them up, may be (JR-7): those that have no end, and those that were interrupted, whichever epoch has noted
     /// that.
     fn unsure_keys(&self, session: &SessionId, after: i64) -> Result<Vec<PastKey>, JournalError> {
-        let sql = "SELECT c.tool, c.key, c.arguments FROM call_rows c JOIN batch_rows b ON b.id = c.batch
-             JOIN session_rows s ON s.id = b.session WHERE s.name = ?1 AND c.key IS NOT NULL
+        let sql = format!(
+            "SELECT c.tool, c.key, c.arguments FROM session_rows s JOIN batch_rows b ON b.id IN ({})
+             JOIN call_rows c ON c.batch = b.id WHERE s.name = ?1 AND c.key IS NOT NULL
              AND c.arrived_ms > ?2 AND c.key_released_ms IS NULL AND ((c.ended_ms IS NULL AND s.epoch <= ?3)
                  OR (c.code = 'interrupted' AND c.attempts > 0 AND c.dedupe = 'fresh'))
-             AND NOT EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id) ORDER BY c.id DESC";
-        let all = self.rows(sql, params![session.as_str(), after, self.unsure_until()?], |row, _| {
+             AND NOT EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id) ORDER BY c.id DESC",
+            of_session("s.id")
+        );
+        let all = self.rows(&sql, params![session.as_str(), after, self.unsure_until()?], |row, _| {
             let (tool, key): (String, String) = (row.get(0)?, row.get(1)?);
             // One whose arguments cannot be read has not passed the gate.
             let arguments = serde_json::from_str(&row.get::<_, String>(2)?).ok();

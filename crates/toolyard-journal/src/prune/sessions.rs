@@ -1,6 +1,6 @@
 //! Openings of sessions of which nothing is left.
 
-use crate::epoch::EpochId;
+use crate::{epoch::EpochId, listing::has_none};
 use rusqlite::{Connection, TransactionBehavior, params};
 
 /// How many are removed in one transaction.
@@ -10,8 +10,9 @@ const SESSIONS: i64 = 1000;
 const EPOCHS: i64 = 16;
 
 /// A session `s` of an earlier epoch that has no batch.
-const EMPTY: &str = "s.epoch < (SELECT max(id) FROM epoch_rows)
-    AND NOT EXISTS (SELECT 1 FROM batch_rows b WHERE b.session = s.id)";
+fn is_empty() -> String {
+    format!("s.epoch < (SELECT max(id) FROM epoch_rows) AND {}", has_none("s.id"))
+}
 
 /// A newer one of its name stands for it: that says whether the name is open, what it is described by and who its agents are,
 /// or the name was cancelled as a whole since.
@@ -26,10 +27,13 @@ const SUPERSEDED: &str = "EXISTS (SELECT 1 FROM session_rows n WHERE n.name = s.
                 WHERE n.name = s.name AND n.id > s.id AND g.agent = f.agent))))";
 
 /// It says that an older one of its name is closed, which has turns: one that has none goes too, and before it.
-const CLOSES: &str =
-    "EXISTS (SELECT 1 FROM cancel_rows k WHERE k.session = s.id AND k.what = 'session' AND k.agent = 'root')
-    AND EXISTS (SELECT 1 FROM session_rows o WHERE o.name = s.name AND o.id < s.id
-        AND EXISTS (SELECT 1 FROM batch_rows b WHERE b.session = o.id))";
+fn closes() -> String {
+    format!(
+        "EXISTS (SELECT 1 FROM cancel_rows k WHERE k.session = s.id AND k.what = 'session' AND k.agent = 'root')
+         AND EXISTS (SELECT 1 FROM session_rows o WHERE o.name = s.name AND o.id < s.id AND NOT {})",
+        has_none("o.id")
+    )
+}
 
 /// It is the only one of its name, and is not to be opened again.
 const OVER: &str = "NOT EXISTS (SELECT 1 FROM session_rows o WHERE o.name = s.name AND o.id < s.id)
@@ -40,9 +44,10 @@ const OVER: &str = "NOT EXISTS (SELECT 1 FROM session_rows o WHERE o.name = s.na
 /// opened again; one that was closed stays while there are older ones with turns, which are closed with it. The
 /// oldest go first, so that none is found without the one that has closed it.
 pub(super) fn remove_empty(db: &mut Connection) -> rusqlite::Result<usize> {
+    let (is_empty, closes) = (is_empty(), closes());
     let empty = format!(
         "SELECT s.id FROM session_rows s
-         WHERE {EMPTY} AND NOT ({CLOSES}) AND (({SUPERSEDED}) OR ({OVER})) ORDER BY s.id LIMIT ?1"
+         WHERE {is_empty} AND NOT ({closes}) AND (({SUPERSEDED}) OR ({OVER})) ORDER BY s.id LIMIT ?1"
     );
     remove(db, &empty, params![SESSIONS])
 }
@@ -56,7 +61,8 @@ const IDLE: &str = "NOT EXISTS (SELECT 1 FROM cancel_rows k WHERE k.session = s.
 pub(crate) fn remove_superseded(db: &mut Connection, epoch: EpochId) -> rusqlite::Result<()> {
     let superseded = format!(
         "SELECT s.id FROM session_rows s
-         WHERE s.epoch BETWEEN ?2 AND ?3 AND {EMPTY} AND {IDLE} AND {SUPERSEDED} LIMIT ?1"
+         WHERE s.epoch BETWEEN ?2 AND ?3 AND {} AND {IDLE} AND {SUPERSEDED} LIMIT ?1",
+        is_empty()
     );
     let (first, last) = (epoch.0.saturating_sub(EPOCHS), epoch.0.saturating_sub(1));
     while remove(db, &superseded, params![SESSIONS, first, last])? > 0 {}

@@ -1,6 +1,9 @@
 //! Which turns go, and their removal (JR-13).
 
-use crate::schema::PLACES;
+use crate::{
+    listing::{after_turn, of_turn},
+    schema::PLACES,
+};
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use std::collections::BTreeSet;
 
@@ -32,13 +35,14 @@ impl Scan {
         before: i64,
     ) -> rusqlite::Result<Option<BTreeSet<TurnId>>> {
         let tx = db.transaction_with_behavior(TransactionBehavior::Deferred)?;
-        let began = "SELECT id, session, turn FROM batch_rows b WHERE id > ?1 AND id <= ?2 AND arrived_ms < ?3
-                     AND NOT EXISTS (SELECT 1 FROM batch_rows e WHERE e.session = b.session AND e.turn = b.turn
-                         AND e.id < b.id)
-                     ORDER BY id LIMIT ?4";
+        let began = format!(
+            "SELECT id, session, turn FROM batch_rows b WHERE id > ?1 AND id <= ?2 AND arrived_ms < ?3
+             AND NOT EXISTS (SELECT 1 FROM ({}) WHERE batch < b.id) ORDER BY id LIMIT ?4",
+            of_turn("b.session", "b.turn")
+        );
         let rows = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, (row.get(1)?, row.get(2)?)));
         let found: Vec<(i64, TurnId)> = tx
-            .prepare_cached(began)?
+            .prepare_cached(&began)?
             .query_map([self.after, self.last, before, STEP], rows)?
             .collect::<Result<_, _>>()?;
         let Some((first, _)) = found.last() else { return Ok(None) };
@@ -65,21 +69,22 @@ fn removable(
 /// what its handlers have dispatched, and the turns of these. Or it, or one of these, is the newest turn of an agent of an
 /// epoch that goes on: another batch of it may come. What handlers have dispatched is over with their call.
 fn is_kept(tx: &Transaction<'_>, (session, turn): TurnId) -> rusqlite::Result<bool> {
+    let (of_this, of_its) = (of_turn("?1", "?2"), of_turn("b.session", "b.turn"));
     let kept = format!(
         "WITH RECURSIVE part(id) AS (
-             SELECT id FROM batch_rows WHERE session = ?1 AND turn = ?2
+             SELECT id FROM batch_rows WHERE id IN ({of_this})
              UNION SELECT b.parent / {PLACES} FROM part JOIN batch_rows b ON b.id = part.id WHERE b.parent IS NOT NULL
              UNION SELECT n.id FROM part JOIN batch_rows n
                  ON n.parent BETWEEN part.id * {PLACES} AND (part.id + 1) * {PLACES} - 1
-             UNION SELECT o.id FROM part JOIN batch_rows b ON b.id = part.id
-                 JOIN batch_rows o ON o.session = b.session AND o.turn = b.turn)
+             UNION SELECT o.id FROM part JOIN batch_rows b ON b.id = part.id JOIN batch_rows o ON o.id IN ({of_its}))
          SELECT EXISTS (SELECT 1 FROM part JOIN batch_rows b ON b.id = part.id WHERE b.calls IS NULL
              OR EXISTS (SELECT 1 FROM call_rows c WHERE c.batch = b.id AND c.ended_ms IS NULL)
              OR (b.parent IS NULL
                  AND EXISTS (SELECT 1 FROM session_rows s JOIN epoch_rows e ON e.id = s.epoch
                      WHERE s.id = b.session AND e.ended_ms IS NULL AND e.id = (SELECT max(id) FROM epoch_rows))
-                 AND NOT EXISTS (SELECT 1 FROM batch_rows l WHERE l.session = b.session AND l.turn > b.turn
-                     AND l.agent = b.agent AND l.parent IS NULL)))"
+                 AND NOT EXISTS (SELECT 1 FROM ({}) later JOIN batch_rows l ON l.id = later.batch
+                     WHERE l.agent = b.agent AND l.parent IS NULL)))",
+        after_turn("b.session", "b.turn")
     );
     tx.prepare_cached(&kept)?.query_row(params![session, turn], |row| row.get(0))
 }
@@ -97,7 +102,7 @@ pub(super) fn remove(db: &mut Connection, turns: &BTreeSet<TurnId>) -> rusqlite:
 }
 
 fn remove_turn(tx: &Transaction<'_>, (session, turn): TurnId) -> rusqlite::Result<u64> {
-    let batches = "SELECT id FROM batch_rows WHERE session = ?1 AND turn = ?2";
+    let batches = of_turn("?1", "?2");
     for table in ["attempt_rows", "question_rows", "answer_rows", "verdict_rows"] {
         let sql = format!(
             "DELETE FROM {table} WHERE call IN (SELECT id FROM call_rows WHERE batch IN ({batches}))"
@@ -108,14 +113,14 @@ fn remove_turn(tx: &Transaction<'_>, (session, turn): TurnId) -> rusqlite::Resul
     tx.prepare_cached(&calls)?.execute(params![session, turn])?;
     tx.prepare_cached("DELETE FROM cancel_rows WHERE session = ?1 AND turn = ?2")?
         .execute(params![session, turn])?;
-    tx.prepare_cached(
+    tx.prepare_cached(&format!(
         "UPDATE session_rows SET removed_turn = max(removed_turn, ?2), removed_batch = max(removed_batch,
-             (SELECT coalesce(max(number), 0) FROM batch_rows WHERE session = ?1 AND turn = ?2))
-         WHERE id = (SELECT max(n.id) FROM session_rows s JOIN session_rows n ON n.name = s.name WHERE s.id = ?1)",
-    )?
+             (SELECT coalesce(max(number), 0) FROM batch_rows WHERE id IN ({batches})))
+         WHERE id = (SELECT max(n.id) FROM session_rows s JOIN session_rows n ON n.name = s.name WHERE s.id = ?1)"
+    ))?
     .execute(params![session, turn])?;
-    let gone = "DELETE FROM batch_rows WHERE session = ?1 AND turn = ?2";
-    Ok(tx.prepare_cached(gone)?.execute(params![session, turn])? as u64)
+    let gone = format!("DELETE FROM batch_rows WHERE id IN ({batches})");
+    Ok(tx.prepare_cached(&gone)?.execute(params![session, turn])? as u64)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     error::JournalError,
+    listing::of_turn,
     op::whole,
     schema::{PLACES, is_cancelled},
     stamp::time,
@@ -21,7 +22,8 @@ impl Reader {
         let sql = format!(
             "SELECT b.id, b.number, b.agent, b.request, b.parent % {PLACES}, p.number, b.calls IS NULL, b.is_sequential,
              b.arrived_ms, b.is_resend FROM batch_rows b LEFT JOIN batch_rows p ON p.id = b.parent / {PLACES}
-             WHERE b.session = ?1 AND b.turn = ?2 ORDER BY b.id"
+             WHERE b.id IN ({}) ORDER BY b.id",
+            of_turn("?1", "?2")
         );
         let mut all = self.rows(&sql, [session, whole(turn)], |row, at| {
             let parent: (Option<i64>, Option<i64>) = (row.get(5)?, row.get(4)?);

@@ -4,6 +4,7 @@ use super::{EpochRow, Reader};
 use crate::{
     epoch,
     error::JournalError,
+    listing::of_session,
     stamp::{millis, time},
 };
 use rusqlite::params;
@@ -44,9 +45,9 @@ impl Reader {
 
     /// When the last record of an epoch came. What a later epoch has added to its rows is none of them.
     fn last_record(&self, epoch: &EpochRow, next: Option<&EpochRow>) -> Result<SystemTime, JournalError> {
-        let sql = "
-            WITH s AS (SELECT id, opened_ms FROM session_rows WHERE epoch = ?1),
-                b AS (SELECT id, arrived_ms FROM batch_rows WHERE session IN (SELECT id FROM s)),
+        let sql = format!(
+            "WITH s AS (SELECT id, opened_ms FROM session_rows WHERE epoch = ?1),
+                b AS (SELECT o.id, o.arrived_ms FROM s JOIN batch_rows o ON o.id IN ({})),
                 c AS (SELECT id, arrived_ms, ended_ms FROM call_rows WHERE batch IN (SELECT id FROM b))
             SELECT max(at) FROM (
                 SELECT opened_ms AS at FROM s UNION ALL SELECT arrived_ms FROM b
@@ -57,9 +58,11 @@ impl Reader {
                 UNION ALL SELECT ended_ms FROM attempt_rows WHERE call IN (SELECT id FROM c)
                 UNION ALL SELECT asked_ms FROM question_rows WHERE call IN (SELECT id FROM c)
                 UNION ALL SELECT answered_ms FROM answer_rows WHERE call IN (SELECT id FROM c)
-            ) WHERE at < ?2";
+            ) WHERE at < ?2",
+            of_session("s.id")
+        );
         let before = next.map_or(i64::MAX, |next| millis(next.started));
-        let last = self.db.query_row(sql, params![epoch.epoch, before], |row| row.get::<_, Option<i64>>(0));
+        let last = self.db.query_row(&sql, params![epoch.epoch, before], |row| row.get::<_, Option<i64>>(0));
         Ok(last.map_err(self.failed())?.map_or(epoch.started, time))
     }
 }

@@ -129,6 +129,15 @@ async fn contradictions_are_told() {
     assert_eq!(fewer, "batch 3 of session demo has 1 calls of 2");
     let (_, unattempted) = found("DELETE FROM attempt_rows WHERE rowid = 1");
     assert_eq!(unattempted, "call 0 of batch 2 of session demo has run, without a recorded attempt");
+    let listed = "UPDATE listed_until SET batch = (SELECT max(id) FROM batch_rows);";
+    let (_, unlisted) = found(&format!("{listed} DELETE FROM listed_rows WHERE number = 3"));
+    assert_eq!(unlisted, "batch 3 of session demo is not in the list of its session's batches");
+    let (_, stale) = found(&format!("{listed} UPDATE listed_rows SET turn = 77 WHERE number = 3"));
+    assert_eq!(stale, unlisted);
+    let (_, of_none) = found("INSERT INTO listed_rows VALUES (1, 1, 1, 700)");
+    assert_eq!(of_none, "a row of listed_rows belongs to one of batch_rows that is not there");
+    let (_, sessionless) = found("DELETE FROM session_rows");
+    assert_eq!(sessionless, "a row of batch_rows belongs to one of session_rows that is not there");
     let (_, noted) = found("UPDATE meta SET value = '7'");
     assert_eq!(noted, "the schema's version is 1, and noted as '7'");
     let later = "INSERT INTO epoch_rows (pid, durability, started_ms) VALUES (1, 'full', 0)";
