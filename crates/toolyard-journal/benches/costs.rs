@@ -1,7 +1,7 @@
 //! What a journal costs, beside what it cannot cost less than, in one run:
 //!
-//! - reads: the processor time of the thread that makes the calls, with a journal and without, beside the floor F; and that
-//!   of the writer;
+//! - reads: the processor time of the thread that makes the calls, with a journal and without, beside the floor F, with
+//!   inputs that were made before, as in the engine's own measurements; and that of the writer;
 //! - writes: the time of calls that change something, 64 at once, with a journal and without, beside a bare program that
 //!   writes the same rows into the same tables with the same library in groups of 64; and the processor time of both threads.
 //!   The bare program has an index by which the rows of a session are found, where a journal lists them many at a time. Two
@@ -22,18 +22,19 @@ mod linux {
         runtime::{Builder, Runtime},
         task::JoinSet,
     };
-    use toolyard::{Batch, Call, Confirmations, Engine, ToolContext, ToolSpec, tool_fn};
-    use toolyard_bench::{Contender as _, Floor, Handler};
+    use toolyard::{Call, Confirmations, Durable, Engine, Recorder as _, ToolContext, ToolSpec, tool_fn};
+    use toolyard_bench::{Contender, Floor, Handler, Yard, spec};
     use toolyard_journal::{Durability, Journal, Settings};
 
     /// Calls in a batch of reads.
     const READS: usize = 40;
     /// Batches in a sample.
-    const BATCHES: usize = 250;
+    const BATCHES: usize = 50;
     /// Writes at once.
     const AT_ONCE: usize = 64;
-    /// Rounds of all contenders, one after the other.
+    /// Rounds of all contenders, one after the other; those of reads are shorter, and so many more.
     pub(super) const ROUNDS: usize = 15;
+    const OF_READS: usize = 5;
 
     fn now(clock: ClockId) -> Duration {
         let now = clock_gettime(clock);
@@ -45,6 +46,12 @@ mod linux {
         let begin = now(clock);
         black_box(work());
         now(clock).saturating_sub(begin)
+    }
+
+    /// The lower quartile, as the engine's own measurements have it.
+    fn quarter(mut all: Vec<f64>) -> f64 {
+        all.sort_by(f64::total_cmp);
+        all[all.len() / 4]
     }
 
     fn median(mut all: Vec<f64>) -> f64 {
@@ -63,12 +70,11 @@ mod linux {
     }
 
     async fn engine(journal: Option<&Journal>) -> Engine {
-        let read = tool_fn(ToolSpec::read("read"), |_: Value, _: ToolContext| async { Ok("") });
         let write = tool_fn(
             ToolSpec::write("write").concurrent().max_concurrency(AT_ONCE),
             |_: Value, _: ToolContext| async { Ok("") },
         );
-        let mut builder = Engine::builder().tool(read).tool(write).confirmations(Confirmations::auto());
+        let mut builder = Engine::builder().tool(write).confirmations(Confirmations::auto());
         builder = builder.pools(toolyard::PoolWidths::new(20, AT_ONCE));
         if let Some(journal) = journal {
             builder = builder.recorder(journal.clone());
@@ -80,58 +86,53 @@ mod linux {
         json!({"n": at})
     }
 
-    fn reads() -> Batch {
-        (0..READS).map(|at| Call::new(format!("call_{at}"), "read", arguments(at))).collect()
+    /// Nanoseconds of the calling thread for each read.
+    fn of_reads(runtime: &Runtime, contender: &dyn Contender) -> f64 {
+        let work = contender.work(READS, BATCHES);
+        let took = passes(ClockId::ThreadCPUTime, || runtime.block_on(work));
+        took.as_nanos() as f64 / (BATCHES * READS) as f64
     }
 
-    /// Nanoseconds of the calling thread for each read.
-    fn of_reads(runtime: &Runtime, engine: Option<&Engine>) -> f64 {
-        let took = passes(ClockId::ThreadCPUTime, || {
-            runtime.block_on(async {
-                match engine {
-                    None => Floor::of(Handler::Ready).work(READS, BATCHES).await,
-                    Some(engine) => {
-                        for _ in 0..BATCHES {
-                            black_box(engine.session("bench").dispatch(reads()).await);
-                        }
-                    }
-                }
-            });
-        });
-        took.as_nanos() as f64 / (BATCHES * READS) as f64
+    async fn flushed(journal: &Journal) {
+        if let Durable::When(written) = journal.flush() {
+            written.await.expect("it can be written");
+        }
     }
 
     pub(super) fn reads_cost(directory: &Path, rounds: usize) {
         let settings = Settings::default().durability(Durability::Process);
         let journal = Journal::open(directory.join("reads"), settings).expect("the journal can be opened");
         let runtime = runtime();
-        let (bare, journalled) =
-            runtime.block_on(async { (engine(None).await, engine(Some(&journal)).await) });
-        // They stay open, as in a program: else each batch opens its session anew.
-        let _sessions = [bare.session("bench"), journalled.session("bench")];
-        let (mut without, mut with, mut writers) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..rounds {
-            let least = of_reads(&runtime, None);
-            without.push(of_reads(&runtime, Some(&bare)) / least);
-            let mut on_caller = 0.0;
+        let yard = |name, builder| {
+            let yard = Yard::new(name, builder, spec("read"), Handler::Ready);
+            runtime.block_on(yard).expect("the engine can be built")
+        };
+        let floor = Floor::of(Handler::Ready);
+        let bare = yard("without", Engine::builder());
+        let journalled = yard("with", Engine::builder().recorder(journal.clone()));
+        let [mut least, mut without, mut with, mut writers] = [const { Vec::new() }; 4];
+        for _ in 0..rounds * OF_READS {
+            least.push(of_reads(&runtime, &*floor));
+            without.push(of_reads(&runtime, &bare));
+            let mut caller = Duration::ZERO;
             let process = passes(ClockId::ProcessCPUTime, || {
-                on_caller = of_reads(&runtime, Some(&journalled));
-                runtime
-                    .block_on(async { journalled.session("bench").recorded().await })
-                    .expect("it is written");
+                caller = passes(ClockId::ThreadCPUTime, || {
+                    with.push(of_reads(&runtime, &journalled));
+                    runtime.block_on(flushed(&journal));
+                });
             });
-            with.push(on_caller / least);
-            writers.push((process.as_nanos() as f64 / (BATCHES * READS) as f64 - on_caller) / least);
+            writers.push(process.saturating_sub(caller).as_nanos() as f64 / (BATCHES * READS) as f64);
         }
         let lost = journal.status().lost;
-        println!("reads, {READS} in a batch, as multiples of F in the same round (processor time):");
-        println!("  without a journal                  {:.2} ({})", median(without.clone()), range(&without));
-        println!(
-            "  with one, on the callers' thread   {:.2} ({})  goal 2",
-            median(with.clone()),
-            range(&with)
-        );
-        println!("  the writer's thread                {:.2} ({})", median(writers.clone()), range(&writers));
+        println!("reads, {READS} in a batch, as multiples of F (processor time):");
+        let row = |what: &str, all: &[f64], goal: &str| {
+            let rounds: Vec<_> = all.iter().zip(&least).map(|(it, least)| it / least).collect();
+            let quarter = quarter(all.to_vec()) / quarter(least.clone());
+            println!("  {what:<35}{quarter:.2} (median of rounds {:.2}){goal}", median(rounds));
+        };
+        row("without a journal", &without, "");
+        row("with one, on the callers' thread", &with, "  goal 2");
+        row("the writer's thread", &writers, "");
         println!("  records left out for want of room  {lost}");
     }
 

@@ -47,6 +47,7 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, JournalError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(path, flags).map_err(failed())?;
     db.busy_timeout(Duration::from_secs(5)).map_err(failed())?;
+    schema::keep_plans(&db).map_err(failed())?;
     schema::check(&db, path)?;
     Ok(db)
 }

@@ -53,6 +53,11 @@ impl Recorder for Journal {
         true
     }
 
+    fn needs_attempts_of_reads(&self) -> bool {
+        // A second engine is told with each record that it cannot have the journal.
+        self.inner.is_shared.load(Ordering::Relaxed)
+    }
+
     fn fault(&self) -> Option<Arc<str>> {
         match self.status().state {
             JournalState::Writing => None,

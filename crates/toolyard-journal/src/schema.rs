@@ -14,7 +14,7 @@
 //! elsewhere: the batches of a session are found by a list instead, which is filled many at a time ([`listing`]).
 
 use crate::{error::JournalError, listing, settings::Durability};
-use rusqlite::Connection;
+use rusqlite::{Connection, config::DbConfig};
 use std::path::Path;
 
 /// The version of the schema, in `user_version`.
@@ -232,6 +232,36 @@ pub(crate) fn check(db: &Connection, path: &Path) -> Result<(), JournalError> {
     }
 }
 
+/// Lets a statement keep its plan whatever is bound to it: some versions of SQLite prepare a join anew each time that another
+/// value is, which costs more than most of these statements do.
+pub(crate) fn keep_plans(db: &Connection) -> rusqlite::Result<()> {
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
+}
+
 pub(crate) fn pragma(db: &Connection, name: &str) -> rusqlite::Result<i64> {
     db.pragma_query_value(None, name, |row| row.get(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    /// JR-5: a statement that is kept is prepared once, whatever it is asked for.
+    #[test]
+    fn a_kept_statement_is_prepared_once() {
+        let directory = tempfile::tempdir().expect("a directory can be made");
+        let path = directory.path().join("journal");
+        let journal = crate::Journal::open(&path, crate::Settings::default()).expect("it is new");
+        for db in [crate::reader::connect(&path), crate::writer::connect(&path)] {
+            let db = db.expect("it is there");
+            let sql =
+                "SELECT count(*) FROM session_rows s JOIN epoch_rows e ON e.id = s.epoch WHERE s.name = ?1";
+            let mut join = db.prepare(sql).expect("it is SQL");
+            for name in ["a", "b", "c"] {
+                join.query_row([name], |_| Ok(())).expect("it counts");
+            }
+            assert_eq!(join.get_status(StatementStatus::RePrepare), 0);
+        }
+        journal.close().expect("it can be closed");
+    }
 }

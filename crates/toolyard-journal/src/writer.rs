@@ -18,6 +18,7 @@ use crate::{
     lock::Lock,
     op::Op,
     queue::{Job, JournalState, Others, Queue, tell},
+    schema,
     settings::Settings,
     stamp::millis,
 };
@@ -278,7 +279,9 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, JournalError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(path, flags)
         .map_err(JournalError::sqlite(path, "opening the journal"))?;
-    db.busy_timeout(Duration::from_secs(1)).map_err(JournalError::sqlite(path, "opening the journal"))?;
+    let failed = || JournalError::sqlite(path, "opening the journal");
+    db.busy_timeout(Duration::from_secs(1)).map_err(failed())?;
+    schema::keep_plans(&db).map_err(failed())?;
     Ok(db)
 }
 

@@ -137,6 +137,13 @@ pub trait Recorder: Send + Sync {
         false
     }
 
+    /// Whether [`attempt`](Self::attempt) is to be given the attempts of calls that only read, have no key and spawn no
+    /// sub-agents ([`AttemptRecord::is_of_plain_read`]). Asked once, after [`begin`](Self::begin): a recorder that does
+    /// nothing with them makes these calls cheaper by saying so.
+    fn needs_attempts_of_reads(&self) -> bool {
+        true
+    }
+
     /// Why records are not made durable at present, if they are not: a full disk, for example (JR-12). Whoever serves an engine
     /// tells of it.
     fn fault(&self) -> Option<Arc<str>> {

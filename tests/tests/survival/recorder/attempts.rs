@@ -35,6 +35,41 @@ async fn a_call_that_cannot_be_recorded_does_not_start() {
     assert_eq!(yard.events.events().iter().filter(|event| called(&event.kind)).count(), 2);
 }
 
+/// Notes the calls whose attempts it is given.
+struct Attempts {
+    needs_reads: bool,
+    given: Arc<Mutex<Vec<String>>>,
+}
+
+impl Recorder for Attempts {
+    fn needs_attempts_of_reads(&self) -> bool {
+        self.needs_reads
+    }
+
+    fn attempt(&self, record: &AttemptRecord<'_>) -> Durable {
+        self.given.lock().unwrap().push(record.call.call_id.to_string());
+        Durable::Nothing
+    }
+}
+
+/// SM-4: a recorder that does not need the attempts of reads is not given them, but for those that have a key.
+#[tokio::test(start_paused = true)]
+async fn attempts_of_reads_are_given_to_whoever_needs_them() {
+    for (needs_reads, expected) in [(true, vec!["a", "b", "c", "d"]), (false, vec!["a", "c", "d"])] {
+        let given = Arc::<Mutex<Vec<String>>>::default();
+        let recorder = Attempts { needs_reads, given: Arc::clone(&given) };
+        let yard = yard(|builder, _| builder.recorder(recorder)).await;
+        let mut read = call("d", "read", 0, "ok");
+        read.idempotency_key = Some("other".into());
+        let calls = vec![call("a", "serial", 0, "ok"), call("b", "read", 0, "ok"), keyed("c", 0, "ok"), read];
+        let outcomes = no_hang(yard.engine.session("s").dispatch(calls)).await;
+        assert_eq!(shape(&outcomes), "a ok, b ok, c ok, d ok");
+        let mut given = given.lock().unwrap().clone();
+        given.sort();
+        assert_eq!(given, expected);
+    }
+}
+
 /// SM-4: a batch whose record fails starts nothing that has to wait.
 #[tokio::test(start_paused = true)]
 async fn nothing_of_an_unrecorded_batch_starts() {

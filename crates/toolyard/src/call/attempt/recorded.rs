@@ -18,7 +18,7 @@ use crate::{
         stop::Stop,
     },
     config::RECORD_WAIT,
-    record::{AttemptRecord, Foundation, RecordError},
+    record::{AttemptRecord, Foundation, Pending, RecordError, Recording},
 };
 use futures::future::BoxFuture;
 use std::{future::poll_fn, pin::pin};
@@ -47,6 +47,22 @@ impl Stage {
 }
 
 impl Attempt {
+    fn give_attempt(&self, recording: &Recording) -> Option<Pending> {
+        let (call, work) = (self.at(), self.work());
+        let record = AttemptRecord {
+            call: call.call_place(),
+            attempt: self.number(),
+            tool: work.entry.spec(),
+            arguments: call.args(),
+            key: call.idempotency_key(),
+            confinement: self.confinement(),
+            approval: work.consent.approval(),
+            digest: call.digest().map(|digest| *digest.get()),
+            timeout: self.bounds().timeout,
+        };
+        recording.give(|recorder| recorder.attempt(&record))
+    }
+
     /// Waits until the attempt may start. Returns `false` if its call has ended instead, or goes on elsewhere.
     pub(super) async fn may_start(&mut self) -> bool {
         // What the policy in force grants is what is recorded.
@@ -85,20 +101,9 @@ impl Attempt {
     /// Gives the record of this attempt; `None` if it need not wait.
     fn give_start(&mut self) -> Option<Durable> {
         let before = self.progress.as_mut().map(|progress| std::mem::take(&mut progress.recorded));
-        let (call, work, number) = (self.at(), self.work(), self.number());
         let recording = self.engine().recorder.as_ref()?;
-        let record = AttemptRecord {
-            call: call.call_place(),
-            attempt: number,
-            tool: work.entry.spec(),
-            arguments: call.args(),
-            key: call.idempotency_key(),
-            confinement: self.confinement(),
-            approval: work.consent.approval(),
-            digest: call.digest().map(|digest| *digest.get()),
-            timeout: self.bounds().timeout,
-        };
-        let own = recording.give(|recorder| recorder.attempt(&record));
+        let is_needed = recording.needs_attempts(self.work().entry.spec(), self.at().idempotency_key());
+        let own = if is_needed { self.give_attempt(recording) } else { None };
         let before = before.and_then(Foundation::pending);
         if own.is_none() && before.is_none() {
             return None;
@@ -219,7 +224,7 @@ impl Attempt {
     }
 
     /// Gives the record of what the attempt has ended with: its call's end, or that of the others of its key.
-    pub(super) fn give_result(&self, ending: &mut Ending) -> Option<crate::record::Pending> {
+    pub(super) fn give_result(&self, ending: &mut Ending) -> Option<Pending> {
         ending.recorded = Recorded::Given;
         let call = self.at();
         match call.is_detached() {

@@ -1,6 +1,6 @@
 //! The recorder as the engine holds it: its panics are caught, and what is waited for is a value.
 
-use super::{Durable, RecordError, Recorder};
+use super::{Durable, RecordError, Recorder, records::is_plain_read};
 use crate::tasks::{Caught, Contained, caught};
 use futures::{
     FutureExt,
@@ -9,10 +9,13 @@ use futures::{
 use std::{
     future::Future,
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll},
 };
-use toolyard_core::event::Epoch;
+use toolyard_core::{ToolSpec, event::Epoch};
 use toolyard_redact::Redactor;
 
 /// The recorder of an engine.
@@ -20,6 +23,7 @@ pub(crate) struct Recording {
     recorder: Contained<Arc<dyn Recorder>>,
     redactor: Option<Redactor>,
     outlives_engine: bool,
+    needs_attempts_of_reads: AtomicBool,
 }
 
 impl Recording {
@@ -29,7 +33,8 @@ impl Recording {
             panic.log(what, None, redactor.as_ref());
             false
         });
-        Self { recorder: Contained::new(recorder), redactor, outlives_engine }
+        let needs_attempts_of_reads = AtomicBool::new(true);
+        Self { recorder: Contained::new(recorder), redactor, outlives_engine, needs_attempts_of_reads }
     }
 
     /// Tells the recorder that the engine begins.
@@ -37,6 +42,14 @@ impl Recording {
         if let Err(panic) = caught(|| self.recorder.begin(epoch)) {
             panic.log("a recorder panicked when its engine began", None, self.redactor.as_ref());
         }
+        // Where that cannot be said they are given.
+        let needs = caught(|| self.recorder.needs_attempts_of_reads()).unwrap_or(true);
+        self.needs_attempts_of_reads.store(needs, Ordering::Relaxed);
+    }
+
+    /// Whether the recorder is given the attempts of calls of this tool that have this key.
+    pub(crate) fn needs_attempts(&self, tool: &ToolSpec, key: Option<&str>) -> bool {
+        self.needs_attempts_of_reads.load(Ordering::Relaxed) || !is_plain_read(tool, key)
     }
 
     /// Reads what the recorder has of earlier lives of the engine. Callers must hold no lock: this is the embedder's code.

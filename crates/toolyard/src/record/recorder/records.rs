@@ -254,7 +254,7 @@ impl AttemptRecord<'_> {
     /// Whether another life of the engine loses nothing without this record: the call only reads, has no key, and spawns no
     /// sub-agents, so it may run again whether or not it had begun. What its handler dispatches is recorded by itself.
     pub fn is_of_plain_read(&self) -> bool {
-        !self.must_wait() && !self.tool.recursive
+        is_plain_read(self.tool, self.key)
     }
 }
 
@@ -285,8 +285,13 @@ impl AttemptEnd<'_> {
 
     /// Whether the attempt is one whose [record](AttemptRecord::is_of_plain_read) nobody needs.
     pub fn is_of_plain_read(&self) -> bool {
-        !self.must_wait() && !self.tool.recursive
+        is_plain_read(self.tool, self.key)
     }
+}
+
+/// Whether a call of this tool, with this key, only reads, has none and spawns no sub-agents.
+pub(super) fn is_plain_read(tool: &ToolSpec, key: Option<&str>) -> bool {
+    key.is_none() && tool.side_effects.is_read_only() && !tool.recursive
 }
 
 /// A call that has its result.
