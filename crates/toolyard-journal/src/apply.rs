@@ -10,7 +10,7 @@ pub(crate) use resumed::{Ends, end_open};
 
 use crate::{
     epoch::EpochId,
-    listing::{list, of_turn},
+    listing::{list, of_name_and_turn},
     op::{AnswerOp, AttemptOp, BatchOp, End, Op, OpenBatch, Place, QuestionOp, json_of, whole, word},
     schema::PLACES,
 };
@@ -84,7 +84,7 @@ pub(crate) fn apply(db: &Connection, epoch: EpochId, ids: &mut Ids, op: &Op, now
         }
         Op::Ended(end) => to.ended(&end.call, &end.end()),
         // The writer applies them one by one, because each may be refused.
-        Op::Ends(ends) => ends.each().try_for_each(|(call, end)| to.ended(&call, &end)),
+        Op::Ends(ends) => ends.try_each(|call, end| to.ended(call, end)),
         Op::Cancelled { session, agent, what } => to.cancelled(session, agent.as_str(), what),
         Op::Resumed(resumed) => to.resumed(resumed),
         Op::Verdict { call, found, output } => {
@@ -217,9 +217,9 @@ impl Tables<'_> {
             }
         }
         let sql = format!(
-            "SELECT b.id FROM session_rows s JOIN batch_rows b ON b.id IN ({}) WHERE s.name = ?1 AND s.epoch = ?2
-             AND b.number = ?3 AND b.agent = ?5 AND b.calls IS NULL ORDER BY b.id DESC LIMIT 1",
-            of_turn("s.id", "?4")
+            "SELECT b.id FROM batch_rows b CROSS JOIN session_rows s ON s.id = b.session WHERE b.id IN ({})
+             AND s.epoch = ?2 AND b.number = ?3 AND b.agent = ?5 AND b.calls IS NULL ORDER BY b.id DESC LIMIT 1",
+            of_name_and_turn("?1", "?4")
         );
         let values = params![session.as_str(), self.epoch.0, whole(*batch), whole(*turn), agent.as_str()];
         let row = self.db.prepare_cached(&sql)?.query_row(values, |row| row.get(0)).optional()?;
@@ -236,9 +236,9 @@ impl Tables<'_> {
             return Ok(Some(row));
         }
         let sql = format!(
-            "SELECT b.id, b.session FROM session_rows s JOIN batch_rows b ON b.id IN ({})
-             WHERE s.name = ?1 AND s.epoch = ?2 AND b.number = ?4 ORDER BY b.id DESC LIMIT 1",
-            of_turn("s.id", "?3")
+            "SELECT b.id, b.session FROM batch_rows b CROSS JOIN session_rows s ON s.id = b.session
+             WHERE b.id IN ({}) AND s.epoch = ?2 AND b.number = ?4 ORDER BY b.id DESC LIMIT 1",
+            of_name_and_turn("?1", "?3")
         );
         let mut found = self.db.prepare_cached(&sql)?;
         let values = params![session.as_str(), self.epoch.0, whole(call.turn), whole(batch)];
@@ -259,10 +259,10 @@ impl Tables<'_> {
     /// The row of exactly this call of this epoch.
     fn exact_row(&self, call: &Place) -> Result<Option<i64>, Fault> {
         let sql = format!(
-            "SELECT c.id FROM session_rows s JOIN batch_rows b ON b.id IN ({}) JOIN call_rows c ON c.batch = b.id
-             WHERE s.name = ?1 AND s.epoch = ?2 AND b.number = ?3 AND c.place = ?4 AND c.call_id = ?5
-             AND b.agent = ?7 ORDER BY c.id DESC LIMIT 1",
-            of_turn("s.id", "?6")
+            "SELECT c.id FROM batch_rows b CROSS JOIN session_rows s ON s.id = b.session
+             CROSS JOIN call_rows c ON c.batch = b.id WHERE b.id IN ({}) AND s.epoch = ?2 AND b.number = ?3
+             AND c.place = ?4 AND c.call_id = ?5 AND b.agent = ?7 ORDER BY c.id DESC LIMIT 1",
+            of_name_and_turn("?1", "?6")
         );
         let Place { session, batch, index, agent, turn, call_id } = call;
         let values = params![
@@ -293,10 +293,10 @@ impl Tables<'_> {
     /// The row of a call that an earlier epoch has left open.
     fn earlier_call_row(&self, call: &Place) -> Result<i64, Fault> {
         let sql = format!(
-            "SELECT c.id FROM session_rows s JOIN batch_rows b ON b.id IN ({}) JOIN call_rows c ON c.batch = b.id
-             WHERE s.name = ?1 AND s.epoch < ?2 AND b.number = ?3 AND c.place = ?4 AND c.call_id = ?5
-             AND b.agent = ?7 AND c.ended_ms IS NULL LIMIT 2",
-            of_turn("s.id", "?6")
+            "SELECT c.id FROM batch_rows b CROSS JOIN session_rows s ON s.id = b.session
+             CROSS JOIN call_rows c ON c.batch = b.id WHERE b.id IN ({}) AND s.epoch < ?2 AND b.number = ?3
+             AND c.place = ?4 AND c.call_id = ?5 AND b.agent = ?7 AND c.ended_ms IS NULL LIMIT 2",
+            of_name_and_turn("?1", "?6")
         );
         let values = params![
             call.session.as_str(),
@@ -423,7 +423,7 @@ impl Tables<'_> {
                 row,
                 call.call_id.as_str(),
                 to.now,
-                end.status,
+                &*end.status,
                 code,
                 ending,
                 end.dedupe.shared_as().unwrap_or("fresh"),

@@ -89,10 +89,10 @@ impl Journal {
         file::make(path)?;
         let mut db = connect(path)?;
         schema::prepare(&mut db, path, settings.durability)?;
+        listing::list(&db).map_err(JournalError::sqlite(path, "listing its batches"))?;
         let failed = || JournalError::sqlite(path, "beginning an epoch");
         let epoch = epoch::begin(&db, settings.durability).map_err(failed())?;
         epoch::note_unsure(&db).map_err(failed())?;
-        listing::list(&db).map_err(JournalError::sqlite(path, "listing its batches"))?;
         expire::expire(&mut db, epoch, settings.keep_open)
             .map_err(JournalError::sqlite(path, "ending turns that nobody has resumed"))?;
         prune::remove_superseded(&mut db, epoch)

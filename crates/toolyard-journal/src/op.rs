@@ -281,7 +281,7 @@ impl EndOp {
     /// The end as it is written.
     pub(crate) fn end(&self) -> End<'_> {
         End {
-            status: &self.status.text,
+            status: self.status.text.as_str().into(),
             code: self.status.code,
             dedupe: self.dedupe,
             attempts: self.attempts,

@@ -16,7 +16,7 @@ pub use rows::{
 pub use started::StartedCall;
 pub use turns::{OpenQuestion, TurnRow, Which};
 
-use crate::{error::JournalError, listing::of_turn, op::whole, schema};
+use crate::{error::JournalError, listing::with_turn, op::whole, schema};
 use rusqlite::{Connection, OpenFlags, Row, params};
 use std::{
     fmt,
@@ -129,7 +129,8 @@ impl Reader {
     /// As for [`epochs`](Self::epochs).
     pub fn open_turns(&self) -> Result<Vec<OpenTurn>, JournalError> {
         let sql = "
-            WITH open AS (SELECT batch AS id, count(*) AS calls FROM call_rows WHERE ended_ms IS NULL GROUP BY batch
+            WITH open AS (SELECT batch AS id, count(*) AS calls FROM call_rows INDEXED BY call_open
+                              WHERE ended_ms IS NULL GROUP BY batch + 0
                           UNION ALL SELECT id, 0 FROM batch_rows WHERE calls IS NULL
                               AND NOT EXISTS (SELECT 1 FROM call_rows c WHERE c.batch = batch_rows.id AND c.ended_ms IS NULL))
             SELECT s.epoch, s.name, b.agent, b.turn, sum(open.calls)
@@ -173,8 +174,8 @@ impl Reader {
         let _snapshot = self.snapshot()?;
         let sql = format!(
             "SELECT s.id, s.epoch, s.is_named FROM session_rows s WHERE s.name = ?1 AND (?3 IS NULL OR s.epoch = ?3)
-             AND EXISTS ({}) ORDER BY s.id DESC",
-            of_turn("s.id", "?2")
+             AND s.id IN ({}) ORDER BY s.id DESC",
+            with_turn("IN (SELECT id FROM session_rows WHERE name = ?1)", "?2")
         );
         let values = params![session, whole(turn), epoch];
         let mut all: Vec<(i64, i64, bool)> =

@@ -61,7 +61,7 @@ CREATE TABLE epoch_rows (
     started_ms INTEGER NOT NULL, ended_ms INTEGER
 ) STRICT;
 CREATE TABLE session_rows (
-    id INTEGER PRIMARY KEY, epoch INTEGER NOT NULL REFERENCES epoch_rows, name TEXT NOT NULL, is_named INTEGER NOT NULL,
+    id INTEGER PRIMARY KEY AUTOINCREMENT, epoch INTEGER NOT NULL REFERENCES epoch_rows, name TEXT NOT NULL, is_named INTEGER NOT NULL,
     terms TEXT NOT NULL, opened_ms INTEGER NOT NULL, after_batch INTEGER NOT NULL,
     removed_turn INTEGER NOT NULL DEFAULT 0, removed_batch INTEGER NOT NULL DEFAULT 0
 ) STRICT;
@@ -121,28 +121,11 @@ CREATE VIEW turns AS SELECT s.epoch, s.name AS session, b.agent, b.turn, count(D
     max(b.calls IS NULL OR (c.id IS NOT NULL AND c.ended_ms IS NULL)) AS is_open, min(b.arrived_ms) AS began_ms
     FROM batch_rows b JOIN session_rows s ON s.id = b.session LEFT JOIN call_rows c ON c.batch = b.id
     GROUP BY b.session, b.turn, b.agent;
-CREATE VIEW attempts AS SELECT s.epoch, s.name AS session, b.turn, b.number AS batch, c.place, c.call_id, c.tool,
-    a.number AS attempt, a.version, a.side_effects, coalesce(a.arguments, c.arguments) AS arguments, a.approval, a.digest,
-    a.timeout_ms, a.started_ms, a.ended_ms, a.status
-    FROM attempt_rows a JOIN call_rows c ON c.id = a.call JOIN batch_rows b ON b.id = c.batch
-    JOIN session_rows s ON s.id = b.session;
-CREATE VIEW questions AS SELECT s.epoch, s.name AS session, b.turn, b.number AS batch, c.place, c.call_id, c.tool,
-    q.request, q.digest, q.arguments, q.shares, q.asked_ms, n.decision, n.who, n.reason, n.edited, n.answered_ms
-    FROM question_rows q JOIN call_rows c ON c.id = q.call JOIN batch_rows b ON b.id = c.batch
-    JOIN session_rows s ON s.id = b.session LEFT JOIN answer_rows n ON n.call = q.call AND n.request = q.request;
 CREATE VIEW epochs AS SELECT id AS epoch, engine, boot_id, pid, durability, started_ms, ended_ms FROM epoch_rows;
 CREATE VIEW forks AS SELECT s.epoch, s.name AS session, f.agent, f.parent, f.is_named, f.terms, f.made_ms
     FROM fork_rows f JOIN session_rows s ON s.id = f.session;
-CREATE VIEW batches AS SELECT s.epoch, s.name AS session, b.agent, b.turn, b.number AS batch, b.request,
-    p.number AS parent_batch, b.parent % 16777216 AS parent_place, b.is_sequential, b.calls IS NULL AS is_open,
-    b.arrived_ms FROM batch_rows b JOIN session_rows s ON s.id = b.session
-    LEFT JOIN batch_rows p ON p.id = b.parent / 16777216;
 CREATE VIEW cancels AS SELECT s.epoch, s.name AS session, k.agent, k.what, k.turn, k.batch, k.place, k.call_id, k.given_ms
     FROM cancel_rows k JOIN session_rows s ON s.id = k.session;
-CREATE VIEW verdicts AS SELECT s.epoch, s.name AS session, b.turn, b.number AS batch, c.place, c.call_id, c.tool, v.found,
-    v.output, v.epoch AS found_by, v.found_ms
-    FROM verdict_rows v JOIN call_rows c ON c.id = v.call JOIN batch_rows b ON b.id = c.batch
-    JOIN session_rows s ON s.id = b.session;
 ";
 
 /// Whether a cancel reaches an agent: it is the agent's own, or that of one it descends from.
@@ -159,15 +142,53 @@ pub(crate) fn is_cancelled() -> String {
     )
 }
 
-/// The view of calls.
-fn calls() -> String {
+/// What the views of what sessions have begin with.
+const PLACE: &str = "s.epoch, s.name AS session, b.turn, b.number AS batch, c.place, c.call_id, c.tool";
+
+/// The views of what sessions have, by their sessions.
+fn views() -> String {
+    let view = |name: &str, what: &str, joined: &str| {
+        format!("CREATE VIEW {name} AS {};\n", listing::by_session(what, joined))
+    };
+    let calls = "JOIN call_rows c ON c.batch = b.id";
+    let batches = "s.epoch, s.name AS session, b.agent, b.turn, b.number AS batch, b.request,
+        p.number AS parent_batch, b.parent % 16777216 AS parent_place, b.is_sequential, b.calls IS NULL AS is_open,
+        b.arrived_ms";
+    let attempts = format!(
+        "{PLACE}, a.number AS attempt, a.version, a.side_effects, coalesce(a.arguments, c.arguments) AS arguments,
+        a.approval, a.digest, a.timeout_ms, a.started_ms, a.ended_ms, a.status"
+    );
+    let questions = format!(
+        "{PLACE}, q.request, q.digest, q.arguments, q.shares, q.asked_ms, n.decision, n.who, n.reason, n.edited,
+        n.answered_ms"
+    );
+    let verdicts = format!("{PLACE}, v.found, v.output, v.epoch AS found_by, v.found_ms");
+    [
+        view("batches", batches, "LEFT JOIN batch_rows p ON p.id = b.parent / 16777216"),
+        view("calls", &call(), calls),
+        view("attempts", &attempts, &format!("{calls} JOIN attempt_rows a ON a.call = c.id")),
+        view(
+            "questions",
+            &questions,
+            &format!(
+                "{calls} JOIN question_rows q ON q.call = c.id
+                LEFT JOIN answer_rows n ON n.call = q.call AND n.request = q.request"
+            ),
+        ),
+        view("verdicts", &verdicts, &format!("{calls} JOIN verdict_rows v ON v.call = c.id")),
+    ]
+    .concat()
+}
+
+/// The columns of the view of calls.
+fn call() -> String {
     format!(
-        "CREATE VIEW calls AS SELECT s.epoch, s.name AS session, b.agent, b.turn, b.number AS batch, c.place, c.call_id,
+        "s.epoch, s.name AS session, b.agent, b.turn, b.number AS batch, c.place, c.call_id,
         c.tool, c.arguments, c.key, CASE WHEN c.ended_ms IS NOT NULL THEN 'ended'
             WHEN EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id)
                 OR EXISTS (SELECT 1 FROM batch_rows n WHERE n.parent = c.id) THEN 'attempted' ELSE 'not_started' END AS state,
         {} AS is_cancelled, c.status, c.code, c.dedupe, c.attempts, c.sandbox, c.arrived_ms, c.ended_ms,
-        c.key_released_ms FROM call_rows c JOIN batch_rows b ON b.id = c.batch JOIN session_rows s ON s.id = b.session",
+        c.key_released_ms",
         is_cancelled()
     )
 }
@@ -200,7 +221,7 @@ pub(crate) fn create(db: &mut Connection) -> rusqlite::Result<()> {
     let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     tx.execute_batch(TABLES)?;
     tx.execute_batch(listing::TABLES)?;
-    tx.execute_batch(&calls())?;
+    tx.execute_batch(&views())?;
     tx.execute("INSERT INTO meta VALUES ('schema_version', ?1)", [VERSION.to_string()])?;
     tx.pragma_update(None, "application_id", APPLICATION)?;
     tx.pragma_update(None, "user_version", VERSION)?;

@@ -47,6 +47,11 @@ pub enum Finding {
         /// The batch.
         batch: i64,
     },
+    /// What must be true of that list is not, so that batches are not found.
+    List {
+        /// What it is.
+        what: String,
+    },
     /// A call that changes something, or has a key, has run and none of its attempts is recorded.
     NoAttempt {
         /// Its session.
@@ -88,6 +93,7 @@ impl fmt::Display for Finding {
             Self::Unlisted { session, batch } => {
                 write!(f, "batch {batch} of session {session} is not in the list of its session's batches")
             }
+            Self::List { what } => write!(f, "the list of sessions' batches: {what}"),
             Self::NoAttempt { session, batch, place } => {
                 write!(
                     f,
@@ -161,6 +167,7 @@ fn content(db: &Connection, report: &mut Report) -> rusqlite::Result<()> {
     findings.extend(collect(db, "PRAGMA foreign_key_check", |row| {
         Ok(Finding::Orphan { table: row.get(0)?, of: row.get(2)? })
     })?);
+    findings.extend(collect(db, listing::UNKEPT, |row| Ok(Finding::List { what: row.get(0)? }))?);
     findings.extend(collect(db, listing::LACKS, |row| {
         Ok(Finding::Unlisted { session: row.get(0)?, batch: row.get(1)? })
     })?);

@@ -228,10 +228,11 @@ fn apply_job(
         None => Ok(Ok(0)),
         Some(Op::Ends(ends)) => {
             let mut refused = 0;
-            for (call, end) in ends.each() {
-                let done = apply_end(db, epoch, ids, &call, &end, now);
+            ends.try_each(|call, end| {
+                let done = apply_end(db, epoch, ids, call, end, now);
                 refused += usize::from(refusal(done)?.is_err());
-            }
+                Ok::<_, Failure>(())
+            })?;
             Ok(Ok(refused))
         }
         Some(op) => Ok(refusal(apply(db, epoch, ids, op, now))?.map(|()| 0)),

@@ -6,7 +6,7 @@
 
 use super::{Done, Tables};
 use crate::{
-    listing::of_session,
+    listing::of_name,
     op::{CancelOp, whole},
     schema::{PLACES, REACHES},
 };
@@ -41,9 +41,8 @@ impl Tables<'_> {
     /// up any more.
     fn close_earlier(&self, name: &str) -> Done {
         let sql = format!(
-            "UPDATE call_rows SET cancelled_ms = ?2 WHERE cancelled_ms IS NULL AND ended_ms IS NULL AND batch IN (
-                 SELECT b.id FROM session_rows s JOIN batch_rows b ON b.id IN ({}) WHERE s.name = ?1)",
-            of_session("s.id")
+            "UPDATE call_rows SET cancelled_ms = ?2 WHERE cancelled_ms IS NULL AND ended_ms IS NULL AND batch IN ({})",
+            of_name("?1")
         );
         self.run(&sql, params![name, self.now])
     }

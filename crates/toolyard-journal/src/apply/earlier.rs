@@ -2,7 +2,7 @@
 
 use super::{Done, Fault, Tables};
 use crate::{
-    listing::of_session,
+    listing::of_name,
     op::{AnswerOp, whole},
 };
 use rusqlite::{OptionalExtension, params};
@@ -10,11 +10,11 @@ use rusqlite::{OptionalExtension, params};
 /// The calls of a named session that have a key: their caller's, or the one that their tool has derived.
 fn of_key() -> String {
     format!(
-        "batch IN (SELECT b.id FROM session_rows s JOIN batch_rows b ON b.id IN ({})
-             WHERE s.name = ?1 AND s.is_named)
+        "batch IN (SELECT b.id FROM batch_rows b CROSS JOIN session_rows s ON s.id = b.session
+             WHERE b.id IN ({}) AND s.is_named)
          AND (key = ?2 OR EXISTS (SELECT 1 FROM attempt_rows a
              WHERE a.call = call_rows.id AND a.key = ?2))",
-        of_session("s.id")
+        of_name("?1")
     )
 }
 
@@ -26,10 +26,10 @@ impl Tables<'_> {
         change: impl Fn(&Self, i64) -> rusqlite::Result<usize>,
     ) -> Done {
         let sql = format!(
-            "SELECT c.id FROM session_rows s JOIN batch_rows b ON b.id IN ({}) JOIN call_rows c ON c.batch = b.id
-             JOIN question_rows q ON q.call = c.id WHERE s.name = ?1 AND s.epoch < ?2 AND b.number = ?3
-             AND c.place = ?4 AND q.request = ?5 AND c.ended_ms IS NULL LIMIT 1",
-            of_session("s.id")
+            "SELECT c.id FROM batch_rows b CROSS JOIN session_rows s ON s.id = b.session
+             CROSS JOIN call_rows c ON c.batch = b.id JOIN question_rows q ON q.call = c.id WHERE b.id IN ({})
+             AND s.epoch < ?2 AND b.number = ?3 AND c.place = ?4 AND q.request = ?5 AND c.ended_ms IS NULL LIMIT 1",
+            of_name("?1")
         );
         let call = &answer.call;
         let (session, batch) = (call.session.as_str(), whole(call.batch));

@@ -5,7 +5,7 @@ use std::{collections::HashMap, hash::Hash, mem::take};
 use toolyard::SessionId;
 
 /// How many rows of each kind are remembered at least, if there are so many, and at most twice as many.
-const REMEMBERED: usize = 4096;
+const REMEMBERED: usize = 16_384;
 
 /// Of each name the session that was opened last; batches by the row of their session, and their number.
 #[derive(Default)]
@@ -17,9 +17,9 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
-    /// Forgets all: a transaction has made rows and was rolled back. What it had listed is not.
+    /// Forgets all: a transaction has made rows and was rolled back. Its batches count twice, so that the list is due earlier.
     pub(crate) fn clear(&mut self) {
-        *self = Self { unlisted: LISTED_EACH, ..Self::default() };
+        *self = Self { unlisted: self.unlisted, ..Self::default() };
     }
 
     /// A batch was made. Whether those that are not listed yet are to be.

@@ -5,7 +5,7 @@
 
 use super::{Done, Tables};
 use crate::{
-    listing::{of_session, of_turn},
+    listing::{of_name, of_name_and_turn, of_turn, with_turn},
     op::{End, Ending, Place, ResumeOp, Started, json_of, whole, word},
     schema::is_cancelled,
 };
@@ -16,8 +16,8 @@ use toolyard::{CallError, Dedupe, ErrorKind, Routing, Sandbox};
 /// The turn's batches that are those of another opening of its session.
 fn of_other_openings() -> String {
     format!(
-        "SELECT b.id FROM session_rows s JOIN batch_rows b ON b.id IN ({}) WHERE s.name = ?1 AND s.id != ?3",
-        of_turn("s.id", "?2")
+        "SELECT b.id FROM batch_rows b WHERE b.id IN ({}) AND b.session != ?3",
+        of_name_and_turn("?1", "?2")
     )
 }
 
@@ -49,8 +49,8 @@ impl Tables<'_> {
         // which had the number and was lost.
         let sql = format!(
             "UPDATE cancel_rows SET session = ?3 WHERE what = 'turn' AND turn = ?2
-             AND session IN (SELECT id FROM session_rows WHERE name = ?1 AND id != ?3) AND EXISTS ({})",
-            of_turn("cancel_rows.session", "?2")
+             AND session != ?3 AND session IN ({})",
+            with_turn("IN (SELECT id FROM session_rows WHERE name = ?1)", "?2")
         );
         self.run(&sql, params![name, turn, row])?;
         let first = format!("SELECT min(id) - 1 FROM ({of_others})");
@@ -108,9 +108,9 @@ impl Tables<'_> {
     /// Whether an epoch has left the turn of which the last records may be missing (JR-7).
     fn is_unsure(&self, name: &str, turn: i64) -> rusqlite::Result<bool> {
         let sql = format!(
-            "SELECT EXISTS (SELECT 1 FROM session_rows s JOIN temp.unsure_epochs u ON u.id = s.epoch
-             WHERE s.name = ?1 AND EXISTS ({}))",
-            of_turn("s.id", "?2")
+            "SELECT EXISTS (SELECT 1 FROM batch_rows b CROSS JOIN session_rows s ON s.id = b.session
+             JOIN temp.unsure_epochs u ON u.id = s.epoch WHERE b.id IN ({}))",
+            of_name_and_turn("?1", "?2")
         );
         self.db.prepare_cached(&sql)?.query_row(params![name, turn], |row| row.get(0))
     }
@@ -133,11 +133,11 @@ impl Tables<'_> {
             rows.collect()
         };
         let open = below(&format!(
-            "SELECT DISTINCT b.agent FROM session_rows s JOIN batch_rows b ON b.id IN ({})
-             WHERE s.name = ?1 AND substr(b.agent, 1, length(?2) + 1) = ?2 || '/' AND (b.calls IS NULL OR EXISTS
+            "SELECT DISTINCT b.agent FROM batch_rows b CROSS JOIN session_rows s ON s.id = b.session
+             WHERE b.id IN ({}) AND substr(b.agent, 1, length(?2) + 1) = ?2 || '/' AND (b.calls IS NULL OR EXISTS
                  (SELECT 1 FROM call_rows c WHERE c.batch = b.id AND c.ended_ms IS NULL))
              AND s.epoch < (SELECT max(id) FROM epoch_rows)",
-            of_session("s.id")
+            of_name("?1")
         ))?;
         let named = below(
             "SELECT DISTINCT f.agent FROM fork_rows f JOIN session_rows s ON s.id = f.session

@@ -5,10 +5,12 @@
 //! ```
 //!
 //! They come for every read, on the thread that makes the calls. What each of them would allocate there, the writer would
-//! free on its own thread, which makes both wait for the allocator.
+//! free on its own thread, which makes both wait for the allocator. And what is written there is read by another processor:
+//! a text is copied as it is, and becomes JSON on the writer's thread.
 
 use super::{Ending, Place};
 use serde::Serialize;
+use std::borrow::Cow;
 use toolyard::{
     AgentPath, CallError, CallPlace, Dedupe, EndRecord, ErrorKind, Sandbox, SessionId, ToolOutput,
 };
@@ -31,12 +33,22 @@ pub(crate) struct EndsOp {
     texts: Vec<u8>,
 }
 
+/// What the text of a result is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// That of an output that has one text and nothing else, as most have.
+    Text { success: bool },
+    /// The JSON of an output, or of an error.
+    Json,
+}
+
 #[derive(Debug)]
 struct Packed {
     index: u32,
     /// Where its id and its result end in the texts.
     id_until: usize,
     status_until: usize,
+    form: Form,
     code: Option<ErrorKind>,
     dedupe: Dedupe,
     attempts: u32,
@@ -47,7 +59,7 @@ struct Packed {
 /// An end, as it is written.
 pub(crate) struct End<'a> {
     /// The JSON of the output, or of the error.
-    pub(crate) status: &'a str,
+    pub(crate) status: Cow<'a, str>,
     /// The code of the error; `None` for an output.
     pub(crate) code: Option<ErrorKind>,
     pub(crate) dedupe: Dedupe,
@@ -94,11 +106,12 @@ impl EndsOp {
         let before = self.texts.len();
         self.texts.extend_from_slice(end.call.call_id.as_str().as_bytes());
         let id_until = self.texts.len();
-        write_status(&mut self.texts, end.status);
+        let form = pack(&mut self.texts, end.status);
         self.ends.push(Packed {
             index: end.call.index,
             id_until,
             status_until: self.texts.len(),
+            form,
             code: end.status.err().map(|error| error.kind),
             dedupe: end.dedupe,
             attempts: end.attempts,
@@ -114,33 +127,51 @@ impl EndsOp {
         self.texts.truncate(self.ends.last().map_or(0, |end| end.status_until));
     }
 
-    /// Each end, with its call.
-    pub(crate) fn each(&self) -> impl Iterator<Item = (Place, End<'_>)> {
-        let starts = std::iter::once(0).chain(self.ends.iter().map(|end| end.status_until));
-        starts.zip(&self.ends).map(|(from, end)| {
-            let call = Place {
-                session: self.session.clone(),
-                batch: self.batch,
-                index: end.index,
-                agent: self.agent.clone(),
-                turn: self.turn,
-                call_id: self.text(from, end.id_until).into(),
-            };
-            let end = End {
-                status: self.text(end.id_until, end.status_until),
-                code: end.code,
-                dedupe: end.dedupe,
-                attempts: end.attempts,
-                sandbox: end.sandbox,
-                ending: end.ending,
-                was_waited_for: false,
-            };
-            (call, end)
-        })
+    /// Does something with each end and its call, until that fails.
+    pub(crate) fn try_each<E>(
+        &self,
+        mut each: impl FnMut(&Place, &End<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (session, agent, call_id) = (self.session.clone(), self.agent.clone(), "".into());
+        let mut call = Place { session, batch: self.batch, index: 0, agent, turn: self.turn, call_id };
+        let mut from = 0;
+        for end in &self.ends {
+            (call.index, call.call_id) = (end.index, self.text(from, end.id_until).into());
+            let status = unpack(end.form, self.text(end.id_until, end.status_until));
+            let &Packed { code, dedupe, attempts, sandbox, ending, .. } = end;
+            let was_waited_for = false;
+            each(&call, &End { status, code, dedupe, attempts, sandbox, ending, was_waited_for })?;
+            from = end.status_until;
+        }
+        Ok(())
     }
 
     fn text(&self, from: usize, until: usize) -> &str {
         std::str::from_utf8(&self.texts[from..until]).expect("ids and JSON are texts")
+    }
+}
+
+/// Copies what a call has ended with.
+fn pack(texts: &mut Vec<u8>, status: Result<&ToolOutput, &CallError>) -> Form {
+    if let Ok(output) = status
+        && let Some(text) = output.only_text()
+    {
+        texts.extend_from_slice(text.as_bytes());
+        return Form::Text { success: output.success };
+    }
+    write_status(texts, status);
+    Form::Json
+}
+
+/// The JSON of what was copied.
+fn unpack(form: Form, text: &str) -> Cow<'_, str> {
+    match form {
+        Form::Json => Cow::Borrowed(text),
+        Form::Text { success } => {
+            let mut json = Vec::with_capacity(text.len() + 64);
+            write_text(&mut json, success, text);
+            Cow::Owned(String::from_utf8(json).expect("JSON is text"))
+        }
     }
 }
 
@@ -194,10 +225,11 @@ mod tests {
         for output in plain.chain(other) {
             let mut written = b"before".to_vec();
             write_status(&mut written, Ok(&output));
-            assert_eq!(
-                String::from_utf8(written).expect("JSON is text"),
-                format!("before{}", json_of(&output))
-            );
+            let json = json_of(&output);
+            assert_eq!(String::from_utf8(written).expect("JSON is text"), format!("before{json}"));
+            let mut packed = Vec::new();
+            let form = pack(&mut packed, Ok(&output));
+            assert_eq!(unpack(form, std::str::from_utf8(&packed).expect("it is text")), json);
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::{
     error::JournalError,
-    listing::{highest, of_session, of_turn},
-    reader::{OpenTurn, Reader, values},
+    listing::{highest, of_name, of_name_and_turn},
+    reader::{Reader, values},
     settings::Settings,
     stamp,
 };
@@ -29,18 +29,22 @@ impl Reader {
         session: &SessionId,
         own: Option<&str>,
     ) -> Result<Option<(u64, u64, u64)>, JournalError> {
-        let [turn, batch] = ["turn", "number"].map(|column| highest(column, "s.id"));
-        let sql = format!(
-            "SELECT count(*), max(max(coalesce({turn}, 0), s.removed_turn)),
-             max(max(coalesce({batch}, 0), s.removed_batch)), count(CASE WHEN e.engine IS ?2 THEN NULL ELSE 1 END)
-             FROM session_rows s JOIN epoch_rows e ON e.id = s.epoch WHERE s.name = ?1"
-        );
-        let all = self.rows(&sql, params![session.as_str(), own], |row, at| {
-            let (turns, batches): (Option<i64>, Option<i64>) = (row.get(1)?, row.get(2)?);
-            let (turns, batches) = (at.number(turns.unwrap_or(0))?, at.number(batches.unwrap_or(0))?);
+        let sql = "SELECT count(*), coalesce(max(s.removed_turn), 0), coalesce(max(s.removed_batch), 0),
+                   count(CASE WHEN e.engine IS ?2 THEN NULL ELSE 1 END)
+                   FROM session_rows s JOIN epoch_rows e ON e.id = s.epoch WHERE s.name = ?1";
+        let opened = self.rows(sql, params![session.as_str(), own], |row, at| {
+            let (turns, batches) = (values::number::<u64>(row, 1, at)?, values::number::<u64>(row, 2, at)?);
             Ok((row.get::<_, i64>(0)? > 0, (values::number(row, 3, at)?, turns, batches)))
         })?;
-        Ok(all.into_iter().find(|(is_used, _)| *is_used).map(|(_, numbers)| numbers))
+        let opened = opened.into_iter().find(|(is_used, _)| *is_used);
+        let Some((_, (earlier, turns, batches))) = opened else { return Ok(None) };
+        let there = self.rows(&highest("?1"), [session.as_str()], |row, at| {
+            let (turn, batch): (Option<u64>, Option<u64>) =
+                (values::maybe(row, 0, at)?, values::maybe(row, 1, at)?);
+            Ok((turn.unwrap_or(0), batch.unwrap_or(0)))
+        })?;
+        let there = there.into_iter().next().unwrap_or_default();
+        Ok(Some((earlier, turns.max(there.0), batches.max(there.1))))
     }
 
     /// The agents of a name that nobody has named.
@@ -54,17 +58,26 @@ impl Reader {
     pub(super) fn left_by(&self, session: &SessionId, own: Option<&str>) -> Result<(u64, u64), JournalError> {
         let own = self.epochs()?.into_iter().find(|epoch| own.is_some() && epoch.engine.as_deref() == own);
         let own = own.map_or(-1, |epoch| epoch.epoch);
-        let is_left = |turn: &OpenTurn| turn.session == *session && turn.epoch != own;
-        let open = self.open_turns()?.into_iter().filter(is_left).count();
-        let sql = format!(
-            "SELECT count(*) FROM session_rows s JOIN batch_rows b ON b.id IN ({}) JOIN call_rows c ON c.batch = b.id
-             WHERE s.name = ?1 AND s.epoch != ?2 AND c.ended_ms IS NULL
-             AND EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id AND a.side_effects NOT IN ('pure', 'read'))",
-            of_session("s.id")
+        let of_name = of_name("?1");
+        let of_others = format!(
+            "FROM batch_rows b CROSS JOIN session_rows s ON s.id = b.session WHERE b.id IN ({of_name}) AND s.epoch != ?2"
         );
-        let interrupted =
-            self.rows(&sql, params![session.as_str(), own], |row, at| values::number(row, 0, at))?;
-        Ok((open as u64, interrupted.into_iter().next().unwrap_or(0)))
+        let count = |sql: String| {
+            let all =
+                self.rows(&sql, params![session.as_str(), own], |row, at| values::number(row, 0, at))?;
+            Ok::<_, JournalError>(all.into_iter().next().unwrap_or(0))
+        };
+        // As `Reader::open_turns` has them.
+        let open = format!(
+            "SELECT count(*) FROM (SELECT 1 {of_others} AND (b.calls IS NULL
+                 OR EXISTS (SELECT 1 FROM call_rows c WHERE c.batch = b.id AND c.ended_ms IS NULL))
+             GROUP BY b.session, b.turn, b.agent HAVING count(*) > count(b.parent))"
+        );
+        let interrupted = format!(
+            "SELECT count(*) FROM call_rows c WHERE c.batch IN (SELECT b.id {of_others}) AND c.ended_ms IS NULL
+             AND EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id AND a.side_effects NOT IN ('pure', 'read'))"
+        );
+        Ok((count(open)?, count(interrupted)?))
     }
 
     /// The requests that have brought the batches of a turn, and whether its session is named.
@@ -74,9 +87,9 @@ impl Reader {
         turn: u64,
     ) -> Result<(bool, Vec<Arc<str>>), JournalError> {
         let sql = format!(
-            "SELECT s.is_named, b.request FROM session_rows s JOIN batch_rows b ON b.id IN ({})
-             WHERE s.name = ?1 AND b.parent IS NULL ORDER BY b.id",
-            of_turn("s.id", "?2")
+            "SELECT s.is_named, b.request FROM batch_rows b CROSS JOIN session_rows s ON s.id = b.session
+             WHERE b.id IN ({}) AND b.parent IS NULL ORDER BY b.id",
+            of_name_and_turn("?1", "?2")
         );
         let all = self.rows(&sql, params![session.as_str(), crate::op::whole(turn)], |row, _| {
             Ok((row.get::<_, bool>(0)?, row.get::<_, Option<String>>(1)?))
@@ -92,16 +105,15 @@ impl Reader {
         let sql = format!(
             "WITH used AS (SELECT a.call, a.number,
                        row_number() OVER (PARTITION BY c.tool, a.key ORDER BY a.rowid DESC) AS place
-                       FROM session_rows s JOIN batch_rows b ON b.id IN ({}) JOIN call_rows c ON c.batch = b.id
-                       JOIN attempt_rows a ON a.call = c.id
-                       WHERE a.key IS NOT NULL AND s.name = ?1 AND a.started_ms > ?2 AND c.key_released_ms IS NULL)
+                       FROM call_rows c CROSS JOIN attempt_rows a ON a.call = c.id
+                       WHERE c.batch IN ({}) AND a.key IS NOT NULL AND a.started_ms > ?2 AND c.key_released_ms IS NULL)
                    SELECT c.tool, a.key, c.arguments, EXISTS (SELECT 1 FROM answer_rows n WHERE n.call = c.id
                        AND n.edited IS NOT NULL), a.version, json_extract(a.facts, '$.is_repeatable'), c.ended_ms,
                    CASE WHEN c.code IS NOT NULL OR c.ended_ms >= ?3 THEN c.status ELSE '' END, c.code IS NOT NULL,
                    a.ended_ms, a.status, a.is_retried, coalesce(c.attempts, a.number), c.sandbox, a.arguments
                    FROM used u JOIN attempt_rows a ON a.call = u.call AND a.number = u.number
                    JOIN call_rows c ON c.id = a.call WHERE u.place = 1",
-            of_session("s.id")
+            of_name("?1")
         );
         let before = |kept: Duration| now.saturating_sub(crate::op::whole(kept.as_millis()));
         let (keys, results) = (before(kept.keep_keys), before(kept.keep_results));
@@ -117,12 +129,12 @@ impl Reader {
     /// that.
     fn unsure_keys(&self, session: &SessionId, after: i64) -> Result<Vec<PastKey>, JournalError> {
         let sql = format!(
-            "SELECT c.tool, c.key, c.arguments FROM session_rows s JOIN batch_rows b ON b.id IN ({})
-             JOIN call_rows c ON c.batch = b.id WHERE s.name = ?1 AND c.key IS NOT NULL
+            "SELECT c.tool, c.key, c.arguments FROM batch_rows b CROSS JOIN session_rows s ON s.id = b.session
+             CROSS JOIN call_rows c ON c.batch = b.id WHERE b.id IN ({}) AND c.key IS NOT NULL
              AND c.arrived_ms > ?2 AND c.key_released_ms IS NULL AND ((c.ended_ms IS NULL AND s.epoch <= ?3)
                  OR (c.code = 'interrupted' AND c.attempts > 0 AND c.dedupe = 'fresh'))
              AND NOT EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id) ORDER BY c.id DESC",
-            of_session("s.id")
+            of_name("?1")
         );
         let all = self.rows(&sql, params![session.as_str(), after, self.unsure_until()?], |row, _| {
             let (tool, key): (String, String) = (row.get(0)?, row.get(1)?);

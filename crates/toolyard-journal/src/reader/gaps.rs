@@ -4,7 +4,7 @@ use super::{EpochRow, Reader};
 use crate::{
     epoch,
     error::JournalError,
-    listing::of_session,
+    listing::of_sessions,
     stamp::{millis, time},
 };
 use rusqlite::params;
@@ -47,8 +47,8 @@ impl Reader {
     fn last_record(&self, epoch: &EpochRow, next: Option<&EpochRow>) -> Result<SystemTime, JournalError> {
         let sql = format!(
             "WITH s AS (SELECT id, opened_ms FROM session_rows WHERE epoch = ?1),
-                b AS (SELECT o.id, o.arrived_ms FROM s JOIN batch_rows o ON o.id IN ({})),
-                c AS (SELECT id, arrived_ms, ended_ms FROM call_rows WHERE batch IN (SELECT id FROM b))
+                b AS MATERIALIZED (SELECT o.id, o.arrived_ms FROM batch_rows o WHERE o.id IN ({})),
+                c AS MATERIALIZED (SELECT id, arrived_ms, ended_ms FROM call_rows WHERE batch IN (SELECT id FROM b))
             SELECT max(at) FROM (
                 SELECT opened_ms AS at FROM s UNION ALL SELECT arrived_ms FROM b
                 UNION ALL SELECT arrived_ms FROM c UNION ALL SELECT ended_ms FROM c
@@ -59,7 +59,7 @@ impl Reader {
                 UNION ALL SELECT asked_ms FROM question_rows WHERE call IN (SELECT id FROM c)
                 UNION ALL SELECT answered_ms FROM answer_rows WHERE call IN (SELECT id FROM c)
             ) WHERE at < ?2",
-            of_session("s.id")
+            of_sessions("SELECT id FROM s")
         );
         let before = next.map_or(i64::MAX, |next| millis(next.started));
         let last = self.db.query_row(&sql, params![epoch.epoch, before], |row| row.get::<_, Option<i64>>(0));

@@ -1,7 +1,7 @@
 //! The calls of a session that were started, each to be read by itself.
 
 use super::{CallRow, Reader, values::agent};
-use crate::{error::JournalError, listing::of_session};
+use crate::{error::JournalError, listing::of_name};
 use rusqlite::params;
 use toolyard::{AgentPath, CallId};
 
@@ -27,12 +27,12 @@ impl Reader {
     /// [`JournalError`] if the file cannot be read, or has what makes no sense.
     pub fn started_calls(&self, session: &str) -> Result<Vec<StartedCall>, JournalError> {
         let sql = format!(
-            "SELECT c.id, b.agent, c.call_id FROM session_rows s JOIN batch_rows b ON b.id IN ({})
-             JOIN call_rows c ON c.batch = b.id WHERE s.name = ?1
+            "SELECT c.id, b.agent, c.call_id FROM batch_rows b CROSS JOIN session_rows s ON s.id = b.session
+             CROSS JOIN call_rows c ON c.batch = b.id WHERE b.id IN ({})
              AND (c.attempts > 0 OR (c.ended_ms IS NULL
                  AND (s.epoch <= ?2 OR EXISTS (SELECT 1 FROM attempt_rows a WHERE a.call = c.id))))
              ORDER BY c.id",
-            of_session("s.id")
+            of_name("?1")
         );
         self.rows(&sql, params![session, self.unsure_until()?], |row, _| {
             Ok(StartedCall {

@@ -142,7 +142,7 @@ async fn a_write_that_fails_is_tried_again() {
     }
     let (directory, queue, writer) = started("");
     let given_back = getrlimit(Resource::Fsize);
-    let bound = Rlimit { current: Some(200_000), ..given_back };
+    let bound = Rlimit { current: Some(400_000), ..given_back };
     setrlimit(Resource::Fsize, bound).expect("less is always allowed");
     let mut number = 0;
     let failed = loop {

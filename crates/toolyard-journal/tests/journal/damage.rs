@@ -134,6 +134,13 @@ async fn contradictions_are_told() {
     assert_eq!(unlisted, "batch 3 of session demo is not in the list of its session's batches");
     let (_, stale) = found(&format!("{listed} UPDATE listed_rows SET turn = 77 WHERE number = 3"));
     assert_eq!(stale, unlisted);
+    for (sql, what) in [
+        ("DELETE FROM listed_until", "it is not said up to which batch it goes"),
+        ("UPDATE listed_until SET batch = 100000", "it is said to go beyond the last batch"),
+        ("DROP TRIGGER batch_gone", "a trigger is missing"),
+    ] {
+        assert_eq!(found(sql), (false, format!("the list of sessions' batches: {what}")));
+    }
     let (_, of_none) = found("INSERT INTO listed_rows VALUES (1, 1, 1, 700)");
     assert_eq!(of_none, "a row of listed_rows belongs to one of batch_rows that is not there");
     let (_, sessionless) = found("DELETE FROM session_rows");
