@@ -270,3 +270,30 @@ fn batches_are_listed_many_at_a_time() {
         book.apply(&end(place(batch, batch, 0, "call"))).expect("it is there");
     }
 }
+
+/// JR-2: what a transaction that is rolled back has listed is not, with its batches, and is listed once they are written.
+#[test]
+fn a_list_is_rolled_back_with_its_batches() {
+    let mut book = Book::new();
+    book.open_session("demo");
+    let each = u64::from(crate::listing::LISTED_EACH);
+    for is_written in [false, true] {
+        book.db.execute_batch("BEGIN").expect("it can begin");
+        for batch in 1..=each + 5 {
+            book.batch(batch, batch, &[]);
+        }
+        match is_written {
+            true => book.db.execute_batch("COMMIT"),
+            false => book.db.execute_batch("ROLLBACK"),
+        }
+        .expect("it is open");
+        book.ids.clear();
+        let count = |from: &str| book.texts(&format!("SELECT CAST(count(*) AS TEXT) FROM ({from})"));
+        assert_eq!(count("SELECT 1 FROM listed_rows") == ["0"], !is_written);
+        for wrong in [crate::listing::LACKS, crate::listing::STALE, crate::listing::UNKEPT] {
+            assert_eq!(count(wrong), ["0"]);
+        }
+        let expected = if is_written { each + 5 } else { 0 };
+        assert_eq!(count(&crate::listing::of_name("'demo'")), [expected.to_string()]);
+    }
+}

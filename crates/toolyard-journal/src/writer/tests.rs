@@ -4,6 +4,7 @@ use crate::{
     queue::{Faulty, JournalStatus},
     schema,
 };
+use std::cell::Cell;
 use toolyard::{Durable, SessionId};
 
 /// A journal whose writer is started once its connection was changed.
@@ -144,14 +145,19 @@ async fn a_write_that_fails_is_tried_again() {
     let given_back = getrlimit(Resource::Fsize);
     let bound = Rlimit { current: Some(400_000), ..given_back };
     setrlimit(Resource::Fsize, bound).expect("less is always allowed");
-    let mut number = 0;
-    let failed = loop {
-        number += 1;
-        if let Err(error) = given(&queue, session(number, 8000)).await {
-            break error;
+    // Many give records until one fails, so that groups get more records while they are applied.
+    let number = Cell::new(0);
+    let gives = || async {
+        loop {
+            number.set(number.get() + 1);
+            if let Err(error) = given(&queue, session(number.get(), 1000)).await {
+                break error;
+            }
         }
     };
-    assert!(number > 2 && failed.to_string().contains("disk I/O error"), "{failed}");
+    let failed = futures::future::join_all((0..16).map(|_| gives())).await;
+    let number = number.get();
+    assert!(number > 32 && failed[0].to_string().contains("disk I/O error"), "{number}, {failed:?}");
     let mut state = queue.status().state;
     while !matches!(state, JournalState::Failing(_)) {
         assert_eq!(state, JournalState::Writing, "it has stopped for good");
@@ -167,5 +173,5 @@ async fn a_write_that_fails_is_tried_again() {
     let path = directory.path().join("agent.journal");
     assert!(crate::verify(&path).is_ok_and(|report| report.findings.is_empty()));
     let sessions = crate::Reader::open(&path).and_then(|reader| reader.sessions());
-    assert_eq!(sessions.expect("it can be read").len(), number, "also the one that had failed");
+    assert_eq!(sessions.expect("it can be read").len(), number, "also those that had failed");
 }
