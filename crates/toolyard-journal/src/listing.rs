@@ -115,14 +115,14 @@ pub(crate) fn has_none(session: &str) -> String {
     )
 }
 
-/// A query of something of sessions `s` and their batches `b`, with what is joined to them, by the sessions: those in the list,
-/// and the others.
-pub(crate) fn by_session(what: &str, joined: &str) -> String {
+/// A query of something of sessions `s` of which a condition holds and their batches `b`, with what is joined to them: by those
+/// in the list, and by the others.
+pub(crate) fn by_session(what: &str, joined: &str, condition: &str) -> String {
     format!(
         "SELECT {what} FROM session_rows s CROSS JOIN listed_rows l ON l.session = s.id
-             CROSS JOIN batch_rows b ON b.id = l.batch {joined}
+             CROSS JOIN batch_rows b ON b.id = l.batch {joined} WHERE {condition}
          UNION ALL SELECT {what} FROM batch_rows b CROSS JOIN session_rows s ON s.id = b.session {joined}
-             WHERE b.id > {}",
+             WHERE b.id > {} AND {condition}",
         until!()
     )
 }
@@ -262,11 +262,10 @@ mod tests {
         let all = |batches: i64, sessions: i64| {
             let db = journal(batches, sessions);
             list(&db).expect("it can be written");
-            let of_view = |view| {
-                let sql = format!("SELECT * FROM {view} WHERE epoch = 1 AND session = 'even'");
-                steps(&db, &sql)
+            let of_view = |(_, what, joined): (_, String, _)| {
+                steps(&db, &by_session(&what, joined, "s.epoch = 1 AND s.name = 'even'"))
             };
-            let views = ["batches", "calls", "attempts", "questions", "verdicts"].map(of_view);
+            let views = schema::of_batches().map(of_view);
             (queries().map(|sql| steps(&db, &sql)), views)
         };
         assert_eq!(all(25, 5), all(2500, 500));

@@ -94,7 +94,6 @@ pub fn prune(path: impl AsRef<Path>, keep: Keep) -> Result<Pruned, JournalError>
     check(&db, path)?;
     db.busy_timeout(BUSY_WAIT).map_err(failed())?;
     db.execute_batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL").map_err(failed())?;
-    list(&db).map_err(failed())?;
     let mut pruned = Pruned { batches: remove_turns(&mut db, keep).map_err(failed())?, bytes: 0 };
     remove_empty(&mut db).map_err(failed())?;
     give_back(&db).map_err(failed())?;
@@ -132,6 +131,8 @@ fn remove_turns(db: &mut Connection, keep: Keep) -> rusqlite::Result<u64> {
             None => false,
         };
         let Some(before) = (if is_large { Some(i64::MAX) } else { by_age }) else { break };
+        // What is not listed would be looked through for each turn.
+        list(db)?;
         let Some(turns) = scan.next(db, before)? else { break };
         if !turns.is_empty() {
             removed += step(|| turns::remove(db, &turns))?;

@@ -142,15 +142,12 @@ pub(crate) fn is_cancelled() -> String {
     )
 }
 
-/// What the views of what sessions have begin with.
+/// What the views of what belongs to calls begin with.
 const PLACE: &str = "s.epoch, s.name AS session, b.turn, b.number AS batch, c.place, c.call_id, c.tool";
 
-/// The views of what sessions have, by their sessions.
-fn views() -> String {
-    let view = |name: &str, what: &str, joined: &str| {
-        format!("CREATE VIEW {name} AS {};\n", listing::by_session(what, joined))
-    };
-    let calls = "JOIN call_rows c ON c.batch = b.id";
+/// The views that have batches and what belongs to them: the columns of each, and what is joined to sessions `s` and their
+/// batches `b` for them.
+pub(crate) fn of_batches() -> [(&'static str, String, &'static str); 5] {
     let batches = "s.epoch, s.name AS session, b.agent, b.turn, b.number AS batch, b.request,
         p.number AS parent_batch, b.parent % 16777216 AS parent_place, b.is_sequential, b.calls IS NULL AS is_open,
         b.arrived_ms";
@@ -164,20 +161,27 @@ fn views() -> String {
     );
     let verdicts = format!("{PLACE}, v.found, v.output, v.epoch AS found_by, v.found_ms");
     [
-        view("batches", batches, "LEFT JOIN batch_rows p ON p.id = b.parent / 16777216"),
-        view("calls", &call(), calls),
-        view("attempts", &attempts, &format!("{calls} JOIN attempt_rows a ON a.call = c.id")),
-        view(
+        ("batches", batches.to_owned(), "LEFT JOIN batch_rows p ON p.id = b.parent / 16777216"),
+        ("calls", call(), "JOIN call_rows c ON c.batch = b.id"),
+        ("attempts", attempts, "JOIN call_rows c ON c.batch = b.id JOIN attempt_rows a ON a.call = c.id"),
+        (
             "questions",
-            &questions,
-            &format!(
-                "{calls} JOIN question_rows q ON q.call = c.id
-                LEFT JOIN answer_rows n ON n.call = q.call AND n.request = q.request"
-            ),
+            questions,
+            "JOIN call_rows c ON c.batch = b.id JOIN question_rows q ON q.call = c.id
+             LEFT JOIN answer_rows n ON n.call = q.call AND n.request = q.request",
         ),
-        view("verdicts", &verdicts, &format!("{calls} JOIN verdict_rows v ON v.call = c.id")),
+        ("verdicts", verdicts, "JOIN call_rows c ON c.batch = b.id JOIN verdict_rows v ON v.call = c.id"),
     ]
-    .concat()
+}
+
+/// These views. In which order they are joined is for SQLite to choose.
+fn views() -> String {
+    let view = |(name, what, joined)| {
+        format!(
+            "CREATE VIEW {name} AS SELECT {what} FROM batch_rows b JOIN session_rows s ON s.id = b.session {joined};\n"
+        )
+    };
+    of_batches().into_iter().map(view).collect()
 }
 
 /// The columns of the view of calls.

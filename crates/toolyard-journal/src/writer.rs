@@ -169,6 +169,7 @@ impl Writer {
         if group.is_empty() {
             tx.execute_batch(PROBE)?;
         }
+        ids.begin();
         let mut applied = Vec::with_capacity(group.len());
         while applied.len() < group.len() {
             let now = millis(SystemTime::now());

@@ -59,6 +59,10 @@ impl Recorder for LosesStarts {
         self.0.outlives_engine()
     }
 
+    fn needs_attempts_of_reads(&self) -> bool {
+        self.0.needs_attempts_of_reads()
+    }
+
     fn begin(&self, epoch: Epoch) {
         self.0.begin(epoch);
     }

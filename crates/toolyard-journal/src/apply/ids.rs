@@ -12,14 +12,20 @@ const REMEMBERED: usize = 16_384;
 pub(crate) struct Ids {
     sessions: Lately<SessionId, i64>,
     batches: Lately<(i64, u64), i64>,
-    /// How many batches were made since all were listed.
+    /// How many batches were made since all were listed, and how many when the transaction began.
     unlisted: u32,
+    unlisted_before: u32,
 }
 
 impl Ids {
-    /// Forgets all: a transaction has made rows and was rolled back. Its batches count twice, so that the list is due earlier.
+    /// A transaction begins.
+    pub(crate) fn begin(&mut self) {
+        self.unlisted_before = self.unlisted;
+    }
+
+    /// Forgets all: the transaction has made rows and was rolled back.
     pub(crate) fn clear(&mut self) {
-        *self = Self { unlisted: self.unlisted, ..Self::default() };
+        *self = Self { unlisted: self.unlisted_before, ..Self::default() };
     }
 
     /// A batch was made. Whether those that are not listed yet are to be.

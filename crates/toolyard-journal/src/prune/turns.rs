@@ -1,7 +1,7 @@
 //! Which turns go, and their removal (JR-13).
 
 use crate::{
-    listing::{after_turn, of_turn},
+    listing::{after_turn, list, of_turn},
     schema::PLACES,
 };
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
@@ -67,7 +67,8 @@ fn removable(
 
 /// Whether this turn stays: something of it is open, or of what belongs to it: the calls whose handlers have dispatched it,
 /// what its handlers have dispatched, and the turns of these. Or it, or one of these, is the newest turn of an agent of an
-/// epoch that goes on: another batch of it may come. What handlers have dispatched is over with their call.
+/// epoch that goes on: another batch of it may come. What handlers have dispatched is over with their call. A turn that is gone
+/// joins no others any more: all of them had ended when it went.
 fn is_kept(tx: &Transaction<'_>, (session, turn): TurnId) -> rusqlite::Result<bool> {
     tx.prepare_cached(&kept())?.query_row(params![session, turn], |row| row.get(0))
 }
@@ -96,6 +97,7 @@ fn kept() -> String {
 /// Removes those of these turns that still may go. How many batches they had.
 pub(super) fn remove(db: &mut Connection, turns: &BTreeSet<TurnId>) -> rusqlite::Result<u64> {
     let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    list(&tx)?;
     let mut removed = 0;
     // All are asked for before one goes: with it goes what joins it to the others.
     for turn in removable(&tx, turns.iter().copied())? {
@@ -208,7 +210,7 @@ mod tests {
                 let sql = "INSERT INTO batch_rows VALUES (NULL, 1, 'root/a', 2, ?1, NULL, NULL, 0, 0, 0, 0)";
                 db.execute(sql, [10_000 + number]).expect("the tables are there");
             }
-            crate::listing::list(&db).expect("the tables are there");
+            list(&db).expect("the tables are there");
             let mut query = db.prepare(&kept()).expect("it is SQL");
             query.query_row([1, 1], |_| Ok(())).expect("the tables are there");
             query.get_status(rusqlite::StatementStatus::VmStep)

@@ -1,6 +1,8 @@
 use super::*;
+use crate::op::json_of;
 use futures::FutureExt;
-use toolyard::{Batch, Call, Engine, Recorder, ToolContext, ToolSpec, tool_fn};
+use std::collections::BTreeMap;
+use toolyard::{Batch, Call, Engine, Recorder, ToolContext, ToolError, ToolOutput, ToolSpec, tool_fn};
 
 fn op() -> Op {
     Op::Engine { epoch: String::new() }
@@ -121,6 +123,42 @@ async fn the_ends_of_reads_go_together() {
     assert_eq!(ids.iter().map(Vec::len).collect::<Vec<_>>(), [100, 100, 50]);
     assert_eq!(all, (0..250).map(|at| format!("call_{at}")).collect::<Vec<_>>());
     assert_eq!((queue.status().lost, queue.status().waiting), (0, 250));
+}
+
+/// JR-3: the ends of one record are read as they were given, whatever each of them is.
+#[tokio::test]
+async fn ends_of_all_kinds_go_together() {
+    let queue = Arc::new(Queue::new(1000, 1 << 20));
+    let read = tool_fn(ToolSpec::read("read"), |asked: serde_json::Value, _: ToolContext| async move {
+        match asked["kind"].as_u64().unwrap_or_default() {
+            0 => Ok(ToolOutput::text("a \"b\" \u{1}")),
+            1 => Err(ToolError::execution("no")),
+            2 => Ok(ToolOutput::failure("")),
+            _ => Ok(ToolOutput::json(serde_json::json!({"a": 1}))),
+        }
+    });
+    let engine =
+        Engine::builder().tool(read).recorder(Ends(Arc::clone(&queue))).build().await.expect("a tool");
+    let calls = (0..12).map(|at| Call::new(format!("call_{at}"), "read", format!("{{\"kind\":{}}}", at % 4)));
+    let outcomes = engine.session("demo").dispatch(calls.collect::<Batch>()).await;
+    let expected = outcomes.iter().map(|outcome| {
+        let json = match &outcome.status {
+            Ok(output) => json_of(output),
+            Err(error) => json_of(error),
+        };
+        (outcome.call_id.to_string(), json)
+    });
+    let expected: BTreeMap<_, _> = expected.collect();
+    let jobs = taken(&queue);
+    let [Job { op: Some(Op::Ends(ends)), .. }] = &jobs[..] else { panic!("they are one record") };
+    let mut read = BTreeMap::new();
+    let all = ends.try_each(|call, end| {
+        assert_eq!(end.code.is_some(), end.status.contains("\"code\""));
+        read.insert(call.call_id.to_string(), end.status.to_string());
+        Ok::<_, std::convert::Infallible>(())
+    });
+    assert!(all.is_ok());
+    assert_eq!((read.len(), read), (12, expected));
 }
 
 /// JR-3: they are left out one by one where half of the records, or of the bytes, are taken.

@@ -1,19 +1,19 @@
 //! Every record, as the views have it.
 
 use super::Reader;
-use crate::error::JournalError;
+use crate::{error::JournalError, listing::by_session, schema::of_batches};
 use rusqlite::{Params, params, types::ValueRef};
 use serde_json::{Map, Value};
 
-/// The records of a session: the view, the name of one of its rows, and their order.
+/// The records of a session: the view, the name of one of its rows, and their order, which does not depend on how they are found.
 const OF_SESSION: [(&str, &str, &str); 8] = [
     ("sessions", "session", "opened_ms"),
     ("forks", "fork", "made_ms, agent"),
-    ("batches", "batch", "batch, arrived_ms"),
-    ("calls", "call", "batch, place, arrived_ms"),
-    ("attempts", "attempt", "batch, place, attempt, started_ms"),
-    ("questions", "question", "batch, place, asked_ms, request"),
-    ("verdicts", "verdict", "batch, place, found_ms"),
+    ("batches", "batch", "batch, arrived_ms, turn, agent, request"),
+    ("calls", "call", "batch, place, arrived_ms, turn, agent, call_id"),
+    ("attempts", "attempt", "batch, place, attempt, started_ms, turn, call_id"),
+    ("questions", "question", "batch, place, asked_ms, request, turn, call_id"),
+    ("verdicts", "verdict", "batch, place, found_ms, turn, call_id"),
     ("cancels", "cancel", "given_ms, agent, what, turn, batch, place, call_id"),
 ];
 
@@ -60,8 +60,8 @@ impl Reader {
             self.each_row(names, params![epoch, session], |row| {
                 let name = row.get("session").and_then(Value::as_str).unwrap_or_default();
                 for (view, kind, order) in OF_SESSION {
-                    let sql =
-                        format!("SELECT * FROM {view} WHERE epoch = ?1 AND session = ?2 ORDER BY {order}");
+                    let rows = of_session(view);
+                    let sql = format!("{rows} ORDER BY {order}");
                     self.each_row(&sql, params![epoch, name], |row| each(kind, row))?;
                 }
                 Ok(())
@@ -86,6 +86,16 @@ impl Reader {
             each(cells.collect::<Result<_, JournalError>>()?)?;
         }
         Ok(())
+    }
+}
+
+/// The query of the rows that a view has of the sessions of the name `?2` in the epoch `?1`: by the sessions, where the view itself
+/// would be looked through as a whole.
+fn of_session(view: &str) -> String {
+    let of_batches = of_batches().into_iter().find(|(name, ..)| *name == view);
+    match of_batches {
+        Some((_, what, joined)) => by_session(&what, joined, "s.epoch = ?1 AND s.name = ?2"),
+        None => format!("SELECT * FROM {view} WHERE epoch = ?1 AND session = ?2"),
     }
 }
 

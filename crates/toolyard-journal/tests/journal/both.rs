@@ -53,6 +53,10 @@ impl Recorder for Both {
         true
     }
 
+    fn needs_attempts_of_reads(&self) -> bool {
+        self.journal.needs_attempts_of_reads()
+    }
+
     fn begin(&self, epoch: Epoch) {
         self.journal.begin(epoch);
         self.model.begin(epoch);

@@ -35,10 +35,15 @@ async fn a_second_engine_gets_errors() {
     let scene = Scene::new();
     let journal = scene.open();
     let first = engine(&journal).build().await.unwrap();
+    assert!(!journal.needs_attempts_of_reads());
+    assert!(first.session("before").call(Call::new("call_1", "look", "{}")).await.success());
     let second = engine(&journal).build().await.unwrap();
+    assert!(journal.needs_attempts_of_reads());
     for engine in [first, second] {
-        let refused = engine.session("demo").call(Call::new("call_1", "save", "{}")).await;
-        assert!(refused.status.is_err());
+        for tool in ["save", "look"] {
+            let refused = engine.session("demo").call(Call::new("call_1", tool, "{}")).await;
+            assert!(refused.status.is_err());
+        }
     }
 }
 

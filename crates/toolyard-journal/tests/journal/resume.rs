@@ -43,7 +43,7 @@ async fn the_journal_knows_what_the_model_knows() {
         assert!(third.engine.open_turns().unwrap().is_empty());
         third.engine.session("s");
         if is_over {
-            assert!(records > 20, "{records}");
+            assert!(records >= 20, "{records}");
             return;
         }
     }

@@ -21,6 +21,10 @@ impl Recorder for NoEnds {
         true
     }
 
+    fn needs_attempts_of_reads(&self) -> bool {
+        self.0.needs_attempts_of_reads()
+    }
+
     fn begin(&self, epoch: Epoch) {
         self.0.begin(epoch);
     }

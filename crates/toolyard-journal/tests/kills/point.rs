@@ -90,6 +90,10 @@ impl Recorder for Recording {
         self.journal.outlives_engine()
     }
 
+    fn needs_attempts_of_reads(&self) -> bool {
+        self.journal.needs_attempts_of_reads()
+    }
+
     fn begin(&self, epoch: Epoch) {
         self.journal.begin(epoch);
     }

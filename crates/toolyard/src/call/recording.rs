@@ -212,14 +212,12 @@ impl<'a> InFlight<'a> {
         is_retried: bool,
     ) -> Option<Pending> {
         let recording = self.engine().recorder.as_ref()?;
-        let record = AttemptEnd {
-            call: self.call_place(),
-            attempt,
-            tool: self.work().entry.spec(),
-            key: self.idempotency_key(),
-            status: shown(status),
-            is_retried,
-        };
+        let (tool, key) = (self.work().entry.spec(), self.idempotency_key());
+        if !recording.needs_attempts(tool, key) {
+            return None;
+        }
+        let record =
+            AttemptEnd { call: self.call_place(), attempt, tool, key, status: shown(status), is_retried };
         recording.give(|recorder| recorder.attempt_ended(&record))
     }
 }

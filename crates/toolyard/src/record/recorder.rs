@@ -137,9 +137,9 @@ pub trait Recorder: Send + Sync {
         false
     }
 
-    /// Whether [`attempt`](Self::attempt) is to be given the attempts of calls that only read, have no key and spawn no
-    /// sub-agents ([`AttemptRecord::is_of_plain_read`]). Asked once, after [`begin`](Self::begin): a recorder that does
-    /// nothing with them makes these calls cheaper by saying so.
+    /// Whether [`attempt`](Self::attempt) and [`attempt_ended`](Self::attempt_ended) are to be given the attempts of calls that
+    /// only read, have no key and spawn no sub-agents ([`AttemptRecord::is_of_plain_read`]). Asked ahead of each: a recorder that
+    /// does nothing with them makes these calls cheaper by saying so, and should look at no more than a flag for it.
     fn needs_attempts_of_reads(&self) -> bool {
         true
     }

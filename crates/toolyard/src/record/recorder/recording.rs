@@ -9,10 +9,7 @@ use futures::{
 use std::{
     future::Future,
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     task::{Context, Poll},
 };
 use toolyard_core::{ToolSpec, event::Epoch};
@@ -23,7 +20,6 @@ pub(crate) struct Recording {
     recorder: Contained<Arc<dyn Recorder>>,
     redactor: Option<Redactor>,
     outlives_engine: bool,
-    needs_attempts_of_reads: AtomicBool,
 }
 
 impl Recording {
@@ -33,8 +29,7 @@ impl Recording {
             panic.log(what, None, redactor.as_ref());
             false
         });
-        let needs_attempts_of_reads = AtomicBool::new(true);
-        Self { recorder: Contained::new(recorder), redactor, outlives_engine, needs_attempts_of_reads }
+        Self { recorder: Contained::new(recorder), redactor, outlives_engine }
     }
 
     /// Tells the recorder that the engine begins.
@@ -42,14 +37,12 @@ impl Recording {
         if let Err(panic) = caught(|| self.recorder.begin(epoch)) {
             panic.log("a recorder panicked when its engine began", None, self.redactor.as_ref());
         }
-        // Where that cannot be said they are given.
-        let needs = caught(|| self.recorder.needs_attempts_of_reads()).unwrap_or(true);
-        self.needs_attempts_of_reads.store(needs, Ordering::Relaxed);
     }
 
     /// Whether the recorder is given the attempts of calls of this tool that have this key.
     pub(crate) fn needs_attempts(&self, tool: &ToolSpec, key: Option<&str>) -> bool {
-        self.needs_attempts_of_reads.load(Ordering::Relaxed) || !is_plain_read(tool, key)
+        // Where that cannot be said they are given.
+        !is_plain_read(tool, key) || caught(|| self.recorder.needs_attempts_of_reads()).unwrap_or(true)
     }
 
     /// Reads what the recorder has of earlier lives of the engine. Callers must hold no lock: this is the embedder's code.
