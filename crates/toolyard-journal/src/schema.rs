@@ -27,7 +27,8 @@ pub(crate) const PLACES: i64 = 1 << 24;
 const _: () = assert!(PLACES == 16_777_216, "the view `batches` has this number");
 
 /// The views that may be read with any SQLite, while a journal is written and afterwards. Their names and columns stay;
-/// the tables below them may change. Times are milliseconds since 1970; a column is null where there is nothing to say.
+/// the tables below them may change. Times are milliseconds since 1970; a column is null where there is nothing to say. A query
+/// of the batches of a session, or of what belongs to them, looks through all batches; [`Reader`](crate::Reader) does not.
 ///
 /// | view | a row | columns |
 /// |---|---|---|
