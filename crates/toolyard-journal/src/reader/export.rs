@@ -94,7 +94,9 @@ impl Reader {
 fn of_session(view: &str) -> String {
     let of_batches = of_batches().into_iter().find(|(name, ..)| *name == view);
     match of_batches {
-        Some((_, what, joined)) => by_session(&what, joined, "s.epoch = ?1 AND s.name = ?2"),
+        Some((_, what, joined)) => {
+            format!("SELECT * FROM ({})", by_session(&what, joined, "s.epoch = ?1 AND s.name = ?2"))
+        }
         None => format!("SELECT * FROM {view} WHERE epoch = ?1 AND session = ?2"),
     }
 }
@@ -107,5 +109,27 @@ fn json(column: &str, cell: ValueRef<'_>) -> Value {
         ValueRef::Integer(number) => number.into(),
         ValueRef::Real(number) => number.into(),
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema;
+    use rusqlite::Connection;
+
+    /// JR-14: a session's rows are asked for by their session with the columns of their view, and in an order of these.
+    #[test]
+    fn every_view_is_asked_in_its_order() {
+        let mut db = Connection::open_in_memory().expect("it takes no file");
+        schema::create(&mut db).expect("it is new");
+        let columns = |sql: &str| -> Vec<String> {
+            let query = db.prepare(sql).expect("it is SQL");
+            query.column_names().into_iter().map(str::to_owned).collect()
+        };
+        for (view, _, order) in OF_SESSION {
+            let asked = columns(&format!("{} ORDER BY {order}", of_session(view)));
+            assert_eq!(asked, columns(&format!("SELECT * FROM {view}")), "{view}");
+        }
     }
 }
