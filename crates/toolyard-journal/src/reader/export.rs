@@ -125,7 +125,7 @@ mod tests {
         schema::create(&mut db).expect("it is new");
         let columns = |sql: &str| -> Vec<String> {
             let query = db.prepare(sql).expect("it is SQL");
-            query.column_names().into_iter().map(str::to_owned).collect()
+            query.column_names().map(str::to_owned).collect()
         };
         for (view, _, order) in OF_SESSION {
             let asked = columns(&format!("{} ORDER BY {order}", of_session(view)));
