@@ -102,9 +102,9 @@ pub(crate) fn of_sessions(sessions: &str) -> String {
     query("batch", &format!("IN ({sessions})"), "1")
 }
 
-/// The query of the sessions that have this turn.
-pub(crate) fn with_turn(session: &str, turn: &str) -> String {
-    query("session", session, &format!("turn = {turn}"))
+/// The query of the sessions of a name that have this turn.
+pub(crate) fn with_turn(name: &str, turn: &str) -> String {
+    query("session", &named(name), &format!("turn = {turn}"))
 }
 
 /// Whether a session has no batch.
@@ -251,7 +251,7 @@ mod tests {
             of_sessions("VALUES (2)"),
             of_turn("2", "1"),
             after_turn("2", "1"),
-            with_turn("= 2", "1"),
+            with_turn("'even'", "1"),
             format!("SELECT {}", has_none("2")),
         ]
     }

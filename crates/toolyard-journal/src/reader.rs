@@ -175,7 +175,7 @@ impl Reader {
         let sql = format!(
             "SELECT s.id, s.epoch, s.is_named FROM session_rows s WHERE s.name = ?1 AND (?3 IS NULL OR s.epoch = ?3)
              AND s.id IN ({}) ORDER BY s.id DESC",
-            with_turn("IN (SELECT id FROM session_rows WHERE name = ?1)", "?2")
+            with_turn("?1", "?2")
         );
         let values = params![session, whole(turn), epoch];
         let mut all: Vec<(i64, i64, bool)> =

@@ -50,7 +50,7 @@ impl Tables<'_> {
         let sql = format!(
             "UPDATE cancel_rows SET session = ?3 WHERE what = 'turn' AND turn = ?2
              AND session != ?3 AND session IN ({})",
-            with_turn("IN (SELECT id FROM session_rows WHERE name = ?1)", "?2")
+            with_turn("?1", "?2")
         );
         self.run(&sql, params![name, turn, row])?;
         let first = format!("SELECT min(id) - 1 FROM ({of_others})");
