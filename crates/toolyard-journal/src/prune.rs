@@ -123,6 +123,8 @@ fn pause_after(step: Duration) -> Duration {
 /// Removes turns. How many batches they had.
 fn remove_turns(db: &mut Connection, keep: Keep) -> rusqlite::Result<u64> {
     let by_age = keep.newer_than.map(|age| SystemTime::now().checked_sub(age).map_or(0, millis));
+    // What is not listed is looked through for each turn. Each removal lists what has come since.
+    list(db)?;
     let mut scan = Scan::begin(db)?;
     let mut removed = 0;
     loop {
@@ -131,8 +133,6 @@ fn remove_turns(db: &mut Connection, keep: Keep) -> rusqlite::Result<u64> {
             None => false,
         };
         let Some(before) = (if is_large { Some(i64::MAX) } else { by_age }) else { break };
-        // What is not listed would be looked through for each turn.
-        list(db)?;
         let Some(turns) = scan.next(db, before)? else { break };
         if !turns.is_empty() {
             removed += step(|| turns::remove(db, &turns))?;
