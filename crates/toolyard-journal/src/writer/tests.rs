@@ -4,7 +4,6 @@ use crate::{
     queue::{Faulty, JournalStatus},
     schema,
 };
-use std::cell::Cell;
 use toolyard::{Durable, SessionId};
 
 /// A journal whose writer is started once its connection was changed.
@@ -129,6 +128,7 @@ async fn after_another_failure_nothing_is_written() {
 #[tokio::test]
 async fn a_write_that_fails_is_tried_again() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    use std::cell::Cell;
     const ALONE: &str = "TOOLYARD_JOURNAL_TEST_ALONE";
     const NAME: &str = "writer::tests::a_write_that_fails_is_tried_again";
     if std::env::var_os(ALONE).is_none() {
