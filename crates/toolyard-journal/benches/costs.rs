@@ -138,9 +138,9 @@ mod linux {
 
     /// The settings of an attempt, an output and the rest of an end, as a journal has them.
     const FACTS: &str = r#"{"is_repeatable":false,"is_recursive":false,"cost":null,"sandbox":"host"}"#;
-    const OUTPUT: &str = r#"{"success":true,"content":[]}"#;
+    const OUTPUT: &str = r#"{"success":true,"content":[{"type":"text","text":""}]}"#;
     const ENDING: &str =
-        r#"{"routing":"concurrent","run":0,"cancel_requested":false,"queued_us":0,"ran_us":0}"#;
+        r#"{"routing":"concurrent","run":0,"cancel_requested":false,"queued_us":2500,"ran_us":0}"#;
 
     /// A program that writes the rows of calls with nothing around.
     struct Bare {

@@ -3,6 +3,7 @@
 mod cancel;
 mod earlier;
 mod ids;
+mod often;
 mod resumed;
 
 pub(crate) use ids::Ids;
@@ -14,6 +15,7 @@ use crate::{
     op::{AnswerOp, AttemptOp, BatchOp, End, Op, OpenBatch, Place, QuestionOp, json_of, whole, word},
     schema::PLACES,
 };
+use often::{ATTEMPT, BATCH, CALL, END, Often};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::json;
 use toolyard::{Call, SessionId, TimeoutScope};
@@ -34,93 +36,95 @@ impl From<rusqlite::Error> for Fault {
 
 type Done = Result<(), Fault>;
 
-/// Applies a record of this epoch at this time.
-pub(crate) fn apply(db: &Connection, epoch: EpochId, ids: &mut Ids, op: &Op, now: i64) -> Done {
-    let mut to = Tables { db, epoch, ids, now };
-    match op {
-        Op::Engine { epoch } => {
-            to.run("UPDATE epoch_rows SET engine = ?2 WHERE id = ?1", params![to.epoch.0, epoch])
-        }
-        Op::Session { session, is_named, terms } => to.session(session, *is_named, terms),
-        Op::Fork { session, agent, parent, is_named, made_by, terms } => {
-            let row = to.session_row(session)?;
-            let made_by = made_by.as_ref().map(|call| to.call_row(call)).transpose()?;
-            to.run(
-                "INSERT INTO fork_rows (session, agent, parent, is_named, made_by, terms, made_ms)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                params![row, agent.as_str(), parent.as_str(), is_named, made_by, terms, now],
-            )?;
-            // What was cancelled as a whole is the last agent of this name: its calls are marked.
-            to.run(
-                "UPDATE cancel_rows SET what = 'in_flight' WHERE session = ?1 AND agent = ?2 AND what = 'session'",
-                params![row, agent.as_str()],
-            )
-        }
-        Op::Batch(batch) => to.batch(batch),
-        Op::Pushed { to: batch, index, calls } => {
-            let row = to.open_batch_row(batch)?;
-            to.follows(row, *index)?;
-            to.calls(row, *index, calls)
-        }
-        Op::Closed { batch, calls, request } => {
-            let row = to.open_batch_row(batch)?;
-            // Those that could not be recorded have ended, and are not among them.
-            to.run(
-                "UPDATE batch_rows SET request = ?3, calls = min(?2,
-                     (SELECT count(*) FROM call_rows c WHERE c.batch = batch_rows.id)) WHERE id = ?1",
-                params![row, calls, request],
-            )
-        }
-        Op::Question(question) => to.question(question),
-        Op::Answer(answer) => to.answer(answer),
-        Op::Attempt(attempt) => to.attempt(attempt),
-        Op::AttemptEnded { call, attempt, status, is_retried } => {
-            let sql =
-                "UPDATE attempt_rows SET ended_ms = ?4, status = ?5, is_retried = ?6 WHERE call = ?1 AND number = ?3
-                 AND EXISTS (SELECT 1 FROM call_rows c WHERE c.id = ?1 AND c.call_id = ?2)";
-            to.on_call(call, |to, row| {
-                to.count(sql, params![row, call.call_id.as_str(), attempt, now, status.text, is_retried])
-            })
-        }
-        Op::Ended(end) => to.ended(&end.call, &end.end()),
-        // The writer applies them one by one, because each may be refused.
-        Op::Ends(ends) => ends.try_each(|call, end| to.ended(call, end)),
-        Op::Cancelled { session, agent, what } => to.cancelled(session, agent.as_str(), what),
-        Op::Resumed(resumed) => to.resumed(resumed),
-        Op::Verdict { call, found, output } => {
-            let row = to.earlier_call_row(call)?;
-            to.run(
-                "INSERT INTO verdict_rows (call, epoch, found, output, found_ms, asked) VALUES (?1, ?2, ?3, ?4, ?5, 1)
-                 ON CONFLICT (call) DO UPDATE SET epoch = excluded.epoch, found_ms = excluded.found_ms, asked = asked + 1,
-                     output = CASE found WHEN 'done' THEN output ELSE excluded.output END,
-                     found = CASE found WHEN 'done' THEN found ELSE excluded.found END",
-                params![row, to.epoch.0, found, output, now],
-            )
-        }
-        Op::Forget { session, key } => to.forget(session, key),
-    }
-}
-
-/// Applies the end of a call of this epoch.
-pub(crate) fn apply_end(
-    db: &Connection,
-    epoch: EpochId,
-    ids: &mut Ids,
-    call: &Place,
-    end: &End<'_>,
-    now: i64,
-) -> Done {
-    Tables { db, epoch, ids, now }.ended(call, end)
-}
-
-struct Tables<'a> {
+/// The tables, and what is known of them, while the records of a group are applied.
+pub(crate) struct Tables<'a> {
     db: &'a Connection,
     epoch: EpochId,
     ids: &'a mut Ids,
+    often: Often<'a>,
     now: i64,
 }
 
-impl Tables<'_> {
+impl<'a> Tables<'a> {
+    /// Those of this connection, in which a transaction has begun, for records of this epoch.
+    pub(crate) fn new(db: &'a Connection, epoch: EpochId, ids: &'a mut Ids) -> Self {
+        Self { db, epoch, ids, often: Often::default(), now: 0 }
+    }
+
+    /// What is applied from now on is given at this time.
+    pub(crate) fn at(&mut self, now: i64) {
+        self.now = now;
+    }
+
+    /// Applies a record.
+    pub(crate) fn apply(&mut self, op: &Op) -> Done {
+        match op {
+            Op::Engine { epoch } => {
+                self.run("UPDATE epoch_rows SET engine = ?2 WHERE id = ?1", params![self.epoch.0, epoch])
+            }
+            Op::Session { session, is_named, terms } => self.session(session, *is_named, terms),
+            Op::Fork { session, agent, parent, is_named, made_by, terms } => {
+                let row = self.session_row(session)?;
+                let made_by = made_by.as_ref().map(|call| self.call_row(call)).transpose()?;
+                self.run(
+                    "INSERT INTO fork_rows (session, agent, parent, is_named, made_by, terms, made_ms)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                    params![row, agent.as_str(), parent.as_str(), is_named, made_by, terms, self.now],
+                )?;
+                // What was cancelled as a whole is the last agent of this name: its calls are marked.
+                self.run(
+                    "UPDATE cancel_rows SET what = 'in_flight' WHERE session = ?1 AND agent = ?2 AND what = 'session'",
+                    params![row, agent.as_str()],
+                )
+            }
+            Op::Batch(batch) => self.batch(batch),
+            Op::Pushed { to: batch, index, calls } => {
+                let row = self.open_batch_row(batch)?;
+                self.follows(row, *index)?;
+                self.calls(row, *index, calls)
+            }
+            Op::Closed { batch, calls, request } => {
+                let row = self.open_batch_row(batch)?;
+                // Those that could not be recorded have ended, and are not among them.
+                self.run(
+                    "UPDATE batch_rows SET request = ?3, calls = min(?2,
+                         (SELECT count(*) FROM call_rows c WHERE c.batch = batch_rows.id)) WHERE id = ?1",
+                    params![row, calls, request],
+                )
+            }
+            Op::Question(question) => self.question(question),
+            Op::Answer(answer) => self.answer(answer),
+            Op::Attempt(attempt) => self.attempt(attempt),
+            Op::AttemptEnded { call, attempt, status, is_retried } => {
+                let sql =
+                    "UPDATE attempt_rows SET ended_ms = ?4, status = ?5, is_retried = ?6 WHERE call = ?1 AND number = ?3
+                     AND EXISTS (SELECT 1 FROM call_rows c WHERE c.id = ?1 AND c.call_id = ?2)";
+                self.on_call(call, |to, row| {
+                    to.count(
+                        sql,
+                        params![row, call.call_id.as_str(), attempt, to.now, status.text, is_retried],
+                    )
+                })
+            }
+            Op::Ended(end) => self.ended(&end.call, &end.end()),
+            // The writer applies them one by one, because each may be refused.
+            Op::Ends(ends) => ends.try_each(|call, end| self.ended(call, end)),
+            Op::Cancelled { session, agent, what } => self.cancelled(session, agent.as_str(), what),
+            Op::Resumed(resumed) => self.resumed(resumed),
+            Op::Verdict { call, found, output } => {
+                let row = self.earlier_call_row(call)?;
+                self.run(
+                    "INSERT INTO verdict_rows (call, epoch, found, output, found_ms, asked) VALUES (?1, ?2, ?3, ?4, ?5, 1)
+                     ON CONFLICT (call) DO UPDATE SET epoch = excluded.epoch, found_ms = excluded.found_ms, asked = asked + 1,
+                         output = CASE found WHEN 'done' THEN output ELSE excluded.output END,
+                         found = CASE found WHEN 'done' THEN found ELSE excluded.found END",
+                    params![row, self.epoch.0, found, output, self.now],
+                )
+            }
+            Op::Forget { session, key } => self.forget(session, key),
+        }
+    }
+
     fn run(&self, sql: &str, values: impl rusqlite::Params) -> Done {
         self.db.prepare_cached(sql)?.execute(values)?;
         Ok(())
@@ -133,7 +137,7 @@ impl Tables<'_> {
 
     /// Changes something of a call, which must be there. The change compares the call's id with the row: a session that was
     /// opened again under its name, while the last one's calls went on, has batches of the same numbers.
-    fn on_call(&mut self, call: &Place, change: impl Fn(&Self, i64) -> rusqlite::Result<usize>) -> Done {
+    fn on_call(&mut self, call: &Place, change: impl Fn(&mut Self, i64) -> rusqlite::Result<usize>) -> Done {
         let latest = self.latest_row(call)?;
         if let Some(row) = latest
             && change(self, row)? > 0
@@ -180,22 +184,18 @@ impl Tables<'_> {
         // Before there is a row of the batch: one that its calls do not fit into is refused as a whole.
         row_of(0, u32::try_from(batch.calls.len()).unwrap_or(u32::MAX))?;
         let calls = (!batch.is_open).then_some(batch.calls.len());
-        self.run(
-            "INSERT INTO batch_rows (session, agent, turn, number, request, parent, is_sequential, calls, arrived_ms,
-             is_resend) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-            params![
-                session,
-                batch.agent.as_str(),
-                whole(batch.turn),
-                whole(batch.batch),
-                batch.request,
-                parent,
-                batch.is_sequential,
-                calls.map(whole),
-                self.now,
-                batch.is_resend,
-            ],
-        )?;
+        self.often.get(self.db, BATCH)?.execute(params![
+            session,
+            batch.agent.as_str(),
+            whole(batch.turn),
+            whole(batch.batch),
+            batch.request,
+            parent,
+            batch.is_sequential,
+            calls.map(whole),
+            self.now,
+            batch.is_resend,
+        ])?;
         let row = self.db.last_insert_rowid();
         self.ids.keep_batch(session, batch.batch, row);
         if self.ids.is_list_due() {
@@ -335,10 +335,8 @@ impl Tables<'_> {
         Err(Fault::Refused("calls that came before these in their batch are not in the journal".to_owned()))
     }
 
-    fn calls(&self, batch: i64, first: u32, calls: &[Call]) -> Done {
-        let sql = "INSERT INTO call_rows (id, batch, place, call_id, tool, arguments, is_text, key, more, arrived_ms)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
-        let mut insert = self.db.prepare_cached(sql)?;
+    fn calls(&mut self, batch: i64, first: u32, calls: &[Call]) -> Done {
+        let insert = self.often.get(self.db, CALL)?;
         for (place, call) in (first..).zip(calls) {
             insert.execute(params![
                 row_of(batch, place)?,
@@ -375,7 +373,7 @@ impl Tables<'_> {
              (call, request, digest, decision, who, reason, edited, edited_is_text, settled_by, answered_ms, links)
              SELECT id, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,
                  (SELECT q.links FROM question_rows q WHERE q.call = call_rows.id AND q.request = ?3) FROM call_rows WHERE id = ?1 AND call_id = ?2";
-        let put = |to: &Self, row: i64| {
+        let put = |to: &mut Self, row: i64| {
             let id = call.call_id.as_str();
             let values =
                 params![row, id, request, digest, decision, who, reason, edited, is_text, settled_by, to.now];
@@ -391,12 +389,8 @@ impl Tables<'_> {
     fn attempt(&mut self, attempt: &AttemptOp) -> Done {
         let AttemptOp { call, version, side_effects, arguments, key, approval, digest, .. } = attempt;
         let facts = json_of(&attempt.facts);
-        let sql = "INSERT INTO attempt_rows
-             (call, number, version, side_effects, arguments, key, approval, digest, timeout_ms, facts, started_ms)
-             SELECT id, ?3, ?4, ?5, nullif(?6, arguments), ?7, ?8, ?9, ?10, ?11, ?12 FROM call_rows
-             WHERE id = ?1 AND call_id = ?2";
         self.on_call(call, |to, row| {
-            let values = params![
+            to.often.get(to.db, ATTEMPT)?.execute(params![
                 row,
                 call.call_id.as_str(),
                 attempt.attempt,
@@ -409,17 +403,15 @@ impl Tables<'_> {
                 attempt.timeout_ms,
                 facts,
                 to.now
-            ];
-            to.count(sql, values)
+            ])
         })
     }
 
-    fn ended(&mut self, call: &Place, end: &End<'_>) -> Done {
+    /// Applies the end of a call of this epoch.
+    pub(crate) fn ended(&mut self, call: &Place, end: &End<'_>) -> Done {
         let (code, ending) = (end.code.map(|code| word(&code)), json_of(&end.ending));
-        let sql = "UPDATE call_rows SET ended_ms = ?3, status = ?4, code = ?5, ending = ?6, dedupe = ?7, attempts = ?8,
-             sandbox = ?9, was_waited_for = ?10 WHERE id = ?1 AND call_id = ?2 AND ended_ms IS NULL";
         self.on_call(call, |to, row| {
-            let values = params![
+            to.often.get(to.db, END)?.execute(params![
                 row,
                 call.call_id.as_str(),
                 to.now,
@@ -430,8 +422,7 @@ impl Tables<'_> {
                 end.attempts,
                 end.sandbox.as_str(),
                 end.was_waited_for,
-            ];
-            to.count(sql, values)
+            ])
         })
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     lock::Lock,
     past::Lookup,
     prune,
-    queue::{JournalState, JournalStatus, Others, Queue},
+    queue::{JournalState, JournalStatus, Queue},
     schema,
     settings::Settings,
     writer::{BUSY_WAIT, Writer, connect},
@@ -102,7 +102,6 @@ impl Journal {
         let queue = Arc::new(Queue::new(settings.queue_records_max, settings.queue_bytes_max));
         let is_clean = Arc::new(AtomicBool::new(false));
         let files = Files::of(path)?;
-        let (others, told_at) = (Others::default(), None);
         let writer = Writer {
             db,
             path: path.to_owned(),
@@ -111,8 +110,7 @@ impl Journal {
             queue: Arc::clone(&queue),
             files,
             lock,
-            others,
-            told_at,
+            told_at: None,
         };
         let closes_cleanly = Arc::clone(&is_clean);
         let thread = Builder::new()

@@ -39,9 +39,11 @@ CREATE TRIGGER batch_gone AFTER DELETE ON batch_rows BEGIN
 END;
 ";
 
-/// Puts all batches into the list.
+/// Puts all batches into the list. What would fail changes nothing (`OR IGNORE`) and is told here, so that SQLite need not keep
+/// copies of the pages to take the statement back.
 pub(crate) fn list(db: &Connection) -> rusqlite::Result<()> {
-    let all = "UPDATE listed_until SET batch = max(batch, (SELECT coalesce(max(id), 0) FROM batch_rows))";
+    let all =
+        "UPDATE OR IGNORE listed_until SET batch = max(batch, (SELECT coalesce(max(id), 0) FROM batch_rows))";
     match db.prepare_cached(all)?.execute([])? {
         1 => Ok(()),
         other => Err(rusqlite::Error::StatementChangedRows(other)),

@@ -188,7 +188,8 @@ pub(crate) struct AttemptOp {
     pub(crate) attempt: u32,
     pub(crate) version: String,
     pub(crate) side_effects: &'static str,
-    pub(crate) arguments: String,
+    /// `None` if they are those that its call came with.
+    pub(crate) arguments: Option<String>,
     pub(crate) approval: Option<String>,
     pub(crate) digest: Option<String>,
     pub(crate) timeout_ms: i64,
@@ -210,7 +211,7 @@ impl From<&AttemptRecord<'_>> for AttemptOp {
             attempt: record.attempt,
             version: tool.version.clone(),
             side_effects: tool.side_effects.as_str(),
-            arguments: json_of(record.arguments),
+            arguments: (!record.is_as_sent).then(|| json_of(record.arguments)),
             approval: record.approval.map(|approval| word(&approval)),
             digest: record.digest.map(|digest| digest.to_string()),
             timeout_ms: whole(record.timeout.as_millis()),

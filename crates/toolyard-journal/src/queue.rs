@@ -8,16 +8,16 @@
 //!
 //! Records that nobody needs, those of plain reads, have half of the room: they never keep out one that somebody waits for.
 
+mod asked;
 mod gathering;
 mod given;
 mod job;
-mod told;
 mod waiting;
 
 pub(crate) use job::{Faulty, Job};
-pub(crate) use told::{Others, Waiter, tell};
 
 use crate::op::{EndsOp, Op};
+use asked::Asking;
 use futures::future::ready;
 use given::Given;
 use job::Held;
@@ -25,6 +25,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::{
     mem::take,
     sync::Arc,
+    task::Waker,
     time::{Duration, Instant},
 };
 use toolyard::{Durable, EndRecord, RecordError};
@@ -105,7 +106,7 @@ impl Queue {
             return;
         }
         let op = Some(op);
-        let job = Job { op, waiter: None, faulty: Faulty::Kept, is_spare: true, bytes, records: 1 };
+        let job = Job { op, asked: None, faulty: Faulty::Kept, is_spare: true, bytes, records: 1 };
         self.add(&mut waiting, job);
     }
 
@@ -128,7 +129,7 @@ impl Queue {
             Some(_) if is_refused => waiting.lost += 1,
             Some(ends) => {
                 let op = Some(Op::Ends(ends));
-                let job = Job { op, waiter: None, faulty: Faulty::Kept, is_spare: true, bytes, records: 1 };
+                let job = Job { op, asked: None, faulty: Faulty::Kept, is_spare: true, bytes, records: 1 };
                 self.add(&mut waiting, job);
             }
             None if is_refused => {
@@ -148,15 +149,14 @@ impl Queue {
         if let (JournalState::Failing(why), Faulty::Refused | Faulty::Kept) = (&waiting.state, faulty) {
             let error = RecordError::new(why.as_str());
             if faulty == Faulty::Kept {
-                self.add(&mut waiting, Job { op, waiter: None, faulty, is_spare: false, bytes, records: 1 });
+                self.add(&mut waiting, Job { op, asked: None, faulty, is_spare: false, bytes, records: 1 });
             }
             return failed(error);
         }
-        let (waiter, waits) = told::waiter();
-        let number = waiting.next;
-        self.add(&mut waiting, Job { op, waiter: Some(waiter), faulty, is_spare: false, bytes, records: 1 });
+        let number = waiting.asked.add();
+        self.add(&mut waiting, Job { op, asked: Some(number), faulty, is_spare: false, bytes, records: 1 });
         drop(waiting);
-        Durable::when(Given::new(Arc::clone(self), number, waits))
+        Durable::when(Given::new(Arc::clone(self), number))
     }
 
     /// Why a record that somebody waits for cannot be added, if so.
@@ -202,11 +202,42 @@ impl Queue {
         }
     }
 
-    /// Somebody waits for the record of this number.
-    fn hurry(&self, number: u64) {
-        if self.waiting.lock().hurry(number) {
-            self.woken.notify_one();
+    /// Somebody waits for the record of this number. Whoever is told wakes all who are told too.
+    fn ask(&self, number: u64, waker: &Waker) -> Asking {
+        let mut waiting = self.waiting.lock();
+        let asking = waiting.asked.ask(number, waker);
+        match &asking {
+            Asking::Told(_) => {
+                let others = waiting.asked.others();
+                drop(waiting);
+                others.into_iter().for_each(Waker::wake);
+            }
+            Asking::Waits { is_first: true, .. } if waiting.hurry(number) => {
+                drop(waiting);
+                self.woken.notify_one();
+            }
+            Asking::Waits { .. } => {}
         }
+        asking
+    }
+
+    /// Nobody waits for the record of this number any more. Whoever goes was perhaps to wake others.
+    fn leave(&self, number: u64) {
+        let mut waiting = self.waiting.lock();
+        let (_last, others) = (waiting.asked.leave(number), waiting.asked.others());
+        drop(waiting);
+        others.into_iter().for_each(Waker::wake);
+    }
+
+    /// Wakes all who are told and not woken yet.
+    pub(crate) fn wake_others(&self) {
+        let others = self.waiting.lock().asked.others();
+        others.into_iter().for_each(Waker::wake);
+    }
+
+    /// Whether all who are told are woken.
+    pub(crate) fn are_woken(&self) -> bool {
+        self.waiting.lock().asked.are_woken()
     }
 
     /// Waits, on this thread, until what was given so far is written, so that it can be read.
@@ -289,17 +320,31 @@ impl Queue {
         group.shrink_to(KEPT);
     }
 
-    /// A group is durable, `lost` of its records aside, for which nobody waited.
+    /// A group is durable, `lost` of its records aside, for which nobody waited, and those that were refused: whoever waits for
+    /// them is told why, and all others that they are written. One of them is woken, which wakes the others.
     #[expect(clippy::disallowed_methods, reason = "the writer is a thread, and a disk takes real time")]
-    pub(crate) fn written(&self, records: usize, lost: usize) {
+    pub(crate) fn written(&self, records: usize, lost: usize, refused: &[(u64, RecordError)]) {
         let mut waiting = self.waiting.lock();
+        refused.iter().for_each(|(number, error)| waiting.asked.fail(*number, error));
         waiting.commits += 1;
         waiting.records += records as u64;
         waiting.lost += lost as u64;
         let (told, awaited) = (waiting.group_written(), waiting.in_flight());
         waiting.gathering.told(told, awaited, Instant::now());
         waiting.state = JournalState::Writing;
+        let woken = waiting.asked.first_or_few();
+        drop(waiting);
         self.done.notify_all();
+        woken.into_iter().for_each(Waker::wake);
+    }
+
+    /// Whoever waits for a record of this group is told that it has failed.
+    pub(crate) fn refuse(&self, group: &mut Vec<Job>, error: &RecordError) {
+        let mut waiting = self.waiting.lock();
+        group.drain(..).filter_map(|job| job.asked).for_each(|number| waiting.asked.fail(number, error));
+        let told = waiting.asked.others();
+        drop(waiting);
+        told.into_iter().for_each(Waker::wake);
     }
 
     /// The writer goes on trying with this group. Whoever waits for a record of it, or for one that is queued behind it,
@@ -312,23 +357,25 @@ impl Queue {
         waiting.taken = Held::of(group.iter());
         waiting.jobs.retain_mut(|job| job.stays(&mut told));
         waiting.count();
+        told.into_iter().for_each(|number| waiting.asked.fail(number, error));
+        let told = waiting.asked.others();
         drop(waiting);
         self.done.notify_all();
-        tell(told, error);
+        told.into_iter().for_each(Waker::wake);
     }
 
     /// The writer writes no more. Whoever waits is told.
     pub(crate) fn stop(&self, state: JournalState, why: &str) {
-        let jobs = {
-            let mut waiting = self.waiting.lock();
-            waiting.state = state;
-            waiting.taken = Held::default();
-            let jobs = take(&mut waiting.jobs);
-            waiting.count();
-            self.done.notify_all();
-            jobs
-        };
-        tell(jobs.into_iter().filter_map(|job| job.waiter), &RecordError::new(why));
+        let mut waiting = self.waiting.lock();
+        waiting.state = state;
+        waiting.taken = Held::default();
+        let _jobs = take(&mut waiting.jobs);
+        waiting.count();
+        waiting.asked.fail_all(&RecordError::new(why));
+        let told = waiting.asked.others();
+        drop(waiting);
+        self.done.notify_all();
+        told.into_iter().for_each(Waker::wake);
     }
 
     /// Lets nothing more in, and the writer end once it has written what waits.

@@ -187,7 +187,7 @@ impl Recorder for Journal {
             return Durable::Nothing;
         }
         let attempt = AttemptOp::from(record);
-        let bytes = attempt.arguments.len() + Ending::BYTES;
+        let bytes = attempt.arguments.as_ref().map_or(0, String::len) + Ending::BYTES;
         self.give(Op::Attempt(Box::new(attempt)), bytes, record.must_wait(), Faulty::Refused)
     }
 

@@ -11,13 +11,13 @@
 mod failure;
 
 use crate::{
-    apply::{Fault, Ids, apply, apply_end},
+    apply::{Fault, Ids, Tables},
     epoch::{self, EpochId},
     error::JournalError,
     identity::Files,
     lock::Lock,
     op::Op,
-    queue::{Job, JournalState, Others, Queue, tell},
+    queue::{Job, JournalState, Queue},
     schema,
     settings::Settings,
     stamp::millis,
@@ -55,8 +55,7 @@ pub(crate) struct Writer {
     pub(crate) files: Files,
     /// Held until the connection is closed.
     pub(crate) lock: Lock,
-    /// Those of the groups before who are still to be woken, and when the last of them was told.
-    pub(crate) others: Others,
+    /// When the last group was told.
     pub(crate) told_at: Option<Instant>,
 }
 
@@ -66,12 +65,11 @@ type Applied = Result<usize, RecordError>;
 impl Writer {
     /// Writes until the queue ends. Whether all was written.
     pub(crate) fn run(mut self, is_clean: impl FnOnce() -> bool) -> Result<(), JournalError> {
-        let _told = TellsOfPanics(Arc::clone(&self.queue), self.others.clone());
+        let _told = TellsOfPanics(Arc::clone(&self.queue));
         let mut ids = Ids::default();
         let mut group = Vec::new();
         while self.begin(&mut group) {
             if let ControlFlow::Break(error) = self.write(&mut group, &mut ids) {
-                self.others.wake();
                 let why = error.to_string();
                 self.queue.stop(JournalState::Stopped(why.clone()), &why);
                 // What a failed sync has left in the log of SQLite is not to be written over the file.
@@ -79,7 +77,7 @@ impl Writer {
                 return Err(JournalError::Stopped(why));
             }
         }
-        self.others.wake();
+        self.queue.wake_others();
         let ended = if is_clean() { self.end() } else { Ok(()) };
         self.queue.stop(JournalState::Closed, "the journal is closed");
         let Self { db, path, lock, .. } = self;
@@ -107,10 +105,10 @@ impl Writer {
     /// Waits for the next group to begin. `false` if nothing more will come.
     fn begin(&self, group: &mut Vec<Job>) -> bool {
         if let Some(told_at) = self.told_at
-            && !self.others.are_woken()
+            && !self.queue.are_woken()
             && !self.queue.is_wanted_until(told_at + HANDED_ON)
         {
-            self.others.wake();
+            self.queue.wake_others();
         }
         self.queue.begin(self.settings.linger, group)
     }
@@ -127,20 +125,20 @@ impl Writer {
                     return ControlFlow::Continue(());
                 }
                 Err(Failure::Final(error)) => {
-                    tell(group.drain(..).filter_map(|job| job.waiter), &error);
+                    self.queue.refuse(group, &error);
                     return ControlFlow::Break(error);
                 }
                 Err(Failure::Passing(error)) => {
                     is_open = false;
                     ids.clear();
-                    self.others.wake();
+                    self.queue.wake_others();
                     let is_late = began.elapsed() >= self.settings.retry_for;
                     if is_late {
                         self.queue.fail(group, &error);
                     }
                     let is_closing = self.queue.pause(pause);
                     if is_closing && is_late {
-                        tell(group.drain(..).filter_map(|job| job.waiter), &error);
+                        self.queue.refuse(group, &error);
                         return ControlFlow::Break(error);
                     }
                     pause = (pause * 2).min(PAUSE_MAX);
@@ -156,7 +154,7 @@ impl Writer {
         ids: &mut Ids,
         open_since: Option<Instant>,
     ) -> Result<Vec<Applied>, Failure> {
-        wake_late(&self.others, self.told_at);
+        wake_late(&self.queue, self.told_at);
         let tx = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         if !epoch::is_newest(&tx, self.epoch)? {
             let path = self.path.display();
@@ -171,20 +169,22 @@ impl Writer {
         }
         ids.begin();
         let mut applied = Vec::with_capacity(group.len());
+        let mut tables = Tables::new(&tx, self.epoch, ids);
         while applied.len() < group.len() {
-            let now = millis(SystemTime::now());
+            tables.at(millis(SystemTime::now()));
             for job in &group[applied.len()..] {
                 if applied.len() % LOOKS_EACH == 0 {
-                    wake_late(&self.others, self.told_at);
+                    wake_late(&self.queue, self.told_at);
                 }
-                applied.push(apply_job(&tx, self.epoch, ids, job, now)?);
+                applied.push(apply_job(&mut tables, job)?);
             }
             if let Some(began) = open_since {
                 self.queue.add_to(group, began);
             }
         }
+        drop(tables);
         // Those whom nobody has woken do not wait for this commit too.
-        self.others.wake();
+        self.queue.wake_others();
         tx.commit()?;
         // After the commit, so that whoever is told that a record is durable has it in the file of this name.
         match self.files.gone(millis(SystemTime::now())) {
@@ -195,48 +195,39 @@ impl Writer {
 
     #[expect(clippy::disallowed_methods, reason = "the writer is a thread, and a disk takes real time")]
     fn tell(&mut self, group: &mut Vec<Job>, applied: Vec<Applied>) {
-        let (mut written, mut lost) = (0, 0);
-        for (job, applied) in group.iter().zip(&applied) {
+        let (mut written, mut lost, mut failed) = (0, 0, Vec::new());
+        for (job, applied) in group.iter().zip(applied) {
             let refused = applied.as_ref().map_or(job.records, |refused| *refused);
             written += if job.op.is_some() { job.records - refused } else { 0 };
-            lost += if job.waiter.is_none() { refused } else { 0 };
+            lost += if job.asked.is_none() { refused } else { 0 };
+            failed.extend(job.asked.zip(applied.err()));
         }
-        self.queue.written(written, lost);
-        let told = group.iter_mut().zip(applied);
-        let told = told.filter_map(|(job, applied)| Some((job.waiter.take()?, applied.map(drop))));
-        self.others.tell(told);
+        self.queue.written(written, lost, &failed);
         self.told_at = Some(Instant::now());
         self.queue.spend(group);
     }
 }
 
 /// Wakes those of the last group whom the first has not woken in its time.
-fn wake_late(others: &Others, told_at: Option<Instant>) {
+fn wake_late(queue: &Queue, told_at: Option<Instant>) {
     if told_at.is_some_and(|told| told.elapsed() >= HANDED_ON) {
-        others.wake();
+        queue.wake_others();
     }
 }
 
 /// Applies a record, or the ends of one.
-fn apply_job(
-    db: &Connection,
-    epoch: EpochId,
-    ids: &mut Ids,
-    job: &Job,
-    now: i64,
-) -> Result<Applied, Failure> {
+fn apply_job(tables: &mut Tables<'_>, job: &Job) -> Result<Applied, Failure> {
     match &job.op {
         None => Ok(Ok(0)),
         Some(Op::Ends(ends)) => {
             let mut refused = 0;
             ends.try_each(|call, end| {
-                let done = apply_end(db, epoch, ids, call, end, now);
-                refused += usize::from(refusal(done)?.is_err());
+                refused += usize::from(refusal(tables.ended(call, end))?.is_err());
                 Ok::<_, Failure>(())
             })?;
             Ok(Ok(refused))
         }
-        Some(op) => Ok(refusal(apply(db, epoch, ids, op, now))?.map(|()| 0)),
+        Some(op) => Ok(refusal(tables.apply(op))?.map(|()| 0)),
     }
 }
 
@@ -263,14 +254,13 @@ fn moved(journal: &Path, file: &Path) -> RecordError {
 }
 
 /// Lets no record wait for a writer that has panicked.
-struct TellsOfPanics(Arc<Queue>, Others);
+struct TellsOfPanics(Arc<Queue>);
 
 impl Drop for TellsOfPanics {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let why = "the journal's writer has panicked";
             self.0.stop(JournalState::Stopped(why.to_owned()), why);
-            self.1.wake();
         }
     }
 }

@@ -21,9 +21,9 @@ fn of_key() -> String {
 impl Tables<'_> {
     /// Changes something of a call that an earlier epoch has left open, found by a question about it.
     pub(super) fn on_asked(
-        &self,
+        &mut self,
         answer: &AnswerOp,
-        change: impl Fn(&Self, i64) -> rusqlite::Result<usize>,
+        change: impl Fn(&mut Self, i64) -> rusqlite::Result<usize>,
     ) -> Done {
         let sql = format!(
             "SELECT c.id FROM batch_rows b CROSS JOIN session_rows s ON s.id = b.session

@@ -25,7 +25,9 @@ impl Book {
 
     fn apply(&mut self, op: &Op) -> Result<(), String> {
         self.now += 1;
-        apply(&self.db, EpochId(1), &mut self.ids, op, self.now).map_err(|fault| match fault {
+        let mut tables = Tables::new(&self.db, EpochId(1), &mut self.ids);
+        tables.at(self.now);
+        tables.apply(op).map_err(|fault| match fault {
             Fault::Refused(why) => why,
             Fault::Sql(error) => panic!("{error}"),
         })
@@ -107,13 +109,38 @@ fn attempt(call: Place) -> Op {
         attempt: 1,
         version: "1".to_owned(),
         side_effects: "write",
-        arguments: "{}".to_owned(),
+        arguments: None,
         approval: None,
         digest: None,
         timeout_ms: 1,
         key: None,
         facts: Facts { is_repeatable: false, is_recursive: false, cost: None, sandbox: Sandbox::Host },
     }))
+}
+
+/// JR-2: the arguments of an attempt are written if they are not those that its call came with; one that is recorded already
+/// is refused.
+#[test]
+fn an_attempt_has_arguments_of_its_own_or_none() {
+    let mut book = Book::new();
+    book.open_session("demo");
+    book.batch(1, 1, &["call_a"]);
+    let mut numbered = |number: u32, given: Option<&str>| {
+        let Op::Attempt(mut op) = attempt(place(1, 1, 0, "call_a")) else { unreachable!("it is one") };
+        (op.attempt, op.arguments) = (number, given.map(str::to_owned));
+        book.apply(&Op::Attempt(op))
+    };
+    for (number, given) in (1..).zip([None, Some("{}"), Some("{\"n\":1}")]) {
+        numbered(number, given).expect("its call is there");
+    }
+    let refused = numbered(3, None).expect_err("it is there already");
+    assert!(refused.contains("is complete"), "{refused}");
+    assert_eq!(
+        book.texts("SELECT number || coalesce(arguments, ' as sent') FROM attempt_rows ORDER BY number"),
+        ["1 as sent", "2 as sent", "3{\"n\":1}"]
+    );
+    let refused = book.apply(&attempt(place(1, 1, 0, "call_b"))).expect_err("there is no such call");
+    assert!(refused.contains("is not in the journal"), "{refused}");
 }
 
 /// JR-1: records of a session that was opened again go with its own batches, and those of the last one's calls with

@@ -1,6 +1,6 @@
 //! A record that was given, as whoever waits for it sees it.
 
-use super::{Queue, told::Waits};
+use super::{Queue, asked::Asking};
 use std::{
     future::Future,
     pin::Pin,
@@ -13,13 +13,12 @@ use toolyard::RecordError;
 pub(super) struct Given {
     queue: Arc<Queue>,
     number: u64,
-    waits: Waits,
-    is_hurried: bool,
+    is_read: bool,
 }
 
 impl Given {
-    pub(super) fn new(queue: Arc<Queue>, number: u64, waits: Waits) -> Self {
-        Self { queue, number, waits, is_hurried: false }
+    pub(super) fn new(queue: Arc<Queue>, number: u64) -> Self {
+        Self { queue, number, is_read: false }
     }
 }
 
@@ -27,11 +26,23 @@ impl Future for Given {
     type Output = Result<(), RecordError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let told = self.waits.poll(cx);
-        if told.is_pending() && !self.is_hurried {
-            self.is_hurried = true;
-            self.queue.hurry(self.number);
+        if self.is_read {
+            return Poll::Ready(Err(RecordError::new("it was told before")));
         }
-        told
+        match self.queue.ask(self.number, cx.waker()) {
+            Asking::Told(told) => {
+                self.is_read = true;
+                Poll::Ready(told)
+            }
+            Asking::Waits { .. } => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for Given {
+    fn drop(&mut self) {
+        if !self.is_read {
+            self.queue.leave(self.number);
+        }
     }
 }

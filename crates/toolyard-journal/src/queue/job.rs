@@ -1,13 +1,13 @@
 //! What waits in the queue: a record, who waits for it, and how much it counts.
 
-use super::Waiter;
 use crate::op::Op;
 
 /// A record, and who waits for it.
 pub(crate) struct Job {
     /// `None` only waits for those before it.
     pub(crate) op: Option<Op>,
-    pub(crate) waiter: Option<Waiter>,
+    /// The number of whoever waits for it.
+    pub(crate) asked: Option<u64>,
     pub(crate) faulty: Faulty,
     /// Whether nobody needs it: nothing waits for it, and it may be left out.
     pub(crate) is_spare: bool,
@@ -18,11 +18,11 @@ pub(crate) struct Job {
 
 impl Job {
     /// Whether it stays to be written once those who have waited too long are told, who are taken out of it.
-    pub(crate) fn stays(&mut self, told: &mut Vec<Waiter>) -> bool {
+    pub(crate) fn stays(&mut self, told: &mut Vec<u64>) -> bool {
         if self.faulty == Faulty::Awaited {
             return true;
         }
-        told.extend(self.waiter.take());
+        told.extend(self.asked.take());
         self.faulty == Faulty::Kept && self.op.is_some()
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{
     JournalState,
+    asked::Asked,
     gathering::Gathering,
     job::{Held, Job},
 };
@@ -29,6 +30,9 @@ pub(super) struct Waiting {
     /// The number of the next record, and of the first that the writer has not taken.
     pub(super) next: u64,
     first: u64,
+    /// Who waits for records, and the first of them whose record the writer has not taken.
+    pub(super) asked: Asked,
+    asked_first: u64,
     /// What the writer has taken and not written.
     pub(super) taken: Held,
     /// All records before this number are written, or have failed.
@@ -59,6 +63,8 @@ impl Waiting {
             spare: Held::default(),
             next: 0,
             first: 0,
+            asked: Asked::default(),
+            asked_first: 0,
             taken: Held::default(),
             written: 0,
             spent: Vec::new(),
@@ -109,12 +115,9 @@ impl Waiting {
         (self.awaited, self.awaited_taken) = (0, 0);
     }
 
-    /// Somebody waits for the record of this number. Whether the writer is to be woken for that.
+    /// Somebody waits for a record, which has this number among those that are waited for. Whether the writer is to be woken.
     pub(super) fn hurry(&mut self, number: u64) -> bool {
-        if number < self.written {
-            return false;
-        }
-        let is_taken = number < self.first;
+        let is_taken = number < self.asked_first;
         let awaited = if is_taken { &mut self.awaited_taken } else { &mut self.awaited };
         *awaited += 1;
         // Those between find the writer awake, or waiting for the rest.
@@ -142,7 +145,7 @@ impl Waiting {
         let held = self.held();
         self.taken = self.taken.with(held.records, held.bytes);
         (self.needed, self.spare) = (Held::default(), Held::default());
-        (self.is_urgent, self.first) = (false, self.next);
+        (self.is_urgent, self.first, self.asked_first) = (false, self.next, self.asked.next());
     }
 
     /// Nothing more is added to the group: all are there who were expected, or they do not come.
@@ -151,9 +154,10 @@ impl Waiting {
         self.gathering.ended(awaited);
     }
 
-    /// All that the writer has taken is written, and it tells those who wait for it. Returns how many these are.
+    /// All that the writer has taken is written, and those who wait for it are told. Returns how many these are.
     pub(super) fn group_written(&mut self) -> usize {
         (self.taken, self.written) = (Held::default(), self.first);
+        self.asked.written(self.asked_first);
         take(&mut self.awaited_taken)
     }
 

@@ -22,9 +22,7 @@ fn started(
     db.execute_batch(change).expect("it can be changed");
     let queue = Arc::new(Queue::new(1000, 1 << 20));
     let files = Files::of(&path).expect("they are there");
-    let others = Others::default();
-    let writer =
-        Writer { db, path, epoch, settings, queue: Arc::clone(&queue), files, lock, others, told_at: None };
+    let writer = Writer { db, path, epoch, settings, queue: Arc::clone(&queue), files, lock, told_at: None };
     (directory, queue, std::thread::spawn(move || writer.run(|| true)))
 }
 

@@ -74,7 +74,8 @@ impl BatchState {
             // It had arrived before any drain of this life.
             Arrival::TakenUp { .. } => session.is_resumed(),
         };
-        let _ = self.make_rare().records.set(BatchRecords::on(foundation, may_be_resumed)); // only once
+        let records = BatchRecords::on(foundation, may_be_resumed, sent.is_empty());
+        let _ = self.make_rare().records.set(records); // only once
     }
 
     /// Whether its calls that have not started can go on in another life of the engine, if this one ends: the recorder
@@ -128,6 +129,13 @@ impl BatchState {
 }
 
 impl<'a> InFlight<'a> {
+    /// Whether the arguments that run are the JSON that the record of the call has. Text is not: it was parsed since.
+    pub(super) fn runs_as_sent(self) -> bool {
+        matches!(self.call().arguments, Arguments::Json(_))
+            && self.work().edit().is_none()
+            && self.batch.records().is_some_and(|records| records.are_as_sent)
+    }
+
     /// The call with the arguments that it was sent with.
     fn sent(self, arguments: &Arguments) -> Call {
         let mut call = self.call().clone();

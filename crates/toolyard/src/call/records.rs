@@ -22,13 +22,15 @@ pub(super) struct BatchRecords {
     answers: AtomicU32,
     /// Whether its caller can resume it in another life of the engine (SM-10).
     pub(super) may_be_resumed: bool,
+    /// Whether its calls have the arguments that were sent: no layer has changed those of any.
+    pub(super) are_as_sent: bool,
 }
 
 impl BatchRecords {
     /// Nothing yet but what its calls build on.
-    pub(super) fn on(foundation: Foundation, may_be_resumed: bool) -> Self {
+    pub(super) fn on(foundation: Foundation, may_be_resumed: bool, are_as_sent: bool) -> Self {
         let (ends, asked_later, answers) = (Mutex::default(), Mutex::default(), AtomicU32::new(0));
-        Self { foundation, ends, asked_later, answers, may_be_resumed }
+        Self { foundation, ends, asked_later, answers, may_be_resumed, are_as_sent }
     }
 
     pub(super) fn foundation(&self) -> &Foundation {

@@ -1,6 +1,8 @@
 //! A call starts when the record of its attempt is durable (SM-4).
 
 use super::*;
+use serde_json::{Value, json};
+use toolyard::{Abort, BatchRecord, Engine, ToolFactory as _, ToolLayer, testing::ScriptedApprover};
 
 /// SM-4: no handler starts before the record of its attempt, and that of its batch, is durable. It waits with its
 /// permits, and its timeout counts from its start.
@@ -68,6 +70,74 @@ async fn attempts_of_reads_are_given_to_whoever_needs_them() {
         given.sort();
         assert_eq!(given, expected);
     }
+}
+
+/// Notes with what calls are recorded and started, and whether that is said to be the same.
+#[derive(Clone, Default)]
+struct Arguments(Arc<Mutex<Vec<String>>>);
+
+impl Recorder for Arguments {
+    fn batch(&self, record: &BatchRecord<'_>) -> Durable {
+        let calls = record.calls.iter().map(|call| format!("{} {}", call.id, call.arguments.text()));
+        self.0.lock().unwrap().extend(calls);
+        Durable::Nothing
+    }
+
+    fn attempt(&self, record: &AttemptRecord<'_>) -> Durable {
+        let AttemptRecord { call, arguments, is_as_sent, .. } = record;
+        let started = match is_as_sent {
+            true => format!("{} as sent", call.call_id),
+            false => format!("{} as {arguments}", call.call_id),
+        };
+        self.0.lock().unwrap().push(started);
+        Durable::Nothing
+    }
+}
+
+/// Turns `"n": 2` into 3.
+struct Adds;
+
+impl ToolLayer for Adds {
+    fn arguments(&self, _: &ToolSpec, _: &Caller<'_>, args: &Value) -> Result<Option<Value>, Abort> {
+        Ok((args["n"] == 2).then(|| json!({"n": 3})))
+    }
+}
+
+/// SM-4: an attempt says whether it runs with the JSON that its call was recorded with: not if that was text, was changed by a
+/// layer, or by whoever approved it.
+#[tokio::test(start_paused = true)]
+async fn an_attempt_says_whether_it_runs_as_sent() {
+    let recorder = Arguments::default();
+    let save = |name| tool_fn(ToolSpec::write(name), |_: Value, _: ToolContext| async { Ok("") });
+    let allowed = || Answer::allow("ada");
+    let answers = [allowed(), allowed(), Answer::edit("ada", json!({"n": 5})), allowed()];
+    let approver = ScriptedApprover::new(answers);
+    let builder = Engine::builder().recorder(recorder.clone()).tool(save("plain")).approver(approver);
+    let engine = builder.tool(save("layered").layer(Adds)).build().await.unwrap();
+    let session = engine.session("s");
+    let calls = [
+        Call::new("a", "plain", json!({"n": 1})),
+        Call::new("b", "plain", r#"{"n": 1}"#),
+        Call::new("c", "plain", json!({"n": 4})),
+        Call::new("d", "layered", json!({"n": 1})),
+        Call::new("e", "layered", json!({"n": 2})),
+    ];
+    for call in calls {
+        assert!(no_hang(session.call(call)).await.success());
+    }
+    let expected = [
+        r#"a {"n":1}"#,
+        "a as sent",
+        r#"b {"n": 1}"#,
+        r#"b as {"n":1}"#,
+        r#"c {"n":4}"#,
+        r#"c as {"n":5}"#,
+        r#"d {"n":1}"#,
+        "d as sent",
+        r#"e {"n":2}"#,
+        r#"e as {"n":3}"#,
+    ];
+    assert_eq!(*recorder.0.lock().unwrap(), expected);
 }
 
 /// SM-4: a batch whose record fails starts nothing that has to wait.

@@ -54,6 +54,7 @@ impl Attempt {
             attempt: self.number(),
             tool: work.entry.spec(),
             arguments: call.args(),
+            is_as_sent: call.runs_as_sent(),
             key: call.idempotency_key(),
             confinement: self.confinement(),
             approval: work.consent.approval(),

@@ -233,6 +233,9 @@ pub struct AttemptRecord<'a> {
     pub tool: &'a ToolSpec,
     /// What it runs with.
     pub arguments: &'a Value,
+    /// Whether that is the JSON that its call was recorded with, which nothing has changed since, so that a recorder need not
+    /// write it again.
+    pub is_as_sent: bool,
     /// Its idempotency key.
     pub key: Option<&'a str>,
     /// Where it runs, and within which limits.

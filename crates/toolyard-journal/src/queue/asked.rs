@@ -1,0 +1,241 @@
+//! Who waits for records, and how they are told.
+//!
+//! ```text
+//!   given ─► unasked ─► asked ─┬─ its group is written ─► told ─► one task is woken, which wakes the others
+//!                              └─ refused, not written ─► told, with the error kept until it is read
+//! ```
+//!
+//! Records are told in the order in which they were given: what is written is a number, up to which all are, and what of them
+//! has failed. So nothing that a thread has made is written by another one for each of them.
+//!
+//! To wake a task from another thread takes a call of the system, and may wake a processor. Who waits for the same group is
+//! mostly on the same runtime, where one task wakes another by a push into its queue. Whom it wakes last may run after it on
+//! its own thread; so a few are woken by the writer alone.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    mem::{replace, take},
+    task::Waker,
+};
+use toolyard::RecordError;
+
+/// As few as these are woken by the writer.
+const FEW: usize = 3;
+
+/// Those who wait for records, by the numbers that these have among all that somebody waits for.
+#[derive(Default)]
+pub(super) struct Asked {
+    /// The number of the first of `each`: those before it are told.
+    first: u64,
+    each: VecDeque<Waits>,
+    /// What those who are told have not read yet, if it is an error.
+    failed: BTreeMap<u64, RecordError>,
+    /// Who is told and not woken.
+    unwoken: Vec<Waker>,
+}
+
+/// How somebody waits for a record.
+enum Waits {
+    /// Nobody has asked yet.
+    Unasked,
+    /// The task that has asked last.
+    Asked(Waker),
+    /// It is told, or has gone.
+    Told,
+}
+
+/// What whoever asks for a record is to know.
+pub(super) enum Asking {
+    /// What became of it.
+    Told(Result<(), RecordError>),
+    /// Nothing yet. Whether this is the first time; and the task that had asked before, to be dropped without the lock.
+    Waits { is_first: bool, _last: Option<Waker> },
+}
+
+impl Asked {
+    /// The number of one more record that somebody waits for.
+    pub(super) fn add(&mut self) -> u64 {
+        self.each.push_back(Waits::Unasked);
+        self.next() - 1
+    }
+
+    /// The number of the next one.
+    pub(super) fn next(&self) -> u64 {
+        self.first + self.each.len() as u64
+    }
+
+    fn at(&mut self, number: u64) -> Option<&mut Waits> {
+        let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        self.each.get_mut(at)
+    }
+
+    /// What became of a record, for the task that has this waker.
+    pub(super) fn ask(&mut self, number: u64, waker: &Waker) -> Asking {
+        match self.at(number) {
+            None | Some(Waits::Told) => Asking::Told(self.failed.remove(&number).map_or(Ok(()), Err)),
+            Some(Waits::Asked(last)) if last.will_wake(waker) => {
+                Asking::Waits { is_first: false, _last: None }
+            }
+            Some(waits) => match replace(waits, Waits::Asked(waker.clone())) {
+                Waits::Asked(last) => Asking::Waits { is_first: false, _last: Some(last) },
+                Waits::Unasked | Waits::Told => Asking::Waits { is_first: true, _last: None },
+            },
+        }
+    }
+
+    /// Nobody waits for the record any more. Returns the task that had asked, to be dropped without the lock.
+    pub(super) fn leave(&mut self, number: u64) -> Option<Waker> {
+        match self.at(number).map(|waits| replace(waits, Waits::Told)) {
+            Some(Waits::Asked(last)) => Some(last),
+            Some(Waits::Unasked) => None,
+            None | Some(Waits::Told) => {
+                self.failed.remove(&number);
+                None
+            }
+        }
+    }
+
+    /// Whoever waits for this record is told that it has failed.
+    pub(super) fn fail(&mut self, number: u64, error: &RecordError) {
+        match self.at(number).map(|waits| replace(waits, Waits::Told)) {
+            None | Some(Waits::Told) => return,
+            Some(Waits::Unasked) => {}
+            Some(Waits::Asked(waker)) => self.unwoken.push(waker),
+        }
+        self.failed.insert(number, error.clone());
+    }
+
+    /// All who wait are told that it has failed.
+    pub(super) fn fail_all(&mut self, error: &RecordError) {
+        (self.first..self.next()).for_each(|number| self.fail(number, error));
+    }
+
+    /// Whoever waits for a record before this number is told that it is written.
+    pub(super) fn written(&mut self, until: u64) {
+        let count = usize::try_from(until.saturating_sub(self.first)).unwrap_or(usize::MAX);
+        self.unwoken.reserve(count.min(self.each.len()));
+        for waits in self.each.drain(..count.min(self.each.len())) {
+            self.first += 1;
+            if let Waits::Asked(waker) = waits {
+                self.unwoken.push(waker);
+            }
+        }
+    }
+
+    /// Those whom the writer wakes once it has told a group: one, who wakes the others, or all of a few.
+    pub(super) fn first_or_few(&mut self) -> Vec<Waker> {
+        match self.unwoken.len() {
+            0..=FEW => self.others(),
+            _ => vec![self.unwoken.swap_remove(0)],
+        }
+    }
+
+    /// All who are told and not woken.
+    pub(super) fn others(&mut self) -> Vec<Waker> {
+        take(&mut self.unwoken)
+    }
+
+    /// Whether nobody is left to be woken.
+    pub(super) fn are_woken(&self) -> bool {
+        self.unwoken.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering},
+        },
+        task::Wake,
+    };
+
+    /// How often it was woken.
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// So many who wait, of whom all but the first have asked.
+    fn waiting(count: u64) -> Asked {
+        let mut asked = Asked::default();
+        for number in 0..count {
+            assert_eq!(asked.add(), number);
+            assert!(number == 0 || is_first(&mut asked, number));
+        }
+        asked
+    }
+
+    fn is_first(asked: &mut Asked, number: u64) -> bool {
+        match asked.ask(number, Waker::noop()) {
+            Asking::Waits { is_first, .. } => is_first,
+            Asking::Told(_) => false,
+        }
+    }
+
+    fn told(asked: &mut Asked, number: u64) -> Option<Result<(), String>> {
+        match asked.ask(number, Waker::noop()) {
+            Asking::Told(told) => Some(told.map_err(|error| error.to_string())),
+            Asking::Waits { .. } => None,
+        }
+    }
+
+    /// JR-2: of many who are told one is woken, and the others are left to it; who has not asked yet finds what it is told.
+    #[test]
+    fn one_is_woken_and_the_others_by_it() {
+        let mut asked = waiting(6);
+        asked.written(5);
+        assert_eq!((asked.first_or_few().len(), asked.are_woken()), (1, false));
+        assert_eq!([0, 1, 4].map(|number| told(&mut asked, number)), [const { Some(Ok(())) }; 3]);
+        assert_eq!((told(&mut asked, 5), asked.others().len(), asked.are_woken()), (None, 3, true));
+        asked.written(6);
+        assert_eq!((asked.first_or_few().len(), asked.are_woken()), (1, true), "the rest were told before");
+    }
+
+    /// JR-2: a few are woken by the writer alone; who has gone is not woken.
+    #[test]
+    fn a_few_are_woken_at_once() {
+        let mut asked = waiting(6);
+        assert!([2, 3].iter().all(|gone| asked.leave(*gone).is_some()));
+        asked.written(6);
+        assert_eq!((asked.first_or_few().len(), asked.are_woken()), (3, true));
+    }
+
+    /// JR-12: an error is told to whom it concerns, is kept until it is read, and no longer than somebody waits.
+    #[test]
+    fn errors_are_kept_until_they_are_read() {
+        let (mut asked, full) = (waiting(6), RecordError::new("the disk is full"));
+        let failed = || Some(Err("the disk is full".to_owned()));
+        asked.leave(1);
+        [0, 1, 2, 3].iter().for_each(|number| asked.fail(*number, &full));
+        assert_eq!((asked.others().len(), asked.failed.len()), (2, 3), "who has gone has no error");
+        assert_eq!((told(&mut asked, 2), told(&mut asked, 4)), (failed(), None));
+        asked.written(5);
+        assert_eq!(
+            (told(&mut asked, 3), told(&mut asked, 4), told(&mut asked, 5)),
+            (failed(), Some(Ok(())), None)
+        );
+        asked.fail_all(&full);
+        asked.leave(0);
+        assert_eq!(asked.failed.len(), 1);
+        assert_eq!((told(&mut asked, 5), asked.failed.len()), (failed(), 0));
+    }
+
+    /// A task that asks again is the one that is woken; the same one is asked for once.
+    #[test]
+    fn who_asks_last_is_woken() {
+        let (mut asked, woken) = (waiting(2), Arc::new(Woken::default()));
+        let waker = Waker::from(Arc::clone(&woken));
+        assert!(matches!(asked.ask(1, &waker), Asking::Waits { is_first: false, _last: Some(_) }));
+        assert!(matches!(asked.ask(1, &waker), Asking::Waits { is_first: false, _last: None }));
+        asked.written(2);
+        asked.first_or_few().into_iter().for_each(Waker::wake);
+        assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+    }
+}
