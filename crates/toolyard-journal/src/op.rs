@@ -188,7 +188,7 @@ pub(crate) struct AttemptOp {
     pub(crate) attempt: u32,
     pub(crate) version: String,
     pub(crate) side_effects: &'static str,
-    /// `None` if they are those that its call came with.
+    /// `None` if they are those that its call came with, as the engine says or SQLite finds.
     pub(crate) arguments: Option<String>,
     pub(crate) approval: Option<String>,
     pub(crate) digest: Option<String>,

@@ -69,6 +69,9 @@ pub struct JournalStatus {
 /// How long a group takes what comes meanwhile, at most, once somebody waits for it.
 const GROUP_TIME: Duration = Duration::from_millis(2);
 
+/// As few as these are woken by the writer alone.
+const FEW: usize = 3;
+
 /// How long somebody waits on a thread for one group to be written.
 const READ_WAIT: Duration = Duration::from_secs(10);
 
@@ -203,41 +206,43 @@ impl Queue {
     }
 
     /// Somebody waits for the record of this number. Whoever is told wakes all who are told too.
-    fn ask(&self, number: u64, waker: &Waker) -> Asking {
+    fn ask(&self, number: u64, waker: Waker) -> Asking {
         let mut waiting = self.waiting.lock();
         let asking = waiting.asked.ask(number, waker);
         match &asking {
-            Asking::Told(_) => {
-                let others = waiting.asked.others();
+            Asking::Told(_) if waiting.asked.unwoken() > 0 => {
                 drop(waiting);
-                others.into_iter().for_each(Waker::wake);
+                self.wake_others();
             }
             Asking::Waits { is_first: true, .. } if waiting.hurry(number) => {
                 drop(waiting);
                 self.woken.notify_one();
             }
-            Asking::Waits { .. } => {}
+            Asking::Told(_) | Asking::Waits { .. } => {}
         }
         asking
     }
 
     /// Nobody waits for the record of this number any more. Whoever goes was perhaps to wake others.
     fn leave(&self, number: u64) {
-        let mut waiting = self.waiting.lock();
-        let (_last, others) = (waiting.asked.leave(number), waiting.asked.others());
-        drop(waiting);
-        others.into_iter().for_each(Waker::wake);
+        let _last = self.waiting.lock().asked.leave(number);
+        self.wake_others();
     }
 
-    /// Wakes all who are told and not woken yet.
+    /// Wakes all who are told and not woken yet, each without the lock: if that takes long, others wake the rest.
     pub(crate) fn wake_others(&self) {
-        let others = self.waiting.lock().asked.others();
-        others.into_iter().for_each(Waker::wake);
+        loop {
+            let next = self.waiting.lock().asked.next_unwoken();
+            match next {
+                Some(waker) => waker.wake(),
+                None => return,
+            }
+        }
     }
 
     /// Whether all who are told are woken.
     pub(crate) fn are_woken(&self) -> bool {
-        self.waiting.lock().asked.are_woken()
+        self.waiting.lock().asked.unwoken() == 0
     }
 
     /// Waits, on this thread, until what was given so far is written, so that it can be read.
@@ -332,19 +337,23 @@ impl Queue {
         let (told, awaited) = (waiting.group_written(), waiting.in_flight());
         waiting.gathering.told(told, awaited, Instant::now());
         waiting.state = JournalState::Writing;
-        let woken = waiting.asked.first_or_few();
+        let are_few = waiting.asked.unwoken() <= FEW;
+        let first = waiting.asked.next_unwoken();
         drop(waiting);
         self.done.notify_all();
-        woken.into_iter().for_each(Waker::wake);
+        first.into_iter().for_each(Waker::wake);
+        if are_few {
+            self.wake_others();
+        }
     }
 
     /// Whoever waits for a record of this group is told that it has failed.
     pub(crate) fn refuse(&self, group: &mut Vec<Job>, error: &RecordError) {
+        let told: Vec<_> = group.drain(..).filter_map(|job| job.asked).collect();
         let mut waiting = self.waiting.lock();
-        group.drain(..).filter_map(|job| job.asked).for_each(|number| waiting.asked.fail(number, error));
-        let told = waiting.asked.others();
+        told.into_iter().for_each(|number| waiting.asked.fail(number, error));
         drop(waiting);
-        told.into_iter().for_each(Waker::wake);
+        self.wake_others();
     }
 
     /// The writer goes on trying with this group. Whoever waits for a record of it, or for one that is queued behind it,
@@ -358,10 +367,9 @@ impl Queue {
         waiting.jobs.retain_mut(|job| job.stays(&mut told));
         waiting.count();
         told.into_iter().for_each(|number| waiting.asked.fail(number, error));
-        let told = waiting.asked.others();
         drop(waiting);
         self.done.notify_all();
-        told.into_iter().for_each(Waker::wake);
+        self.wake_others();
     }
 
     /// The writer writes no more. Whoever waits is told.
@@ -372,10 +380,9 @@ impl Queue {
         let _jobs = take(&mut waiting.jobs);
         waiting.count();
         waiting.asked.fail_all(&RecordError::new(why));
-        let told = waiting.asked.others();
         drop(waiting);
         self.done.notify_all();
-        told.into_iter().for_each(Waker::wake);
+        self.wake_others();
     }
 
     /// Lets nothing more in, and the writer end once it has written what waits.

@@ -14,13 +14,10 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    mem::{replace, take},
+    mem::replace,
     task::Waker,
 };
 use toolyard::RecordError;
-
-/// As few as these are woken by the writer.
-const FEW: usize = 3;
 
 /// Those who wait for records, by the numbers that these have among all that somebody waits for.
 #[derive(Default)]
@@ -31,7 +28,7 @@ pub(super) struct Asked {
     /// What those who are told have not read yet, if it is an error.
     failed: BTreeMap<u64, RecordError>,
     /// Who is told and not woken.
-    unwoken: Vec<Waker>,
+    unwoken: VecDeque<Waker>,
 }
 
 /// How somebody waits for a record.
@@ -48,8 +45,8 @@ enum Waits {
 pub(super) enum Asking {
     /// What became of it.
     Told(Result<(), RecordError>),
-    /// Nothing yet. Whether this is the first time; and the task that had asked before, to be dropped without the lock.
-    Waits { is_first: bool, _last: Option<Waker> },
+    /// Nothing yet. Whether this is the first time; and a waker that is not needed, to be dropped without the lock.
+    Waits { is_first: bool, _spare: Option<Waker> },
 }
 
 impl Asked {
@@ -70,15 +67,15 @@ impl Asked {
     }
 
     /// What became of a record, for the task that has this waker.
-    pub(super) fn ask(&mut self, number: u64, waker: &Waker) -> Asking {
+    pub(super) fn ask(&mut self, number: u64, waker: Waker) -> Asking {
         match self.at(number) {
             None | Some(Waits::Told) => Asking::Told(self.failed.remove(&number).map_or(Ok(()), Err)),
-            Some(Waits::Asked(last)) if last.will_wake(waker) => {
-                Asking::Waits { is_first: false, _last: None }
+            Some(Waits::Asked(last)) if last.will_wake(&waker) => {
+                Asking::Waits { is_first: false, _spare: Some(waker) }
             }
-            Some(waits) => match replace(waits, Waits::Asked(waker.clone())) {
-                Waits::Asked(last) => Asking::Waits { is_first: false, _last: Some(last) },
-                Waits::Unasked | Waits::Told => Asking::Waits { is_first: true, _last: None },
+            Some(waits) => match replace(waits, Waits::Asked(waker)) {
+                Waits::Asked(last) => Asking::Waits { is_first: false, _spare: Some(last) },
+                Waits::Unasked | Waits::Told => Asking::Waits { is_first: true, _spare: None },
             },
         }
     }
@@ -100,7 +97,7 @@ impl Asked {
         match self.at(number).map(|waits| replace(waits, Waits::Told)) {
             None | Some(Waits::Told) => return,
             Some(Waits::Unasked) => {}
-            Some(Waits::Asked(waker)) => self.unwoken.push(waker),
+            Some(Waits::Asked(waker)) => self.unwoken.push_back(waker),
         }
         self.failed.insert(number, error.clone());
     }
@@ -117,50 +114,33 @@ impl Asked {
         for waits in self.each.drain(..count.min(self.each.len())) {
             self.first += 1;
             if let Waits::Asked(waker) = waits {
-                self.unwoken.push(waker);
+                self.unwoken.push_back(waker);
             }
         }
     }
 
-    /// Those whom the writer wakes once it has told a group: one, who wakes the others, or all of a few.
-    pub(super) fn first_or_few(&mut self) -> Vec<Waker> {
-        match self.unwoken.len() {
-            0..=FEW => self.others(),
-            _ => vec![self.unwoken.swap_remove(0)],
+    /// One who is told and not woken.
+    pub(super) fn next_unwoken(&mut self) -> Option<Waker> {
+        self.unwoken.pop_front()
+    }
+
+    /// How many are told and not woken.
+    pub(super) fn unwoken(&self) -> usize {
+        self.unwoken.len()
+    }
+
+    /// Gives back the room of many who are gone.
+    pub(super) fn shrink_to(&mut self, kept: usize) {
+        if self.each.len() <= kept {
+            self.each.shrink_to(kept);
         }
-    }
-
-    /// All who are told and not woken.
-    pub(super) fn others(&mut self) -> Vec<Waker> {
-        take(&mut self.unwoken)
-    }
-
-    /// Whether nobody is left to be woken.
-    pub(super) fn are_woken(&self) -> bool {
-        self.unwoken.is_empty()
+        self.unwoken.shrink_to(kept);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{
-        sync::{
-            Arc,
-            atomic::{AtomicUsize, Ordering},
-        },
-        task::Wake,
-    };
-
-    /// How often it was woken.
-    #[derive(Default)]
-    struct Woken(AtomicUsize);
-
-    impl Wake for Woken {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
 
     /// So many who wait, of whom all but the first have asked.
     fn waiting(count: u64) -> Asked {
@@ -173,38 +153,30 @@ mod tests {
     }
 
     fn is_first(asked: &mut Asked, number: u64) -> bool {
-        match asked.ask(number, Waker::noop()) {
-            Asking::Waits { is_first, .. } => is_first,
-            Asking::Told(_) => false,
-        }
+        matches!(asked.ask(number, Waker::noop().clone()), Asking::Waits { is_first: true, .. })
     }
 
     fn told(asked: &mut Asked, number: u64) -> Option<Result<(), String>> {
-        match asked.ask(number, Waker::noop()) {
+        match asked.ask(number, Waker::noop().clone()) {
             Asking::Told(told) => Some(told.map_err(|error| error.to_string())),
             Asking::Waits { .. } => None,
         }
     }
 
-    /// JR-2: of many who are told one is woken, and the others are left to it; who has not asked yet finds what it is told.
+    /// JR-2: what is written is told to all before its number, in their order; who has not asked yet, or has gone, is not
+    /// woken.
     #[test]
-    fn one_is_woken_and_the_others_by_it() {
-        let mut asked = waiting(6);
+    fn all_before_a_number_are_told() {
+        let mut asked = waiting(7);
+        assert!(asked.leave(3).is_some());
         asked.written(5);
-        assert_eq!((asked.first_or_few().len(), asked.are_woken()), (1, false));
+        assert_eq!(asked.unwoken(), 3);
         assert_eq!([0, 1, 4].map(|number| told(&mut asked, number)), [const { Some(Ok(())) }; 3]);
-        assert_eq!((told(&mut asked, 5), asked.others().len(), asked.are_woken()), (None, 3, true));
-        asked.written(6);
-        assert_eq!((asked.first_or_few().len(), asked.are_woken()), (1, true), "the rest were told before");
-    }
-
-    /// JR-2: a few are woken by the writer alone; who has gone is not woken.
-    #[test]
-    fn a_few_are_woken_at_once() {
-        let mut asked = waiting(6);
-        assert!([2, 3].iter().all(|gone| asked.leave(*gone).is_some()));
-        asked.written(6);
-        assert_eq!((asked.first_or_few().len(), asked.are_woken()), (3, true));
+        assert_eq!([5, 6].map(|number| told(&mut asked, number)), [None, None]);
+        asked.written(5);
+        assert_eq!(asked.unwoken(), 3, "they were told before");
+        asked.written(7);
+        assert_eq!((asked.unwoken(), asked.next(), asked.add()), (5, 7, 7));
     }
 
     /// JR-12: an error is told to whom it concerns, is kept until it is read, and no longer than somebody waits.
@@ -214,28 +186,24 @@ mod tests {
         let failed = || Some(Err("the disk is full".to_owned()));
         asked.leave(1);
         [0, 1, 2, 3].iter().for_each(|number| asked.fail(*number, &full));
-        assert_eq!((asked.others().len(), asked.failed.len()), (2, 3), "who has gone has no error");
+        assert_eq!((asked.unwoken(), asked.failed.len()), (2, 3), "who has gone has no error");
         assert_eq!((told(&mut asked, 2), told(&mut asked, 4)), (failed(), None));
         asked.written(5);
-        assert_eq!(
-            (told(&mut asked, 3), told(&mut asked, 4), told(&mut asked, 5)),
-            (failed(), Some(Ok(())), None)
-        );
+        let of = [3, 4, 5].map(|number| told(&mut asked, number));
+        assert_eq!(of, [failed(), Some(Ok(())), None]);
         asked.fail_all(&full);
         asked.leave(0);
         assert_eq!(asked.failed.len(), 1);
         assert_eq!((told(&mut asked, 5), asked.failed.len()), (failed(), 0));
     }
 
-    /// A task that asks again is the one that is woken; the same one is asked for once.
+    /// What many who are gone have taken is given back.
     #[test]
-    fn who_asks_last_is_woken() {
-        let (mut asked, woken) = (waiting(2), Arc::new(Woken::default()));
-        let waker = Waker::from(Arc::clone(&woken));
-        assert!(matches!(asked.ask(1, &waker), Asking::Waits { is_first: false, _last: Some(_) }));
-        assert!(matches!(asked.ask(1, &waker), Asking::Waits { is_first: false, _last: None }));
-        asked.written(2);
-        asked.first_or_few().into_iter().for_each(Waker::wake);
-        assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+    fn room_is_given_back() {
+        let mut asked = waiting(10_000);
+        asked.written(10_000);
+        while asked.next_unwoken().is_some() {}
+        asked.shrink_to(100);
+        assert!(asked.each.capacity() < 1000 && asked.unwoken.capacity() < 1000);
     }
 }

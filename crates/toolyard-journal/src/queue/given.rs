@@ -29,7 +29,7 @@ impl Future for Given {
         if self.is_read {
             return Poll::Ready(Err(RecordError::new("it was told before")));
         }
-        match self.queue.ask(self.number, cx.waker()) {
+        match self.queue.ask(self.number, cx.waker().clone()) {
             Asking::Told(told) => {
                 self.is_read = true;
                 Poll::Ready(told)

@@ -1,7 +1,11 @@
 use super::*;
 use crate::op::json_of;
-use futures::FutureExt;
-use std::collections::BTreeMap;
+use futures::{FutureExt, future::BoxFuture};
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicUsize, Ordering},
+    task::{Context, Wake},
+};
 use toolyard::{Batch, Call, Engine, Recorder, ToolContext, ToolError, ToolOutput, ToolSpec, tool_fn};
 
 fn op() -> Op {
@@ -210,6 +214,105 @@ async fn a_group_takes_what_comes_while_it_is_applied() {
     let mut third = std::pin::pin!(third);
     assert!(futures::poll!(&mut third).is_pending());
     assert_eq!(queue.waiting.lock().in_flight(), 1);
+}
+
+/// What becomes of a record.
+type Told = BoxFuture<'static, Result<(), RecordError>>;
+
+/// So many who wait for records that are taken, each of whom has asked, and what becomes of them.
+fn waiting(queue: &Arc<Queue>, count: usize, waker: &Waker) -> Vec<Told> {
+    let each = (0..count).map(|_| {
+        let Durable::When(mut durable) = queue.wait_for(Some(op()), 1, Faulty::Kept) else {
+            panic!("it is waited for")
+        };
+        assert!(durable.poll_unpin(&mut Context::from_waker(waker)).is_pending());
+        durable
+    });
+    let each = each.collect();
+    taken(queue);
+    each
+}
+
+/// How often it was woken; whoever wakes it waits for the lock.
+#[derive(Default)]
+struct Woken(AtomicUsize, Mutex<()>);
+
+impl Woken {
+    fn times(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        drop(self.1.lock());
+    }
+}
+
+/// JR-2: of many who are told the writer wakes one; whoever asks first, or goes, wakes the others, and so does the writer
+/// later; a few it wakes itself.
+#[test]
+fn one_who_is_told_wakes_the_others() {
+    let ways: [fn(&Queue, &mut Vec<Told>); 3] = [
+        |_, each| assert!(each[3].poll_unpin(&mut Context::from_waker(Waker::noop())).is_ready()),
+        |_, each| drop(each.remove(0)),
+        |queue, _| queue.wake_others(),
+    ];
+    for way in ways {
+        let (queue, woken) = (Arc::new(Queue::new(100, 1000)), Arc::new(Woken::default()));
+        let mut each = waiting(&queue, 6, &Waker::from(Arc::clone(&woken)));
+        queue.written(6, 0, &[]);
+        assert_eq!((woken.times(), queue.are_woken()), (1, false));
+        way(&queue, &mut each);
+        assert_eq!((woken.times(), queue.are_woken()), (6, true));
+        let _few = waiting(&queue, 3, &Waker::from(Arc::clone(&woken)));
+        queue.written(3, 0, &[]);
+        assert_eq!((woken.times(), queue.are_woken()), (9, true));
+    }
+}
+
+/// JR-2: nobody depends on the one who wakes the others: while it is held up, the writer wakes those that are left.
+#[test]
+fn who_is_held_up_holds_up_nobody() {
+    let (queue, woken) = (Arc::new(Queue::new(100, 1000)), Arc::new(Woken::default()));
+    let (slow, held) = (Arc::new(Woken::default()), Arc::clone(&woken));
+    let mut each = waiting(&queue, 6, &Waker::from(Arc::clone(&slow)));
+    each.iter_mut().skip(2).for_each(|last| {
+        assert!(last.poll_unpin(&mut Context::from_waker(&Waker::from(Arc::clone(&held)))).is_pending());
+    });
+    queue.written(6, 0, &[]);
+    assert_eq!((slow.times(), woken.times()), (1, 0));
+    std::thread::scope(|threads| {
+        let holds = slow.1.lock();
+        threads.spawn(|| queue.wake_others());
+        while slow.times() < 2 {
+            std::thread::yield_now();
+        }
+        queue.wake_others();
+        assert_eq!((slow.times(), woken.times()), (2, 4));
+        drop(holds);
+    });
+}
+
+/// JR-2, JR-12: a task that panics when it is woken keeps nobody else from it, nor from what has become of the records.
+#[test]
+fn a_waker_that_panics_concerns_nobody_else() {
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("nobody is to wake it")
+        }
+    }
+    let (queue, woken) = (Arc::new(Queue::new(100, 1000)), Arc::new(Woken::default()));
+    let _panics = waiting(&queue, 1, &Waker::from(Arc::new(Panics)));
+    let mut each = waiting(&queue, 5, &Waker::from(Arc::clone(&woken)));
+    let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| queue.written(6, 0, &[])));
+    assert!(told.is_err());
+    queue.stop(JournalState::Stopped("it panicked".to_owned()), "it panicked");
+    assert_eq!(woken.times(), 5);
+    let all = each.iter_mut().map(|told| told.now_or_never());
+    assert!(all.into_iter().all(|told| matches!(told, Some(Ok(())))));
 }
 
 /// JR-2: a group that comes to have very many records is ended, although more wait.

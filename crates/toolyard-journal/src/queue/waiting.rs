@@ -189,6 +189,7 @@ impl Waiting {
         if self.jobs.len() <= KEPT {
             self.jobs.shrink_to(KEPT);
         }
+        self.asked.shrink_to(KEPT);
         has_room
     }
 }
