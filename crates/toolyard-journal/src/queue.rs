@@ -116,31 +116,36 @@ impl Queue {
     /// Gives the end of a call that nobody needs, of so many bytes beside its texts: with those of its batch that came last,
     /// if nothing came since and the writer has not taken them.
     pub(crate) fn give_end(&self, end: &EndRecord<'_>, bytes: usize) {
-        let (_spent, mut waiting) = self.enter();
+        let mut waiting = self.waiting.lock();
         if self.leaves_out(&waiting, bytes) {
             waiting.lost += 1;
             return;
         }
-        let mut own = None;
-        let added = match last_ends(&mut waiting.jobs).filter(|ends| ends.takes(end.call)) {
-            Some(ends) => ends.add(end),
-            None => own.insert(waiting.ends_for(end.call)).add(end),
+        let Some(ends) = last_ends(&mut waiting.jobs).filter(|ends| ends.takes(end.call)) else {
+            drop(waiting);
+            return self.give_first_end(end, bytes);
         };
-        let bytes = bytes + added;
-        let is_refused = self.leaves_out(&waiting, bytes);
-        match own {
-            Some(_) if is_refused => waiting.lost += 1,
-            Some(ends) => {
-                let op = Some(Op::Ends(ends));
-                let job = Job { op, asked: None, faulty: Faulty::Kept, is_spare: true, bytes, records: 1 };
-                self.add(&mut waiting, job);
-            }
-            None if is_refused => {
-                last_ends(&mut waiting.jobs).into_iter().for_each(EndsOp::remove_last);
-                waiting.lost += 1;
-            }
-            None => waiting.grow_last(bytes),
+        let bytes = bytes + ends.add(end);
+        if self.leaves_out(&waiting, bytes) {
+            last_ends(&mut waiting.jobs).into_iter().for_each(EndsOp::remove_last);
+            waiting.lost += 1;
+        } else {
+            waiting.grow_last(bytes);
         }
+    }
+
+    /// The same for one that makes a record of its own, to which others are added.
+    fn give_first_end(&self, end: &EndRecord<'_>, bytes: usize) {
+        let (_spent, mut waiting) = self.enter();
+        let mut ends = waiting.ends_for(end.call);
+        let bytes = bytes + ends.add(end);
+        if self.leaves_out(&waiting, bytes) {
+            waiting.lost += 1;
+            return;
+        }
+        let op = Some(Op::Ends(ends));
+        let job = Job { op, asked: None, faulty: Faulty::Kept, is_spare: true, bytes, records: 1 };
+        self.add(&mut waiting, job);
     }
 
     /// Gives a record that somebody waits for; or none, to wait for those before it.

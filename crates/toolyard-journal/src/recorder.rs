@@ -40,12 +40,14 @@ impl Journal {
     }
 }
 
-fn bytes_of(calls: &[&Call]) -> usize {
-    calls.iter().map(|call| RECORD_BYTES + call.arguments.size()).sum()
-}
-
-fn owned(calls: &[&Call]) -> Vec<Call> {
-    calls.iter().copied().cloned().collect()
+/// Calls as a record has them, and about how many bytes they are.
+fn owned(calls: &[&Call]) -> (Vec<Call>, usize) {
+    let mut bytes = 0;
+    let each = calls.iter().map(|call| {
+        bytes += RECORD_BYTES + call.arguments.size();
+        Call::clone(call)
+    });
+    (each.collect(), bytes)
 }
 
 impl Recorder for Journal {
@@ -131,6 +133,7 @@ impl Recorder for Journal {
     }
 
     fn batch(&self, record: &BatchRecord<'_>) -> Durable {
+        let (calls, bytes) = owned(&record.calls);
         let op = BatchOp {
             session: record.session.clone(),
             agent: record.agent.clone(),
@@ -138,19 +141,19 @@ impl Recorder for Journal {
             batch: record.batch,
             request: record.request.map(str::to_owned),
             parent: record.parent.map(Into::into),
-            calls: owned(&record.calls),
+            calls,
             is_open: record.is_open,
             is_sequential: record.is_sequential,
             is_resend: record.is_resend,
         };
-        self.wait(Op::Batch(Box::new(op)), bytes_of(&record.calls), Faulty::Kept)
+        self.wait(Op::Batch(Box::new(op)), bytes, Faulty::Kept)
     }
 
     fn pushed(&self, record: &PushRecord<'_>) -> Durable {
         let PushRecord { session, agent, turn, batch, index, ref calls, .. } = *record;
         let to = OpenBatch { session: session.clone(), agent: agent.clone(), turn, batch };
-        let op = Op::Pushed { to, index, calls: owned(calls) };
-        self.wait(op, bytes_of(&record.calls), Faulty::Kept)
+        let (calls, bytes) = owned(calls);
+        self.wait(Op::Pushed { to, index, calls }, bytes, Faulty::Kept)
     }
 
     fn closed(&self, record: &CloseRecord<'_>) -> Durable {
