@@ -17,7 +17,6 @@ mod waiting;
 pub(crate) use job::{Faulty, Job};
 
 use crate::op::{EndsOp, Op};
-use asked::Asking;
 use futures::future::ready;
 use given::Given;
 use job::Held;
@@ -25,7 +24,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::{
     mem::take,
     sync::Arc,
-    task::Waker,
+    task::{Poll, Waker},
     time::{Duration, Instant},
 };
 use toolyard::{Durable, EndRecord, RecordError};
@@ -136,8 +135,9 @@ impl Queue {
 
     /// The same for one that makes a record of its own, to which others are added.
     fn give_first_end(&self, end: &EndRecord<'_>, bytes: usize) {
+        let mut ends;
         let (_spent, mut waiting) = self.enter();
-        let mut ends = waiting.ends_for(end.call);
+        ends = waiting.ends_for(end.call);
         let bytes = bytes + ends.add(end);
         if self.leaves_out(&waiting, bytes) {
             waiting.lost += 1;
@@ -210,22 +210,25 @@ impl Queue {
         }
     }
 
-    /// Somebody waits for the record of this number. Whoever is told wakes all who are told too.
-    fn ask(&self, number: u64, waker: Waker) -> Asking {
+    /// What became of the record of this number, for which a task waits. Whoever is told first wakes all who are told too, and
+    /// reads what it is told after that: a waker that panics takes nothing with it.
+    fn ask(&self, number: u64, waker: Waker) -> Poll<Result<(), RecordError>> {
         let mut waiting = self.waiting.lock();
-        let asking = waiting.asked.ask(number, waker);
-        match &asking {
-            Asking::Told(_) if waiting.asked.unwoken() > 0 => {
+        if waiting.asked.is_told(number) {
+            if waiting.asked.unwoken() > 0 {
                 drop(waiting);
                 self.wake_others();
+                waiting = self.waiting.lock();
             }
-            Asking::Waits { is_first: true, .. } if waiting.hurry(number) => {
-                drop(waiting);
-                self.woken.notify_one();
-            }
-            Asking::Told(_) | Asking::Waits { .. } => {}
+            return Poll::Ready(waiting.asked.read(number));
         }
-        asking
+        let (is_first, _spare) = waiting.asked.ask(number, waker);
+        let is_wanted = is_first && waiting.hurry(number);
+        drop(waiting);
+        if is_wanted {
+            self.woken.notify_one();
+        }
+        Poll::Pending
     }
 
     /// Nobody waits for the record of this number any more. Whoever goes was perhaps to wake others.

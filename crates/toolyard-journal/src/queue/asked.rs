@@ -1,12 +1,12 @@
 //! Who waits for records, and how they are told.
 //!
 //! ```text
-//!   given ─► unasked ─► asked ─┬─ its group is written ─► told ─► one task is woken, which wakes the others
+//!   given ─► unasked ─► asked ─┬─ its group is written ─► told ─► one task is woken; who asks first wakes the others
 //!                              └─ refused, not written ─► told, with the error kept until it is read
 //! ```
 //!
 //! Records are told in the order in which they were given: what is written is a number, up to which all are, and what of them
-//! has failed. So nothing that a thread has made is written by another one for each of them.
+//! has failed. So the writer leaves nothing with each of those who wait.
 //!
 //! To wake a task from another thread takes a call of the system, and may wake a processor. Who waits for the same group is
 //! mostly on the same runtime, where one task wakes another by a push into its queue. Whom it wakes last may run after it on
@@ -41,14 +41,6 @@ enum Waits {
     Told,
 }
 
-/// What whoever asks for a record is to know.
-pub(super) enum Asking {
-    /// What became of it.
-    Told(Result<(), RecordError>),
-    /// Nothing yet. Whether this is the first time; and a waker that is not needed, to be dropped without the lock.
-    Waits { is_first: bool, _spare: Option<Waker> },
-}
-
 impl Asked {
     /// The number of one more record that somebody waits for.
     pub(super) fn add(&mut self) -> u64 {
@@ -66,17 +58,26 @@ impl Asked {
         self.each.get_mut(at)
     }
 
-    /// What became of a record, for the task that has this waker.
-    pub(super) fn ask(&mut self, number: u64, waker: Waker) -> Asking {
+    /// Whether whoever waits for the record is told.
+    pub(super) fn is_told(&mut self, number: u64) -> bool {
+        matches!(self.at(number), None | Some(Waits::Told))
+    }
+
+    /// What became of a record of which somebody is told: read once.
+    pub(super) fn read(&mut self, number: u64) -> Result<(), RecordError> {
+        self.failed.remove(&number).map_or(Ok(()), Err)
+    }
+
+    /// The task that has this waker waits for a record. Returns whether it is the first to ask, and the waker that is not
+    /// needed, to be dropped without the lock.
+    pub(super) fn ask(&mut self, number: u64, waker: Waker) -> (bool, Option<Waker>) {
         match self.at(number) {
-            None | Some(Waits::Told) => Asking::Told(self.failed.remove(&number).map_or(Ok(()), Err)),
-            Some(Waits::Asked(last)) if last.will_wake(&waker) => {
-                Asking::Waits { is_first: false, _spare: Some(waker) }
-            }
-            Some(waits) => match replace(waits, Waits::Asked(waker)) {
-                Waits::Asked(last) => Asking::Waits { is_first: false, _spare: Some(last) },
-                Waits::Unasked | Waits::Told => Asking::Waits { is_first: true, _spare: None },
+            Some(Waits::Asked(last)) if last.will_wake(&waker) => (false, Some(waker)),
+            Some(waits @ (Waits::Unasked | Waits::Asked(_))) => match replace(waits, Waits::Asked(waker)) {
+                Waits::Asked(last) => (false, Some(last)),
+                Waits::Unasked | Waits::Told => (true, None),
             },
+            None | Some(Waits::Told) => (false, Some(waker)),
         }
     }
 
@@ -131,10 +132,10 @@ impl Asked {
 
     /// Gives back the room of many who are gone.
     pub(super) fn shrink_to(&mut self, kept: usize) {
-        if self.each.len() <= kept {
+        if self.each.len() <= kept && self.unwoken.len() <= kept {
             self.each.shrink_to(kept);
+            self.unwoken.shrink_to(kept);
         }
-        self.unwoken.shrink_to(kept);
     }
 }
 
@@ -153,14 +154,11 @@ mod tests {
     }
 
     fn is_first(asked: &mut Asked, number: u64) -> bool {
-        matches!(asked.ask(number, Waker::noop().clone()), Asking::Waits { is_first: true, .. })
+        asked.ask(number, Waker::noop().clone()).0
     }
 
     fn told(asked: &mut Asked, number: u64) -> Option<Result<(), String>> {
-        match asked.ask(number, Waker::noop().clone()) {
-            Asking::Told(told) => Some(told.map_err(|error| error.to_string())),
-            Asking::Waits { .. } => None,
-        }
+        asked.is_told(number).then(|| asked.read(number).map_err(|error| error.to_string()))
     }
 
     /// JR-2: what is written is told to all before its number, in their order; who has not asked yet, or has gone, is not

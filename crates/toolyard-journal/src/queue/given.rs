@@ -1,6 +1,6 @@
 //! A record that was given, as whoever waits for it sees it.
 
-use super::{Queue, asked::Asking};
+use super::Queue;
 use std::{
     future::Future,
     pin::Pin,
@@ -29,13 +29,9 @@ impl Future for Given {
         if self.is_read {
             return Poll::Ready(Err(RecordError::new("it was told before")));
         }
-        match self.queue.ask(self.number, cx.waker().clone()) {
-            Asking::Told(told) => {
-                self.is_read = true;
-                Poll::Ready(told)
-            }
-            Asking::Waits { .. } => Poll::Pending,
-        }
+        let told = self.queue.ask(self.number, cx.waker().clone());
+        self.is_read = told.is_ready();
+        told
     }
 }
 

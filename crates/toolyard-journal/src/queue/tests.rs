@@ -286,7 +286,8 @@ fn who_is_held_up_holds_up_nobody() {
     std::thread::scope(|threads| {
         let holds = slow.1.lock();
         threads.spawn(|| queue.wake_others());
-        while slow.times() < 2 {
+        let began = now();
+        while slow.times() < 2 && began.elapsed() < Duration::from_secs(60) {
             std::thread::yield_now();
         }
         queue.wake_others();
@@ -295,24 +296,49 @@ fn who_is_held_up_holds_up_nobody() {
     });
 }
 
-/// JR-2, JR-12: a task that panics when it is woken keeps nobody else from it, nor from what has become of the records.
+struct Panics;
+
+impl Wake for Panics {
+    fn wake(self: Arc<Self>) {
+        panic!("nobody is to wake it")
+    }
+}
+
+fn caught<T>(run: impl FnOnce() -> T) -> std::thread::Result<T> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(run))
+}
+
+/// JR-2, JR-12: where the writer wakes a task that panics, all others are told, and woken by the end of the writer; what was
+/// not written has failed.
 #[test]
 fn a_waker_that_panics_concerns_nobody_else() {
-    struct Panics;
-    impl Wake for Panics {
-        fn wake(self: Arc<Self>) {
-            panic!("nobody is to wake it")
-        }
-    }
     let (queue, woken) = (Arc::new(Queue::new(100, 1000)), Arc::new(Woken::default()));
+    let waker = Waker::from(Arc::clone(&woken));
     let _panics = waiting(&queue, 1, &Waker::from(Arc::new(Panics)));
-    let mut each = waiting(&queue, 5, &Waker::from(Arc::clone(&woken)));
-    let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| queue.written(6, 0, &[])));
-    assert!(told.is_err());
+    let mut each = waiting(&queue, 5, &waker);
+    let Durable::When(mut last) = queue.wait_for(Some(op()), 1, Faulty::Kept) else {
+        panic!("it is waited for")
+    };
+    assert!(last.poll_unpin(&mut Context::from_waker(&waker)).is_pending());
+    assert!(caught(|| queue.written(6, 0, &[])).is_err());
     queue.stop(JournalState::Stopped("it panicked".to_owned()), "it panicked");
-    assert_eq!(woken.times(), 5);
+    assert_eq!(woken.times(), 6);
     let all = each.iter_mut().map(|told| told.now_or_never());
     assert!(all.into_iter().all(|told| matches!(told, Some(Ok(())))));
+    assert!(matches!(last.now_or_never(), Some(Err(error)) if error.to_string().contains("it panicked")));
+}
+
+/// JR-12: a record that has failed is not told to be written if it is asked for again after a panic.
+#[test]
+fn an_error_outlasts_a_panic() {
+    let (queue, full) = (Arc::new(Queue::new(100, 1000)), RecordError::new("the disk is full"));
+    let mut each = waiting(&queue, 6, &Waker::from(Arc::new(Panics)));
+    let asks = |each: &mut Vec<Told>| each[5].poll_unpin(&mut Context::from_waker(Waker::noop()));
+    assert!(caught(|| queue.written(5, 0, &[(5, full)])).is_err());
+    for _ in 0..5 {
+        assert!(caught(|| asks(&mut each)).is_err(), "it wakes one more, which panics");
+    }
+    assert!(matches!(asks(&mut each), Poll::Ready(Err(error)) if error.to_string().contains("full")));
 }
 
 /// JR-2: a group that comes to have very many records is ended, although more wait.
