@@ -135,6 +135,7 @@ impl Queue {
 
     /// The same for one that makes a record of its own, to which others are added.
     fn give_first_end(&self, end: &EndRecord<'_>, bytes: usize) {
+        // Declared before the lock, so that one that is refused is dropped without it.
         let mut ends;
         let (_spent, mut waiting) = self.enter();
         ends = waiting.ends_for(end.call);
