@@ -15,7 +15,7 @@ use crate::{
     op::{AnswerOp, AttemptOp, BatchOp, End, Op, OpenBatch, Place, QuestionOp, json_of, whole, word},
     schema::PLACES,
 };
-use often::{ATTEMPT, BATCH, CALL, END, Often};
+use often::{Often, Writes};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::json;
 use toolyard::{Call, SessionId, TimeoutScope};
@@ -184,7 +184,7 @@ impl<'a> Tables<'a> {
         // Before there is a row of the batch: one that its calls do not fit into is refused as a whole.
         row_of(0, u32::try_from(batch.calls.len()).unwrap_or(u32::MAX))?;
         let calls = (!batch.is_open).then_some(batch.calls.len());
-        self.often.get(self.db, BATCH)?.execute(params![
+        self.often.get(self.db, Writes::Batch)?.execute(params![
             session,
             batch.agent.as_str(),
             whole(batch.turn),
@@ -336,7 +336,7 @@ impl<'a> Tables<'a> {
     }
 
     fn calls(&mut self, batch: i64, first: u32, calls: &[Call]) -> Done {
-        let insert = self.often.get(self.db, CALL)?;
+        let insert = self.often.get(self.db, Writes::Call)?;
         for (place, call) in (first..).zip(calls) {
             insert.execute(params![
                 row_of(batch, place)?,
@@ -390,7 +390,7 @@ impl<'a> Tables<'a> {
         let AttemptOp { call, version, side_effects, arguments, key, approval, digest, .. } = attempt;
         let facts = json_of(&attempt.facts);
         self.on_call(call, |to, row| {
-            to.often.get(to.db, ATTEMPT)?.execute(params![
+            to.often.get(to.db, Writes::Attempt)?.execute(params![
                 row,
                 call.call_id.as_str(),
                 attempt.attempt,
@@ -411,7 +411,7 @@ impl<'a> Tables<'a> {
     pub(crate) fn ended(&mut self, call: &Place, end: &End<'_>) -> Done {
         let (code, ending) = (end.code.map(|code| word(&code)), json_of(&end.ending));
         self.on_call(call, |to, row| {
-            to.often.get(to.db, END)?.execute(params![
+            to.often.get(to.db, Writes::End)?.execute(params![
                 row,
                 call.call_id.as_str(),
                 to.now,

@@ -2,19 +2,23 @@
 
 use rusqlite::{CachedStatement, Connection};
 
-/// A batch is there.
-pub(super) const BATCH: usize = 0;
-/// A call of it is.
-pub(super) const CALL: usize = 1;
-/// A call is started. What another attempt has the number of, or whose call is not there, changes nothing, and the arguments are
-/// left out if they are those that the call came with.
-///
-/// `OR IGNORE` with one row: SQLite keeps copies of all pages that a statement changes if it may fail after some of its rows.
-pub(super) const ATTEMPT: usize = 2;
-/// A call has ended.
-pub(super) const END: usize = 3;
+/// One of them, by what it writes.
+#[derive(Clone, Copy)]
+pub(super) enum Writes {
+    /// A batch is there.
+    Batch,
+    /// A call of it is.
+    Call,
+    /// A call is started. What another attempt has the number of, or whose call is not there, changes nothing, and the arguments
+    /// are left out if they are those that the call came with.
+    ///
+    /// `OR IGNORE` with one row: SQLite keeps copies of all pages that a statement changes if it may fail after some of its rows.
+    Attempt,
+    /// A call has ended.
+    End,
+}
 
-const SQL: [&str; 4] = [
+const SQL: [&str; Writes::End as usize + 1] = [
     "INSERT INTO batch_rows (session, agent, turn, number, request, parent, is_sequential, calls, arrived_ms, is_resend)
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
     "INSERT INTO call_rows (id, batch, place, call_id, tool, arguments, is_text, key, more, arrived_ms)
@@ -33,15 +37,15 @@ const SQL: [&str; 4] = [
 pub(super) struct Often<'a>([Option<CachedStatement<'a>>; SQL.len()]);
 
 impl<'a> Often<'a> {
-    /// One of the statements above.
+    /// The statement that writes this.
     pub(super) fn get(
         &mut self,
         db: &'a Connection,
-        which: usize,
+        what: Writes,
     ) -> rusqlite::Result<&mut CachedStatement<'a>> {
-        match &mut self.0[which] {
+        match &mut self.0[what as usize] {
             Some(statement) => Ok(statement),
-            none => Ok(none.insert(db.prepare_cached(SQL[which])?)),
+            none => Ok(none.insert(db.prepare_cached(SQL[what as usize])?)),
         }
     }
 }
