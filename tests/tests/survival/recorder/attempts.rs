@@ -2,7 +2,9 @@
 
 use super::*;
 use serde_json::{Value, json};
-use toolyard::{Abort, BatchRecord, Engine, ToolFactory as _, ToolLayer, testing::ScriptedApprover};
+use toolyard::{
+    Abort, BatchRecord, EndRecord, Engine, PoolWidths, ToolFactory as _, ToolLayer, testing::ScriptedApprover,
+};
 
 /// SM-4: no handler starts before the record of its attempt, and that of its batch, is durable. It waits with its
 /// permits, and its timeout counts from its start.
@@ -69,6 +71,38 @@ async fn attempts_of_reads_are_given_to_whoever_needs_them() {
         let mut given = given.lock().unwrap().clone();
         given.sort();
         assert_eq!(given, expected);
+    }
+}
+
+/// Lets all ends wait, whether or not it needs the attempts of reads.
+struct SlowEnds {
+    needs_reads: bool,
+}
+
+impl Recorder for SlowEnds {
+    fn needs_attempts_of_reads(&self) -> bool {
+        self.needs_reads
+    }
+
+    fn ended(&self, _: &EndRecord<'_>) -> Durable {
+        Durable::when(async {
+            sleep(5 * SECOND).await;
+            Ok(())
+        })
+    }
+}
+
+/// SM-4, SC-2: what the end of a read has let start does not wait for the record of that end.
+#[tokio::test(start_paused = true)]
+async fn what_a_read_lets_start_does_not_wait_for_its_record() {
+    for needs_reads in [true, false] {
+        let pools = PoolWidths::new(1, 1);
+        let yard = yard(|builder, _| builder.recorder(SlowEnds { needs_reads }).pools(pools)).await;
+        let calls = vec![call("a", "read", 1000, "ok"), call("b", "read", 1000, "ok")];
+        let began = Instant::now();
+        let outcomes = no_hang(yard.engine.session("s").dispatch(calls)).await;
+        assert_eq!((shape(&outcomes).as_str(), began.elapsed()), ("a ok, b ok", 7 * SECOND));
+        assert_eq!(yard.log.spans(), ["a 0..1000", "b 1000..2000"]);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
     call::{
         attempt::{Attempt, Stage, execute::HandlerStopped},
         ending::{Ending, Recorded},
-        progress::Bid,
+        progress::{Bid, Progress},
         refusals::Refusal,
         stop::Stop,
     },
@@ -64,6 +64,20 @@ impl Attempt {
         recording.give(|recorder| recorder.attempt(&record))
     }
 
+    /// Whether its start and its end as an attempt are given to a recorder.
+    #[inline]
+    pub(super) fn are_attempts_recorded(&self) -> bool {
+        let Some(recording) = &self.engine().recorder else { return false };
+        recording.needs_attempts(self.work().entry.spec(), self.at().idempotency_key())
+    }
+
+    /// Whether it is to be asked whether it [may start](Self::may_start).
+    #[inline]
+    pub(super) fn is_start_recorded(&self) -> bool {
+        let has_before = |progress: &Progress| !progress.recorded.is_empty();
+        self.are_attempts_recorded() || self.progress.as_deref().is_some_and(has_before)
+    }
+
     /// Waits until the attempt may start. Returns `false` if its call has ended instead, or goes on elsewhere.
     pub(super) async fn may_start(&mut self) -> bool {
         // What the policy in force grants is what is recorded.
@@ -103,8 +117,7 @@ impl Attempt {
     fn give_start(&mut self) -> Option<Durable> {
         let before = self.progress.as_mut().map(|progress| std::mem::take(&mut progress.recorded));
         let recording = self.engine().recorder.as_ref()?;
-        let is_needed = recording.needs_attempts(self.work().entry.spec(), self.at().idempotency_key());
-        let own = if is_needed { self.give_attempt(recording) } else { None };
+        let own = if self.are_attempts_recorded() { self.give_attempt(recording) } else { None };
         let before = before.and_then(Foundation::pending);
         if own.is_none() && before.is_none() {
             return None;
@@ -159,44 +172,42 @@ impl Attempt {
         is_unstarted
     }
 
-    /// Waits until the result is durable, and keeps it under its key. The permits have been released. If the task is
-    /// dropped meanwhile, `Drop` writes the result.
+    /// Waits until the result is durable, whose record was given, and keeps it under its key. The permits have been released.
+    /// If the task is dropped meanwhile, `Drop` writes the result.
     ///
     /// Returns, for a handler that was `still_running` and has stopped meanwhile, whether it had an output: what it kept
     /// has been given back then, and it does not run any more.
     pub(super) async fn record_end(
         &mut self,
-        mut ending: Ending,
+        ending: Ending,
+        pending: Pending,
         no_side_effect: bool,
         still_running: &mut Option<HandlerStopped>,
     ) -> (Ending, Option<bool>) {
+        let zombie = self.take_zombie();
+        self.stage = Stage::Recording { zombie, ending: Box::new(ending), no_side_effect };
+        let until = self.engine().clock.now() + RECORD_WAIT;
+        let engine = self.call.batch.session.engine.clone();
+        let mut recorded = pin!(engine.recorded(pending, until));
         let mut late = None;
-        let pending = self.give_result(&mut ending);
-        if let Some(pending) = pending {
-            let zombie = self.take_zombie();
-            self.stage = Stage::Recording { zombie, ending: Box::new(ending), no_side_effect };
-            let until = self.engine().clock.now() + RECORD_WAIT;
-            let engine = self.call.batch.session.engine.clone();
-            let mut recorded = pin!(engine.recorded(pending, until));
-            let is_durable = match still_running.as_mut() {
-                None => recorded.await,
-                Some(stopped) => tokio::select! {
-                    biased;
-                    is_durable = &mut recorded => is_durable,
-                    ok = stopped => {
-                        late = Some(ok.unwrap_or(false));
-                        *still_running = None;
-                        if let Some(kept) = self.take_zombie() {
-                            self.give_back_kept(*kept);
-                        }
-                        recorded.await
+        let is_durable = match still_running.as_mut() {
+            None => recorded.await,
+            Some(stopped) => tokio::select! {
+                biased;
+                is_durable = &mut recorded => is_durable,
+                ok = stopped => {
+                    late = Some(ok.unwrap_or(false));
+                    *still_running = None;
+                    if let Some(kept) = self.take_zombie() {
+                        self.give_back_kept(*kept);
                     }
-                },
-            };
-            ending = self.has_recorded().0;
-            if !is_durable {
-                ending.recorded = Recorded::Failed;
-            }
+                    recorded.await
+                }
+            },
+        };
+        let mut ending = self.has_recorded();
+        if !is_durable {
+            ending.recorded = Recorded::Failed;
         }
         self.keep(&ending, no_side_effect, None);
         (ending, late)
@@ -213,12 +224,12 @@ impl Attempt {
         }
     }
 
-    /// Takes the result out of an attempt that waits for its record, and whether it declares no side effect.
-    pub(super) fn has_recorded(&mut self) -> (Ending, bool) {
+    /// Takes the result out of an attempt that has waited for its record.
+    fn has_recorded(&mut self) -> Ending {
         match std::mem::replace(&mut self.stage, Stage::Done) {
-            Stage::Recording { zombie, ending, no_side_effect } => {
+            Stage::Recording { zombie, ending, .. } => {
                 self.stage = Stage::Released { zombie };
-                (*ending, no_side_effect)
+                *ending
             }
             _ => unreachable!("nothing else moves an attempt whose result is being recorded"),
         }

@@ -14,7 +14,7 @@ use crate::{
         life::LateResult,
         span,
     },
-    record::{OpenSpan, When},
+    record::{OpenSpan, Pending, When},
     tasks::caught,
     tool::Decision,
 };
@@ -41,8 +41,8 @@ impl Job for Attempt {
     #[expect(clippy::manual_async_fn, reason = "an async fn stores its arguments in its future twice")]
     fn run(&mut self) -> impl Future<Output = Option<Next>> + Send {
         async move {
-            // Boxed, so that a call without a recorder needs no room for this in its task.
-            if self.engine().recorder.is_some() && !Box::pin(self.may_start()).await {
+            // Boxed, so that a call that is not recorded needs no room for this in its task.
+            if self.is_start_recorded() && !Box::pin(self.may_start()).await {
                 return None;
             }
             self.announce();
@@ -75,50 +75,63 @@ impl Attempt {
         }
     }
 
-    /// Ends the call, or leaves it waiting for its next attempt. If a record or a hook comes before its end, all that is
-    /// the error: boxed, so that a call without them needs no room for it in its task.
+    /// Ends the call, or leaves it waiting for its next attempt. If a hook comes before its end, or the wait for its record,
+    /// all that is the error: boxed, so that a call without them needs no room for it in its task.
     #[inline(always)]
     fn end(&mut self, executed: Executed, span: OpenSpan) -> Result<Option<Next>, BoxFuture<'_, ()>> {
         let next = self.ends_soon().then(|| Next::of(self.engine()));
-        let Some((ending, still_running, no_side_effect, ended_at)) = self.conclude(executed, span) else {
+        let Some((mut ending, still_running, no_side_effect, ended_at)) = self.conclude(executed, span)
+        else {
             return Ok(next);
         };
-        if self.engine().hooks.is_some() || self.engine().recorder.is_some() {
-            return Err(Box::pin(self.finish_later(ending, still_running, no_side_effect)));
+        if self.engine().recorder.is_some() {
+            if let Some(pending) = self.give_result(&mut ending) {
+                // What it has unblocked does not wait for the record.
+                drop(next);
+                return Err(Box::pin(self.finish_recorded(ending, pending, still_running, no_side_effect)));
+            }
+            self.keep(&ending, no_side_effect, Some(ended_at));
+        }
+        if self.engine().hooks.is_some() {
+            return Err(Box::pin(self.finish_hooked(ending, still_running)));
         }
         self.finish(ending, still_running, When::At(ended_at));
         Ok(next)
     }
 
-    /// Whether nothing slow happens between the end of the handler and that of the call: no redaction, no code of hooks
-    /// and recorders, and no writer has to be started. A sink is in memory, and every call passes it with its permits.
+    /// Whether nothing slow happens between the end of the handler and that of the call: no redaction, no code of hooks,
+    /// nor of a recorder but for one that makes little of such calls, and no writer has to be started. A sink is in memory,
+    /// and every call passes it with its permits.
     #[inline]
     fn ends_soon(&self) -> bool {
         let engine = self.engine();
         engine.redactor.is_none()
             && !engine.bus.has_writers()
             && engine.hooks.is_none()
-            && engine.recorder.is_none()
+            && !self.are_attempts_recorded()
     }
 
-    async fn finish_later(
+    /// Ends the call once its record is durable, and after the hook.
+    async fn finish_recorded(
         &mut self,
-        mut ending: Ending,
+        ending: Ending,
+        pending: Pending,
         mut still_running: Option<HandlerStopped>,
         no_side_effect: bool,
     ) {
-        let mut late = None;
-        if self.engine().recorder.is_some() {
-            (ending, late) = self.record_end(ending, no_side_effect, &mut still_running).await;
+        let (ending, late) = self.record_end(ending, pending, no_side_effect, &mut still_running).await;
+        self.finish_hooked(ending, still_running).await;
+        if let Some(ok) = late {
+            self.at().late_result(LateResult { attempt: self.number(), ok });
         }
+    }
+
+    async fn finish_hooked(&mut self, mut ending: Ending, still_running: Option<HandlerStopped>) {
         // For a detached call the hook has already run.
         if self.engine().hooks.is_some() && !self.at().is_detached() {
             ending = self.run_end_hook(ending).await;
         }
         self.finish(ending, still_running, When::Now);
-        if let Some(ok) = late {
-            self.at().late_result(LateResult { attempt: self.number(), ok });
-        }
     }
 
     /// Ends the attempt: counts it, releases its permits and decides on a retry. Returns the end of the call; `None`

@@ -105,6 +105,11 @@ type SharedPending = Shared<Pending>;
 pub(crate) struct Foundation(Vec<SharedPending>);
 
 impl Foundation {
+    /// Whether it is nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// This record alone, if there is one.
     pub(crate) fn of(pending: Option<Pending>) -> Self {
         Self(pending.map(FutureExt::shared).into_iter().collect())
