@@ -17,7 +17,8 @@ use tokio::{
     task::yield_now,
 };
 use toolyard::{
-    Answer, Call, Confirmations, Engine, Session, Spawner, ToolContext, ToolError, ToolSpec, tool_fn,
+    Answer, Call, Confirmations, Engine, Recorder, Session, Spawner, ToolContext, ToolError, ToolFactory,
+    ToolSpec, tool_fn,
 };
 use toolyard_tests::shape;
 
@@ -65,14 +66,18 @@ impl Spawner for Polls {
     }
 }
 
-/// An engine with a tool that returns at once, or panics if its arguments say so.
-async fn engine(tasks: Arc<Tasks>) -> Engine {
+/// A tool that returns at once, or panics if its arguments say so.
+fn now_tool() -> impl ToolFactory {
     let spec = ToolSpec::read("now").max_concurrency(1);
-    let now = tool_fn(spec, |args: Value, _: ToolContext| async move {
+    tool_fn(spec, |args: Value, _: ToolContext| async move {
         assert_ne!(args["panics"], true);
         Ok("ok")
-    });
-    Engine::builder().tool(now).spawner(tasks).build().await.unwrap()
+    })
+}
+
+/// An engine with that tool.
+async fn engine(tasks: Arc<Tasks>) -> Engine {
+    Engine::builder().tool(now_tool()).spawner(tasks).build().await.unwrap()
 }
 
 fn now(id: &str, panics: bool) -> Call {
@@ -96,6 +101,27 @@ async fn a_lost_task_leaves_its_call_to_another() {
 async fn consecutive_calls_share_only_a_task() {
     let tasks = Arc::new(Tasks::default());
     let session = engine(tasks.clone()).await.session("s");
+    let calls = ["a", "b", "c", "d"].map(|id| now(id, id == "b"));
+    let outcomes = no_hang(session.dispatch(calls.to_vec())).await;
+    assert_eq!(shape(&outcomes), "a ok, b panic, c ok, d ok");
+    assert_eq!(tasks.spawned.load(Ordering::SeqCst), 1);
+}
+
+/// Records nothing that has to be waited for, and no attempts of reads.
+struct Quick;
+
+impl Recorder for Quick {
+    fn needs_attempts_of_reads(&self) -> bool {
+        false
+    }
+}
+
+/// SC-2, SM-4: so do reads with a recorder that does not need their attempts.
+#[tokio::test(start_paused = true)]
+async fn consecutive_reads_share_a_task_beside_a_recorder() {
+    let tasks = Arc::new(Tasks::default());
+    let builder = Engine::builder().tool(now_tool()).spawner(tasks.clone());
+    let session = builder.recorder(Quick).build().await.unwrap().session("s");
     let calls = ["a", "b", "c", "d"].map(|id| now(id, id == "b"));
     let outcomes = no_hang(session.dispatch(calls.to_vec())).await;
     assert_eq!(shape(&outcomes), "a ok, b panic, c ok, d ok");

@@ -138,9 +138,10 @@ pub trait Recorder: Send + Sync {
     }
 
     /// Whether [`attempt`](Self::attempt) and [`attempt_ended`](Self::attempt_ended) are to be given the attempts of calls that
-    /// only read, have no key and spawn no sub-agents ([`AttemptRecord::is_of_plain_read`]). Asked ahead of each: a recorder that
-    /// does nothing with them makes these calls cheaper by saying so, and should look at no more than a flag for it. What the
-    /// end of such a call lets start then runs on its task, once [`ended`](Self::ended) has returned.
+    /// only read, have no key and spawn no sub-agents ([`AttemptRecord::is_of_plain_read`]). Asked ahead of each of them, and
+    /// more often: a recorder that does nothing with them makes these calls cheaper by saying so, and should look at no more
+    /// than a flag for it. What the end of such a call has let start may then run on its task, and its timeout counts while
+    /// [`ended`](Self::ended) is called.
     fn needs_attempts_of_reads(&self) -> bool {
         true
     }

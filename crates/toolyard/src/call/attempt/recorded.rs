@@ -172,20 +172,22 @@ impl Attempt {
         is_unstarted
     }
 
-    /// Waits until the result is durable, whose record was given, and keeps it under its key. The permits have been released.
-    /// If the task is dropped meanwhile, `Drop` writes the result.
+    /// The record of the result was given, and is waited for from now on. The permits have been released. If the task is
+    /// dropped meanwhile, `Drop` writes the result.
+    pub(super) fn is_recording(&mut self, ending: Ending, no_side_effect: bool) {
+        let zombie = self.take_zombie();
+        self.stage = Stage::Recording { zombie, ending: Box::new(ending), no_side_effect };
+    }
+
+    /// Waits until the result is durable, and keeps it under its key.
     ///
     /// Returns, for a handler that was `still_running` and has stopped meanwhile, whether it had an output: what it kept
     /// has been given back then, and it does not run any more.
-    pub(super) async fn record_end(
+    pub(super) async fn recorded(
         &mut self,
-        ending: Ending,
         pending: Pending,
-        no_side_effect: bool,
         still_running: &mut Option<HandlerStopped>,
     ) -> (Ending, Option<bool>) {
-        let zombie = self.take_zombie();
-        self.stage = Stage::Recording { zombie, ending: Box::new(ending), no_side_effect };
         let until = self.engine().clock.now() + RECORD_WAIT;
         let engine = self.call.batch.session.engine.clone();
         let mut recorded = pin!(engine.recorded(pending, until));
@@ -205,7 +207,7 @@ impl Attempt {
                 }
             },
         };
-        let mut ending = self.has_recorded();
+        let (mut ending, no_side_effect) = self.has_recorded();
         if !is_durable {
             ending.recorded = Recorded::Failed;
         }
@@ -224,12 +226,12 @@ impl Attempt {
         }
     }
 
-    /// Takes the result out of an attempt that has waited for its record.
-    fn has_recorded(&mut self) -> Ending {
+    /// Takes the result out of an attempt that has waited for its record, and whether it declares no side effect.
+    fn has_recorded(&mut self) -> (Ending, bool) {
         match std::mem::replace(&mut self.stage, Stage::Done) {
-            Stage::Recording { zombie, ending, .. } => {
+            Stage::Recording { zombie, ending, no_side_effect } => {
                 self.stage = Stage::Released { zombie };
-                *ending
+                (*ending, no_side_effect)
             }
             _ => unreachable!("nothing else moves an attempt whose result is being recorded"),
         }

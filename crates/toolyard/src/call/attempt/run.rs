@@ -86,9 +86,10 @@ impl Attempt {
         };
         if self.engine().recorder.is_some() {
             if let Some(pending) = self.give_result(&mut ending) {
+                self.is_recording(ending, no_side_effect);
                 // What it has unblocked does not wait for the record.
                 drop(next);
-                return Err(Box::pin(self.finish_recorded(ending, pending, still_running, no_side_effect)));
+                return Err(Box::pin(self.finish_recorded(pending, still_running)));
             }
             self.keep(&ending, no_side_effect, Some(ended_at));
         }
@@ -112,14 +113,8 @@ impl Attempt {
     }
 
     /// Ends the call once its record is durable, and after the hook.
-    async fn finish_recorded(
-        &mut self,
-        ending: Ending,
-        pending: Pending,
-        mut still_running: Option<HandlerStopped>,
-        no_side_effect: bool,
-    ) {
-        let (ending, late) = self.record_end(ending, pending, no_side_effect, &mut still_running).await;
+    async fn finish_recorded(&mut self, pending: Pending, mut still_running: Option<HandlerStopped>) {
+        let (ending, late) = self.recorded(pending, &mut still_running).await;
         self.finish_hooked(ending, still_running).await;
         if let Some(ok) = late {
             self.at().late_result(LateResult { attempt: self.number(), ok });
