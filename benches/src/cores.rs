@@ -6,12 +6,12 @@
 
 #![expect(clippy::disallowed_methods, reason = "a bench reads the clock of the machine")]
 
-use crate::linux::Failed;
 use nix::{
     sched::{CpuSet, sched_getaffinity, sched_setaffinity},
     unistd::Pid,
 };
 use std::{
+    io,
     sync::atomic::{AtomicBool, Ordering},
     thread,
     time::{Duration, Instant},
@@ -24,8 +24,11 @@ const TIME: Duration = Duration::from_millis(20);
 const TRIPS: u32 = 50;
 
 /// The least time of a round trip between the first two cores that this process may use, in nanoseconds; `None` if it
-/// has one. The least, because other programs may run on either core meanwhile.
-pub(crate) fn round_trip_ns() -> Result<Option<f64>, Failed> {
+/// has one. The least, because other programs may run on either core meanwhile. Takes 20 ms.
+///
+/// # Errors
+/// What the system says, if it does not tell which cores the process may use.
+pub fn round_trip_ns() -> io::Result<Option<f64>> {
     let allowed = sched_getaffinity(Pid::from_raw(0))?;
     let mut cores = (0..CpuSet::count()).filter(|core| allowed.is_set(*core).unwrap_or(false));
     let Some((here, there)) = cores.next().zip(cores.next()) else { return Ok(None) };
@@ -49,7 +52,7 @@ pub(crate) fn round_trip_ns() -> Result<Option<f64>, Failed> {
             has_ended.store(true, Ordering::Relaxed);
             least
         });
-        let least = sender.join().map_err(|_| "a thread has panicked")?;
+        let least = sender.join().map_err(|_| io::Error::other("a thread has panicked"))?;
         Ok(Some(least.as_nanos() as f64 / f64::from(TRIPS)))
     })
 }

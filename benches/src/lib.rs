@@ -16,6 +16,8 @@
 mod axes;
 mod axis;
 mod contender;
+#[cfg(target_os = "linux")]
+pub mod cores;
 pub mod count;
 mod floor;
 mod handler;

@@ -7,7 +7,8 @@
 //!   The bare program has an index by which the rows of a session are found, where a journal lists them many at a time. Two
 //!   others are beside it: one without any such index, which finds nothing again, and one whose tables are leaner, with that
 //!   index but few of the others, of the references and times that a journal has. All of them are measured once SQLite's log
-//!   is used again from its start, as in a program that has run for a while.
+//!   is used again from its start, as in a program that has run for a while. Those who call and the writer are two threads,
+//!   and what one has written the other reads: how far apart the cores are is measured around each round.
 //!
 //! `cargo bench -p toolyard-journal --features bundled`; Linux. With `-- reads`, `process` or `full` only that, with a
 //! number so many rounds: what counts instructions needs one.
@@ -23,7 +24,7 @@ mod linux {
         task::JoinSet,
     };
     use toolyard::{Call, Confirmations, Durable, Engine, Recorder as _, ToolContext, ToolSpec, tool_fn};
-    use toolyard_bench::{Contender, Floor, Handler, Yard, spec};
+    use toolyard_bench::{Contender, Floor, Handler, Yard, cores::round_trip_ns, spec};
     use toolyard_journal::{Durability, Journal, Settings};
 
     /// Calls in a batch of reads.
@@ -319,10 +320,17 @@ mod linux {
         beside_lean: Vec<f64>,
         callers: Vec<f64>,
         writers: Vec<f64>,
+        /// How long a line of memory takes to the other core and back, in nanoseconds: the longer of before and after.
+        lines: Vec<f64>,
+    }
+
+    fn line_ns() -> f64 {
+        round_trip_ns().expect("the system tells of its cores").unwrap_or_default()
     }
 
     impl Writes {
         fn round(&mut self, runtime: &Runtime, bare: &mut [Bare; 3], engines: [&Engine; 2], each: usize) {
+            let line_before = line_ns();
             let [(least, processor), (unfound, _), (lean, _)] = bare.each_mut().map(|bare| {
                 let mut processor = Duration::ZERO;
                 let time = passes(ClockId::Monotonic, || {
@@ -348,6 +356,7 @@ mod linux {
             self.beside_lean.push(with[0] * least / lean);
             self.callers.push(with[1]);
             self.writers.push(with[2]);
+            self.lines.push(line_before.max(line_ns()));
         }
 
         fn print(&self) {
@@ -363,6 +372,7 @@ mod linux {
             row("  beside those with leaner tables", &self.beside_lean, "");
             row("its callers' thread, processor", &self.callers, "");
             row("its writer's thread, processor", &self.writers, "");
+            println!("  a line to another core and back    {} ns", range(&self.lines));
         }
     }
 }

@@ -10,8 +10,6 @@
 #[cfg(target_os = "linux")]
 mod client;
 #[cfg(target_os = "linux")]
-mod cores;
-#[cfg(target_os = "linux")]
 mod served;
 #[cfg(target_os = "linux")]
 mod times;
@@ -32,13 +30,13 @@ fn main() -> Result<(), linux::Failed> {
 mod linux {
     use crate::{
         client::{Client, Follower},
-        cores::round_trip_ns,
         served::{self, Served, What},
         times::{Rounds, Times},
         used,
     };
     use std::env;
     use tokio::runtime::Builder;
+    use toolyard_bench::cores::round_trip_ns;
 
     pub(crate) type Failed = Box<dyn std::error::Error + Send + Sync>;
 
