@@ -9,6 +9,7 @@
 //! Records that nobody needs, those of plain reads, have half of the room: they never keep out one that somebody waits for.
 
 mod asked;
+mod bell;
 mod gathering;
 mod given;
 mod job;
@@ -17,6 +18,7 @@ mod waiting;
 pub(crate) use job::{Faulty, Job};
 
 use crate::op::{EndsOp, Op};
+use bell::Bell;
 use futures::future::ready;
 use given::Given;
 use job::Held;
@@ -78,7 +80,7 @@ const READ_WAIT: Duration = Duration::from_secs(10);
 pub(crate) struct Queue {
     waiting: Mutex<Waiting>,
     /// The writer has something to do.
-    woken: Condvar,
+    bell: Bell,
     /// The writer is done with what it had taken.
     done: Condvar,
     max: Held,
@@ -88,7 +90,7 @@ impl Queue {
     pub(crate) fn new(records_max: usize, bytes_max: usize) -> Self {
         Self {
             waiting: Mutex::new(Waiting::new()),
-            woken: Condvar::new(),
+            bell: Bell::default(),
             done: Condvar::new(),
             max: Held { records: records_max, bytes: bytes_max },
         }
@@ -207,7 +209,7 @@ impl Queue {
         waiting.push(job);
         // Later ones find the writer awake, or lingering for all.
         if waiting.jobs.len() == 1 {
-            self.woken.notify_one();
+            self.bell.ring();
         }
     }
 
@@ -227,7 +229,7 @@ impl Queue {
         let is_wanted = is_first && waiting.hurry(number);
         drop(waiting);
         if is_wanted {
-            self.woken.notify_one();
+            self.bell.ring();
         }
         Poll::Pending
     }
@@ -267,7 +269,7 @@ impl Queue {
             }
             waiting.is_urgent = true;
             waiting.gathering.end();
-            self.woken.notify_one();
+            self.bell.ring();
             if self.done.wait_for(&mut waiting, READ_WAIT).timed_out() {
                 return Err(RecordError::new(
                     "the journal's disk is too slow: what was given is not written yet",
@@ -286,7 +288,7 @@ impl Queue {
         let mut waiting = self.waiting.lock();
         let is_wanted =
             |waiting: &Waiting| waiting.is_urgent && !waiting.jobs.is_empty() || waiting.is_closing;
-        while !is_wanted(&waiting) && !self.woken.wait_until(&mut waiting, until).timed_out() {}
+        while !is_wanted(&waiting) && self.bell.expect_until(&mut waiting, until) {}
         is_wanted(&waiting)
     }
 
@@ -298,8 +300,11 @@ impl Queue {
             if waiting.jobs.is_empty() {
                 // The one that was urgent may have been refused since.
                 waiting.is_urgent = false;
-                self.woken.wait(&mut waiting);
-            } else if waiting.is_urgent || self.woken.wait_for(&mut waiting, linger).timed_out() {
+                match waiting.gathering.wait_until(waiting.in_flight()) {
+                    Some(until) if self.bell.expect_until(&mut waiting, until) => {}
+                    _ => self.bell.wait(&mut waiting),
+                }
+            } else if waiting.is_urgent || !self.bell.wait_for(&mut waiting, linger) {
                 break;
             }
         }
@@ -318,7 +323,7 @@ impl Queue {
         }
         while waiting.jobs.is_empty() && !waiting.is_closing {
             match waiting.gathering.wait_until(waiting.in_flight()) {
-                Some(until) if !self.woken.wait_until(&mut waiting, until).timed_out() => {}
+                Some(until) if self.bell.expect_until(&mut waiting, until) => {}
                 _ => return waiting.end_group(),
             }
         }
@@ -397,7 +402,7 @@ impl Queue {
     /// Lets nothing more in, and the writer end once it has written what waits.
     pub(crate) fn close(&self) {
         self.waiting.lock().is_closing = true;
-        self.woken.notify_one();
+        self.bell.ring();
     }
 
     /// Waits before a group is tried again. Whether the journal is being closed.
@@ -406,7 +411,7 @@ impl Queue {
         let until = Instant::now() + time;
         let mut waiting = self.waiting.lock();
         let was_closing = waiting.is_closing;
-        while waiting.is_closing == was_closing && !self.woken.wait_until(&mut waiting, until).timed_out() {}
+        while waiting.is_closing == was_closing && self.bell.wait_until(&mut waiting, until) {}
         waiting.is_closing
     }
 
