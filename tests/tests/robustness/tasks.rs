@@ -17,8 +17,8 @@ use tokio::{
     task::yield_now,
 };
 use toolyard::{
-    Answer, Call, Confirmations, Engine, Recorder, Session, Spawner, ToolContext, ToolError, ToolFactory,
-    ToolSpec, tool_fn,
+    Answer, Call, Confirmations, Durable, EndRecord, Engine, Recorder, Session, Spawner, ToolContext,
+    ToolError, ToolFactory, ToolSpec, tool_fn,
 };
 use toolyard_tests::shape;
 
@@ -126,6 +126,45 @@ async fn consecutive_reads_share_a_task_beside_a_recorder() {
     let outcomes = no_hang(session.dispatch(calls.to_vec())).await;
     assert_eq!(shape(&outcomes), "a ok, b panic, c ok, d ok");
     assert_eq!(tasks.spawned.load(Ordering::SeqCst), 1);
+}
+
+/// Runs no task but the first one.
+#[derive(Default)]
+struct OneTask(AtomicUsize);
+
+impl Spawner for OneTask {
+    fn spawn(&self, task: BoxFuture<'static, ()>) {
+        assert_eq!(self.0.fetch_add(1, Ordering::SeqCst), 0, "no task is left");
+        tokio::spawn(task);
+    }
+}
+
+/// Lets all ends wait, and counts them.
+struct Ends(Arc<Mutex<Vec<String>>>);
+
+impl Recorder for Ends {
+    fn needs_attempts_of_reads(&self) -> bool {
+        false
+    }
+
+    fn ended(&self, record: &EndRecord<'_>) -> Durable {
+        let end = if record.status.is_ok() { "ok" } else { "failed" };
+        self.0.lock().unwrap().push(format!("{} {end}", record.call.call_id));
+        Durable::when(std::future::ready(Ok(())))
+    }
+}
+
+/// SM-4, SC-3: a call whose end was recorded has that end, also if what it has let start cannot be spawned.
+#[tokio::test(start_paused = true)]
+async fn an_end_that_was_recorded_stays() {
+    let ends = Arc::<Mutex<Vec<String>>>::default();
+    let builder = Engine::builder().tool(now_tool()).spawner(Arc::<OneTask>::default());
+    let session = builder.recorder(Ends(Arc::clone(&ends))).build().await.unwrap().session("s");
+    let outcomes = no_hang(session.dispatch(vec![now("a", false), now("b", false)])).await;
+    assert!(outcomes[0].success() && !outcomes[0].recorded && !outcomes[1].success());
+    let mut ends = ends.lock().unwrap().clone();
+    ends.sort();
+    assert_eq!(ends, ["a ok", "b failed"]);
 }
 
 /// SC-2: a handler that starts to wait when its task has no budget left is woken like any other.
