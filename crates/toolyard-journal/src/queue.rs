@@ -227,9 +227,12 @@ impl Queue {
         }
         let (is_first, _spare) = waiting.asked.ask(number, waker);
         let is_wanted = is_first && waiting.hurry(number);
+        if is_wanted {
+            self.bell.mark();
+        }
         drop(waiting);
         if is_wanted {
-            self.bell.ring();
+            self.bell.wake();
         }
         Poll::Pending
     }
@@ -296,13 +299,16 @@ impl Queue {
     /// will come. The writer alone calls this.
     pub(crate) fn begin(&self, linger: Duration, group: &mut Vec<Job>) -> bool {
         let mut waiting = self.waiting.lock();
+        let mut are_expected = true;
         while !waiting.is_closing {
             if waiting.jobs.is_empty() {
                 // The one that was urgent may have been refused since.
                 waiting.is_urgent = false;
-                match waiting.gathering.wait_until(waiting.in_flight()) {
-                    Some(until) if self.bell.expect_until(&mut waiting, until) => {}
-                    _ => self.bell.wait(&mut waiting),
+                let until = waiting.gathering.wait_until(waiting.in_flight()).filter(|_| are_expected);
+                match until {
+                    // The lock was given away: what waits is looked at again before it is waited for without an end.
+                    Some(until) => are_expected = self.bell.expect_until(&mut waiting, until),
+                    None => self.bell.wait(&mut waiting),
                 }
             } else if waiting.is_urgent || !self.bell.wait_for(&mut waiting, linger) {
                 break;
@@ -401,7 +407,8 @@ impl Queue {
 
     /// Lets nothing more in, and the writer end once it has written what waits.
     pub(crate) fn close(&self) {
-        self.waiting.lock().is_closing = true;
+        let mut waiting = self.waiting.lock();
+        waiting.is_closing = true;
         self.bell.ring();
     }
 

@@ -358,3 +358,23 @@ async fn a_group_is_bounded() {
     }
     assert_eq!((group.len(), queue.status().waiting), (1101, 1201));
 }
+
+/// JR-2: what is given when nobody is expected any more is not overlooked by the writer, which waits without an end then:
+/// a record for which nobody waits, and that nothing more comes.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the writer is a thread, whose clock is the machine's")]
+fn nothing_is_overlooked_once_nobody_is_expected() {
+    for later in 0..100 {
+        let queue = Arc::new(Queue::new(100, 1000));
+        queue.waiting.lock().gathering.told(8, 0, Instant::now());
+        let (tell, told) = std::sync::mpsc::channel();
+        let writer = Arc::clone(&queue);
+        std::thread::spawn(move || tell.send(writer.begin(Duration::ZERO, &mut Vec::new())));
+        (0..later * 60).for_each(|_| std::thread::yield_now());
+        match later % 2 {
+            0 => queue.give(Op::Engine { epoch: String::new() }, 1),
+            _ => queue.close(),
+        }
+        assert_eq!(told.recv_timeout(Duration::from_secs(20)), Ok(later % 2 == 0), "{later}");
+    }
+}
