@@ -97,15 +97,24 @@ mod tests {
             let shared = Arc::clone(&shared);
             move || {
                 let (waiting, bell) = &*shared;
-                for number in 1..2000 {
+                for number in 1..2000_u32 {
                     // The writer has seen the last one, and waits for some time, or no longer.
-                    while waiting.lock().taken.records < number - 1 {
+                    while waiting.lock().taken.records < number as usize - 1 {
                         thread::yield_now();
                     }
-                    (0..number % 200).for_each(|_| thread::yield_now());
+                    let until = Instant::now() + LOOK / 100 * (number % 200);
+                    while Instant::now() < until {
+                        thread::yield_now();
+                    }
                     let mut waiting = waiting.lock();
-                    waiting.needed.records = number;
-                    bell.ring();
+                    waiting.needed.records = number as usize;
+                    if number % 2 == 0 {
+                        bell.ring();
+                        continue;
+                    }
+                    bell.mark();
+                    drop(waiting);
+                    bell.wake();
                 }
             }
         });

@@ -359,22 +359,37 @@ async fn a_group_is_bounded() {
     assert_eq!((group.len(), queue.status().waiting), (1101, 1201));
 }
 
-/// JR-2: what is given when nobody is expected any more is not overlooked by the writer, which waits without an end then:
-/// a record for which nobody waits, and that nothing more comes.
+/// JR-2: what is given at the moment when nobody is expected any more is not overlooked by the writer, which waits without an
+/// end then: a record for which nobody waits, and that nothing more comes.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the writer is a thread, whose clock is the machine's")]
 fn nothing_is_overlooked_once_nobody_is_expected() {
-    for later in 0..100 {
-        let queue = Arc::new(Queue::new(100, 1000));
-        queue.waiting.lock().gathering.told(8, 0, Instant::now());
+    const MILLISECOND: Duration = Duration::from_millis(1);
+    let yield_until = |time| {
+        while Instant::now() < time {
+            std::thread::yield_now();
+        }
+    };
+    for is_closed in [false, true].repeat(3) {
+        let (queue, until) = (Arc::new(Queue::new(100, 1000)), Instant::now() + 20 * MILLISECOND);
+        // Those who were told are expected for a millisecond.
+        queue.waiting.lock().gathering.told(8, 0, until - MILLISECOND);
         let (tell, told) = std::sync::mpsc::channel();
         let writer = Arc::clone(&queue);
         std::thread::spawn(move || tell.send(writer.begin(Duration::ZERO, &mut Vec::new())));
-        (0..later * 60).for_each(|_| std::thread::yield_now());
-        match later % 2 {
-            0 => queue.give(Op::Engine { epoch: String::new() }, 1),
-            _ => queue.close(),
+        yield_until(until - 5 * MILLISECOND);
+        // The writer's wait ends while the lock is held, and it is not among those who are woken any more.
+        let mut waiting = queue.waiting.lock();
+        yield_until(until + 5 * MILLISECOND);
+        if is_closed {
+            waiting.is_closing = true;
+            queue.bell.ring();
+        } else {
+            let op = Some(Op::Engine { epoch: String::new() });
+            let job = Job { op, asked: None, faulty: Faulty::Kept, is_spare: true, bytes: 1, records: 1 };
+            queue.add(&mut waiting, job);
         }
-        assert_eq!(told.recv_timeout(Duration::from_secs(20)), Ok(later % 2 == 0), "{later}");
+        drop(waiting);
+        assert_eq!(told.recv_timeout(Duration::from_secs(20)), Ok(!is_closed));
     }
 }
