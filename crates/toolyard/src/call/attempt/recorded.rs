@@ -174,7 +174,7 @@ impl Attempt {
 
     /// The record of the result was given, and is waited for from now on. The permits have been released. If the task is
     /// dropped meanwhile, `Drop` writes the result.
-    pub(super) fn is_recording(&mut self, ending: Ending, no_side_effect: bool) {
+    pub(super) fn awaits_record(&mut self, ending: Ending, no_side_effect: bool) {
         let zombie = self.take_zombie();
         self.stage = Stage::Recording { zombie, ending: Box::new(ending), no_side_effect };
     }

@@ -86,7 +86,7 @@ impl Attempt {
         };
         if self.engine().recorder.is_some() {
             if let Some(pending) = self.give_result(&mut ending) {
-                self.is_recording(ending, no_side_effect);
+                self.awaits_record(ending, no_side_effect);
                 // What it has unblocked does not wait for the record.
                 drop(next);
                 return Err(Box::pin(self.finish_recorded(pending, still_running)));
